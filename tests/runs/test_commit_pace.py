@@ -24,6 +24,7 @@ class Run:
         self._records: list[Record] = []
         self._state: RunState | None = None
         self._seq = 0
+        self._taken = 0
         self.commits: list[int] = []
         """The number of Records of each commit."""
 
@@ -41,10 +42,11 @@ class Run:
 
     def take(self) -> Append:
         records, self._records = self._records, []
+        self._taken = len(records)
         return Append(run_id=self._run_id, records=records, state=self._state)
 
-    def committed(self, append: Append) -> None:
-        self.commits.append(len(append.records))
+    def committed(self) -> None:
+        self.commits.append(self._taken)
 
     def lease_lost(self) -> None:
         raise AssertionError("no other process takes runs over here")

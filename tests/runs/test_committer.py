@@ -64,6 +64,7 @@ class Run:
         self._pending: list[Record] = []
         self.results: list[Result] = []
         self._seq = 0
+        self._taken: list[list[int]] = []
 
     def say(self, *, can_wait: bool = False) -> None:
         self._seq += 1
@@ -72,11 +73,12 @@ class Run:
 
     def take(self) -> Append:
         taken, self._pending = self._pending, []
+        self._taken.append([record.seq for record in taken])
         results, self.results = self.results, []
         return Append(run_id=self.run_id, records=taken, results=results)
 
-    def committed(self, append: Append) -> None:
-        self._calls.append(("committed", self.run_id, [record.seq for record in append.records]))
+    def committed(self) -> None:
+        self._calls.append(("committed", self.run_id, self._taken.pop(0)))
 
     def lease_lost(self) -> None:
         self._calls.append(("lost", self.run_id, []))

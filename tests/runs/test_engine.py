@@ -1,4 +1,4 @@
-"""A run that is ahead of its log: whoever writes has to wait, and nobody waits for good."""
+"""An execution whose source is ahead of the log."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from limelight.runs.engine import MAX_UNCOMMITTED
 from tests.runs.execution import execution
 
 
-async def test_all_who_wait_for_room_go_on() -> None:
+async def test_all_that_wait_for_room_continue_after_a_commit() -> None:
     """The source and the threads of its tools wait at the same time."""
     run = execution()
     run.emit(RunStarted(agent="a", turn=1))
@@ -16,7 +16,8 @@ async def test_all_who_wait_for_room_go_on() -> None:
     waiting = [asyncio.create_task(run.emit_when_ready(Status(text=f"late {n}"))) for n in range(3)]
     await asyncio.sleep(0)
     waiting.pop().cancel()
-    run.committed(run.take())
+    run.take()
+    run.committed()
     async with asyncio.timeout(5):
         await asyncio.gather(*waiting)
     assert [record.event for record in run.take().records] == [Status(text="late 0"), Status(text="late 1")]

@@ -1,20 +1,20 @@
-"""A run's meter, and the log's: what is told to whoever counts, and when."""
+"""Measurements of runs and commits."""
 
-from collections.abc import Sequence
 from time import perf_counter
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from limelight.errors import LeaseLost, StoreUnavailable
-from limelight.events import AnyEvent, Record, RunCancelled, RunFailed, RunFinished, RunStarted, Status
-from limelight.models import Append, RunState
-from limelight.runs.metrics import RunTimer, commit
-from limelight.stores.base import Store
+from limelight.events import RunCancelled, RunFailed, RunFinished, RunStarted, Status, Terminal
+from limelight.models import RunState
+from limelight.runs.engine import Execution
+from limelight.runs.metrics import RunTimer, measured_commit
+from tests.runs.execution import execution
 
 
-class Told:
-    """Somebody who counts, and remembers all of it; how long something took is left out."""
+class RecordedMetrics:
+    """Keeps all measurements, without their durations."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -32,59 +32,58 @@ class Told:
         self.calls.append(("run ended", agent, outcome, code))
 
 
-def part(*events: AnyEvent, state: RunState | None = None) -> Append:
-    records = [Record(seq, "run", 0, event) for seq, event in enumerate(events, start=1)]
-    return Append(run_id="run", records=records, state=state)
+def measured(metrics: RecordedMetrics, *, asked: bool = True) -> Execution:
+    run = execution()
+    run.timer = RunTimer("echo", metrics)
+    run.timer.asked_at = perf_counter() if asked else None
+    return run
 
 
-def asked(told: Told) -> RunTimer:
-    meter = RunTimer("echo", told)
-    meter.asked_at = perf_counter()
-    return meter
+def commit(run: Execution) -> None:
+    run.take()
+    run.committed()
 
 
-def test_the_first_event_is_told_once_and_is_the_agents() -> None:
-    told = Told()
-    meter = asked(told)
-    meter.committed(part(RunStarted(agent="echo")))
-    meter.committed(part())
-    assert told.calls == []
+async def test_first_event_of_the_agent_is_measured_once_after_its_commit() -> None:
+    metrics = RecordedMetrics()
+    run = measured(metrics)
+    run.emit(RunStarted(agent="echo"))
+    commit(run)
+    commit(run)
+    assert metrics.calls == []
     for _ in range(2):
-        meter.committed(part(Status(text="at work")))
-    assert told.calls == [("first event", "echo")]
+        run.emit(Status(text="at work"))
+        commit(run)
+    assert metrics.calls == [("first event", "echo")]
 
 
-def test_a_run_that_another_process_began_has_no_first_event() -> None:
-    told = Told()
-    RunTimer("echo", told).committed(part(Status(text="on again")))
-    assert told.calls == []
+async def test_run_that_another_process_began_has_no_first_event() -> None:
+    metrics = RecordedMetrics()
+    run = measured(metrics, asked=False)
+    run.emit(RunStarted(agent="echo"))
+    run.emit(Status(text="resumed"))
+    commit(run)
+    assert metrics.calls == []
 
 
 @pytest.mark.parametrize(
     ("terminal", "state", "code"),
     [
-        (RunFinished(), "finished", ""),
+        (RunFinished(), "failed", "ended_early"),
         (RunCancelled(reason="enough"), "cancelled", ""),
         (RunFailed(code="agent_error", message="no"), "failed", "agent_error"),
     ],
 )
-def test_an_end_is_told_with_its_reason(terminal: AnyEvent, state: RunState, code: str) -> None:
-    told = Told()
-    meter = asked(told)
-    meter.committed(part(RunStarted(agent="echo"), state="waiting"))
-    meter.committed(part(terminal, state=state))
-    assert told.calls == [("run ended", "echo", state, code)]
-
-
-class Fake:
-    """A store that takes what it gets, or fails."""
-
-    def __init__(self, error: Exception | None) -> None:
-        self._error = error
-
-    async def append(self, batch: Sequence[Append]) -> None:
-        if self._error is not None:
-            raise self._error
+async def test_end_of_a_run_without_events_of_the_agent_is_measured_with_its_code(
+    terminal: Terminal, state: RunState, code: str
+) -> None:
+    metrics = RecordedMetrics()
+    run = measured(metrics)
+    run.emit(RunStarted(agent="echo"))
+    run.seal(terminal)
+    assert metrics.calls == [], "nothing is committed yet"
+    commit(run)
+    assert metrics.calls == [("run ended", "echo", state, code)]
 
 
 @pytest.mark.parametrize(
@@ -96,13 +95,12 @@ class Fake:
         (LeaseLost(), []),
     ],
 )
-async def test_a_commit_is_told_once_whatever_becomes_of_it(error: Exception | None, calls: list[Any]) -> None:
-    told = Told()
-    store = cast("Store", Fake(error))
-    batch = [part(Status(text="a"), Status(text="b")), part(Status(text="c"))]
+def test_commit_is_measured_once_whether_it_succeeds_or_fails(error: Exception | None, calls: list[Any]) -> None:
+    metrics = RecordedMetrics()
     if error is None:
-        await commit(store, batch, told)
+        with measured_commit(metrics, 3):
+            pass
     else:
-        with pytest.raises(type(error)):
-            await commit(store, batch, told)
-    assert told.calls == calls
+        with pytest.raises(type(error)), measured_commit(metrics, 3):
+            raise error
+    assert metrics.calls == calls

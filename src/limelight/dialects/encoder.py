@@ -21,7 +21,9 @@ class FrameEncoder:
 
     def encode(self, record: Record, first_seq: int | None = None, skip: int = 0) -> list[Frame]:
         """The frames of one Record, without the first `skip` of them."""
-        payloads = self.feed(record)
+        if isinstance(record.event, RunStarted):
+            self._dialect = self._make_dialect()
+        payloads = self._dialect.feed(record)
         if len(payloads) == 1 and not skip:
             return [Frame(str(record.seq), payloads[0])]
         inner = record.seq if first_seq is None else first_seq
@@ -45,10 +47,8 @@ class FrameEncoder:
         return self.encode(joined.record, joined.first_seq)
 
     def feed(self, record: Record) -> list[bytes]:
-        """Pass a Record to the dialect and return its payloads."""
-        if isinstance(record.event, RunStarted):
-            self._dialect = self._make_dialect()
-        return self._dialect.feed(record)
+        """The payloads of one Record, without cursors."""
+        return [frame.payload for frame in self.encode(record)]
 
     def gap(self, first: int, last: int) -> GapFrame:
         """The frame for Records that are no longer kept. Its cursor resumes after the gap."""

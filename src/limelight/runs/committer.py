@@ -21,7 +21,7 @@ from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
 from limelight.log_context import ids
 from limelight.models import ENDED_STATES, Append, Result, SessionRef
-from limelight.runs.metrics import NO_METRICS, RunMetrics, commit
+from limelight.runs.metrics import NO_METRICS, RunMetrics, measured_commit
 from limelight.runs.retry import is_logged, pause_before_retry
 from limelight.stores.base import Store
 
@@ -42,8 +42,8 @@ class CommittedRun(Protocol):
         """Take what was appended since the last call."""
         ...
 
-    def committed(self, append: Append) -> None:
-        """The append that was taken is committed."""
+    def committed(self) -> None:
+        """What was taken first is committed."""
         ...
 
     def lease_lost(self) -> None:
@@ -64,7 +64,7 @@ class Committer:
         """`publish` hands committed Records to viewers; `wake` makes the viewers of a session send them."""
         self._store = store
         self._metrics = metrics
-        self._publish = publish
+        self.publish = publish
         self._wake = wake
         self._urgent: dict[int, CommittedRun] = {}
         """Runs to commit at once."""
@@ -112,11 +112,19 @@ class Committer:
 
     async def _run(self) -> None:
         while True:
-            work = [part for run in await self._due_runs() for part in _taken(run)]
-            for run, append in work:
+            batch: list[tuple[CommittedRun, Append]] = []
+            for run in await self._due_runs():
+                try:
+                    append = run.take()
+                except Exception:  # the other runs are committed all the same
+                    about = ids(session_id=run.ref.session_id)
+                    log.exception("a run of session %s cannot be committed", run.ref.session_id, extra=about)
+                    continue
                 if is_large(append.results):
                     self._separate[id(run)] = asyncio.create_task(self._commit_separately(run, append))
-            await self._commit([(run, append) for run, append in work if id(run) not in self._separate])
+                else:
+                    batch.append((run, append))
+            await self._commit(batch)
 
     async def _due_runs(self) -> list[CommittedRun]:
         """Wait until a commit or a wake-up is due, and return the runs to commit."""
@@ -157,7 +165,8 @@ class Committer:
         tries = 0
         while True:
             try:
-                await commit(self._store, [append for _, append in work], self._metrics)
+                with measured_commit(self._metrics, sum(len(append.records) for _, append in work)):
+                    await self._store.append([append for _, append in work])
                 break
             except LeaseLost:
                 await self._commit_one_by_one(work)
@@ -172,16 +181,17 @@ class Committer:
                 tries += 1
         self.failing = False
         for run, append in work:
-            self.deliver(run.ref, append.records, is_end=append.state in ENDED_STATES)
-            _notify(append, lambda run=run, append=append: run.committed(append))
+            try:
+                self.publish(run.ref, append.records)
+            except Exception:  # an error of a viewer does not affect the run
+                about = ids(run_id=append.run_id, session_id=run.ref.session_id)
+                log.exception("Records of run %s cannot be published", append.run_id, extra=about)
+            self.wake_soon(run.ref, is_end=append.state in ENDED_STATES)
+            _notify(append.run_id, run.committed)
 
-    def deliver(self, ref: SessionRef, records: Sequence[Record], *, is_end: bool) -> None:
-        """Publish committed Records, and wake the viewers unless they were woken in this interval."""
-        try:
-            self._publish(ref, records)
-        except Exception:  # an error of a dialect ends the streams of its viewers, not the run
-            about = ids(session_id=ref.session_id)
-            log.exception("Records of session %s cannot be shown", ref.session_id, extra=about)
+    def wake_soon(self, ref: SessionRef, *, is_end: bool = False) -> None:
+        """Wake the viewers of a session with new Records: at once if they were not woken in this interval, or if a run
+        has ended; otherwise at the end of the interval."""
         self._unwoken.add(ref)
         if is_end or ref not in self._woken:
             self._wake_viewers({ref})
@@ -198,7 +208,7 @@ class Committer:
             if len(work) == 1:
                 about = ids(run_id=append.run_id, session_id=run.ref.session_id)
                 log.error("run %s was sealed by another process", append.run_id, extra=about)
-                _notify(append, run.lease_lost)
+                _notify(append.run_id, run.lease_lost)
             else:
                 await self._commit([(run, append)])
 
@@ -208,19 +218,9 @@ def is_large(results: Sequence[Result]) -> bool:
     return sum(len(result.body) for result in results) > LARGE
 
 
-def _taken(run: CommittedRun) -> list[tuple[CommittedRun, Append]]:
-    """The append of a run; none if it raises, so that the other runs are committed."""
-    try:
-        return [(run, run.take())]
-    except Exception:
-        about = ids(session_id=run.ref.session_id)
-        log.exception("a run of session %s cannot be committed", run.ref.session_id, extra=about)
-        return []
-
-
-def _notify(append: Append, callback: Callable[[], None]) -> None:
+def _notify(run_id: str, callback: Callable[[], None]) -> None:
+    """Call a run back. Its error does not affect other runs."""
     try:
         callback()
     except Exception:
-        about = ids(run_id=append.run_id)
-        log.exception("run %s does not know that it was committed", append.run_id, extra=about)
+        log.exception("run %s does not know what became of its commit", run_id, extra=ids(run_id=run_id))

@@ -287,21 +287,30 @@ class Execution:
         if self.grammar.terminal is not None or self._suspended.done() or self._byte_budget.is_spent:
             return
         self._watchdog.last_event_at = self._loop.time()
-        if self._unstreamed is None:
-            self._process(event)
-            return
-        for whole in self._unstreamed.feed(event):
-            self._process(whole)
-
-    def _process(self, event: AnyEvent) -> None:
-        if (delta := self._plain_delta(event)) is not None and (
-            not self._redacts_text or self._redaction.passes(delta)
+        if self._unstreamed is not None:
+            for whole in self._unstreamed.feed(event):
+                self._process(whole)
+        elif (
+            # Nine in ten events are deltas of an open text that need no changes. They skip the checks of `_process`.
+            isinstance(event, TextDelta | ReasoningDelta)
+            and self._is_open(type(event), event.message_id, event.agent_id)
+            and is_plain(event.text)
+            and (not self._redacts_text or self._redaction.passes(event))
         ):
             if not self._buffer:
                 self._committer.schedule(self, can_wait=True)
-            self._buffer.append_delta(delta)
-            self._byte_budget.spend(len(delta.text))
-            return
+            self._buffer.append_delta(event)
+            self._byte_budget.spend(len(event.text))
+        else:
+            self._process(event)
+
+    def _is_open(self, kind: type[TextDelta | ReasoningDelta], message_id: object, agent_id: str) -> bool:
+        """Whether this agent has an open text or reasoning with this id."""
+        opened = self.grammar.texts if kind is TextDelta else self.grammar.reasonings
+        return isinstance(message_id, str) and opened.get(message_id) == agent_id
+
+    def _process(self, event: AnyEvent) -> None:
+        """Redact an event, append the events that must precede it, and append the event."""
         if isinstance(event, Delta):
             for part in self._redaction.feed(event):
                 self._append(part)
@@ -366,17 +375,6 @@ class Execution:
             limit = f"{self.engine.limits.session_max:,} bytes"
             self.stop(self.failure(LogFull(f"more than {limit} would be kept of this session: begin a new one")))
 
-    def _plain_delta(self, event: AnyEvent) -> TextDelta | ReasoningDelta | None:
-        """The event if it is a delta of an open text that needs no changes: nine in ten events are."""
-        if type(event) is TextDelta:
-            opened = self.grammar.texts
-        elif type(event) is ReasoningDelta:
-            opened = self.grammar.reasonings
-        else:
-            return None
-        known = type(event.message_id) is str and opened.get(event.message_id) == event.agent_id
-        return event if known and is_plain(event.text) else None
-
     # Commits
 
     def take(self) -> Append:
@@ -387,13 +385,16 @@ class Execution:
         self._results = []
         return append
 
-    def committed(self, append: Append) -> None:
+    def committed(self) -> None:
         self._buffer.committed()
         self._room.set()
         self._watchdog.last_event_at = self._loop.time()  # it may have been silent because it waited for this commit
-        if append.state in ("finished", "failed", "cancelled") and not self._written.done():
+        terminal = None if self._buffer.uncommitted else self.grammar.terminal
+        if self._buffer.committed_seq - (terminal is not None) > self.run.first_seq:  # more than the start and the end
+            self.timer.first_event()
+        if terminal is not None and not self._written.done():
             self._written.set_result(None)
-        self.timer.committed(append)
+            self.timer.ended(terminal)
 
     def lease_lost(self) -> None:
         if not self._written.done():

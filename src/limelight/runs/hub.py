@@ -12,6 +12,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import msgspec
+
 from limelight.dialects.base import Frame
 from limelight.dialects.encoder import FrameEncoder
 from limelight.events import TERMINAL_TYPES, Record
@@ -24,15 +26,12 @@ BUFFER_BYTES = 256 * 1024
 T = TypeVar("T")
 
 
-class FrameBatch:
+class FrameBatch(msgspec.Struct, eq=False):
     """Consecutive frames. If viewers share them, it also keeps the encodings that transports have made of them."""
 
-    __slots__ = ("_encoded", "frames", "is_shared")
-
-    def __init__(self, frames: Sequence[Frame], *, is_shared: bool = False) -> None:
-        self.frames = frames
-        self.is_shared = is_shared
-        self._encoded: dict[Callable[[Sequence[Frame]], Any], Any] = {}
+    frames: Sequence[Frame]
+    is_shared: bool = False
+    _encoded: dict[Callable[[Sequence[Frame]], Any], Any] = {}
 
     def __bool__(self) -> bool:
         return bool(self.frames)
@@ -124,20 +123,14 @@ class Channel:
         self.viewers = 0
         self.deleted = False
         """Whether the session was deleted."""
-        self._shown = 0
+        self.shown = 0
         """The newest Record for which viewers were woken."""
         self._waiting: list[asyncio.Future[None]] = []
         self._watchers: dict[str, int] = {}
 
-    def publish(self, records: Sequence[Record]) -> None:
-        """Encode the Records for all formats."""
-        self.published = max(self.published, records[-1].seq)
-        for name in [name for name, buffer in self.buffers.items() if not buffer.feed(records, self._shown)]:
-            del self.buffers[name]
-
     def wake(self) -> None:
         """Let all viewers read what was published."""
-        self._shown = self.published
+        self.shown = self.published
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():
@@ -170,10 +163,14 @@ class Hub:
         self._owners: Counter[str] = Counter()
 
     def publish(self, ref: SessionRef, records: Sequence[Record]) -> None:
-        """Deliver committed Records, in order."""
+        """Encode committed Records for all formats that have viewers. Records come in order."""
         channel = self._channels.get(ref)
-        if channel is not None and records:
-            channel.publish(records)
+        if channel is None or not records:
+            return
+        channel.published = max(channel.published, records[-1].seq)
+        for name, buffer in list(channel.buffers.items()):
+            if not buffer.feed(records, channel.shown):
+                del channel.buffers[name]
 
     def wake(self, ref: SessionRef) -> None:
         """Wake the viewers of a session."""

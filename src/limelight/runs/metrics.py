@@ -1,17 +1,14 @@
 """The metrics of runs and commits: which ones there are, and where they are measured. `server/metrics.py` counts
 them."""
 
-from collections.abc import Sequence
+from collections.abc import Generator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Protocol
 
 from limelight.errors import LeaseLost
-from limelight.events import TERMINAL_TYPES, RunStarted
-from limelight.models import LIVE_STATES, Append, RunState, fault_of
-from limelight.stores.base import Store
-
-NOT_OF_THE_AGENT = (RunStarted, *TERMINAL_TYPES)
-"""Events that every run has, also one whose agent never did anything."""
+from limelight.events import RunFailed, Terminal
+from limelight.models import RunState, state_after
 
 
 class RunMetrics(Protocol):
@@ -49,21 +46,22 @@ class NoMetrics:
 NO_METRICS = NoMetrics()
 
 
-async def commit(store: Store, batch: Sequence[Append], metrics: RunMetrics) -> None:
-    """Append a batch to the log and measure it. A lost lease does not count as a failure of the store."""
+@contextmanager
+def measured_commit(metrics: RunMetrics, records: int) -> Generator[None]:
+    """Measure the commit of so many Records in this block. A lost lease does not count as a failure of the store."""
     started_at = perf_counter()
     try:
-        await store.append(batch)
+        yield
     except LeaseLost:
         raise
     except Exception as error:
         metrics.not_committed(error)
         raise
-    metrics.committed(sum(len(append.records) for append in batch), perf_counter() - started_at)
+    metrics.committed(records, perf_counter() - started_at)
 
 
 class RunTimer:
-    """Measures one run by its commits: the time to the agent's first event, and how the run ended."""
+    """Measures one run: the time to the agent's first event, and how the run ended."""
 
     def __init__(self, agent: str, metrics: RunMetrics = NO_METRICS) -> None:
         self.asked_at: float | None = None
@@ -71,11 +69,13 @@ class RunTimer:
         self._agent = agent
         self._metrics = metrics
 
-    def committed(self, append: Append) -> None:
-        """Measure a commit of the run."""
-        if self.asked_at is not None and any(not isinstance(r.event, NOT_OF_THE_AGENT) for r in append.records):
+    def first_event(self) -> None:
+        """An event of the agent was committed. The first call counts."""
+        if self.asked_at is not None:
             self._metrics.first_event(self._agent, perf_counter() - self.asked_at)
             self.asked_at = None
-        if append.state is not None and append.state not in LIVE_STATES:
-            fault = fault_of(append.records[-1])
-            self._metrics.run_ended(self._agent, append.state, "" if fault is None else fault.code)
+
+    def ended(self, terminal: Terminal) -> None:
+        """The end of the run was committed."""
+        code = terminal.code if isinstance(terminal, RunFailed) else ""
+        self._metrics.run_ended(self._agent, state_after(terminal), code)

@@ -31,7 +31,7 @@ from limelight.models import Append, Run, RunOptions, state_after
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.context import Asked, Life, RunContext
 from limelight.runs.engine import Engine, Execution
-from limelight.runs.metrics import RunTimer, commit
+from limelight.runs.metrics import RunTimer, measured_commit
 from limelight.runs.queries import records_of, whole_value
 from limelight.runs.queue import SessionQueues
 from limelight.runs.retry import retry_while_unavailable
@@ -77,7 +77,8 @@ class Recovery:
         records = await seal(self._engine, run, terminal)
         if records is None:
             return False
-        self._engine.committer.deliver(run.ref, records, is_end=True)
+        self._engine.committer.publish(run.ref, records)
+        self._engine.committer.wake_soon(run.ref, is_end=True)
         self._queues.wake_next(run.ref)
         return True
 
@@ -186,8 +187,9 @@ async def seal(engine: Engine, run: Run, terminal: Terminal) -> Sequence[Record]
 
     async def write() -> Sequence[Record]:
         append = await _ending(store, run, terminal, engine.limits.result_max)
-        await commit(store, [append], engine.metrics)
-        RunTimer(run.agent, engine.metrics).committed(append)
+        with measured_commit(engine.metrics, len(append.records)):
+            await store.append([append])
+        RunTimer(run.agent, engine.metrics).ended(terminal)
         return append.records
 
     return await retry_while_unavailable(write)  # this process has the lease now, so no other one would do it

@@ -135,8 +135,13 @@ class Viewer:
             elif (buffer := self._buffer()) is None:
                 await self._restart_replay()
                 continue
-            else:
-                batch = self._read_live(buffer)
+            elif self._at < buffer.head:
+                end = buffer.end_after(max(self._at, self._through - 1)) if self._only_run else None
+                until = buffer.head if end is None else end
+                batch = buffer.since(self._at, until)
+                self._at, self._ended = until, end is not None
+            else:  # nothing new, or the store was faster than the hub
+                batch = NOTHING
             if batch:
                 return batch
             if self._woken:
@@ -158,16 +163,6 @@ class Viewer:
         """The frame buffer, if it has or will have the next Record. It has complete Records only."""
         buffer = self._channel.buffers.get(self.format.buffer)
         return buffer if buffer is not None and not self._skip and self._at >= buffer.base - 1 else None
-
-    def _read_live(self, buffer: FrameBuffer) -> FrameBatch:
-        """The new frames of the buffer; none yet also if the store was faster than the hub."""
-        if self._at >= buffer.head:
-            return NOTHING
-        end = buffer.end_after(max(self._at, self._through - 1)) if self._only_run else None
-        until = buffer.head if end is None else end
-        batch = buffer.since(self._at, until)
-        self._at, self._ended = until, end is not None
-        return batch
 
     async def _restart_replay(self) -> None:
         """Start a replay at the beginning of the current run, because dialects start there."""

@@ -28,7 +28,10 @@ class WriteBuffer:
         self._seq = last_seq
         self._at = at
         self._records: list[Record] = []
-        self._taken: deque[int] = deque()
+        self._taken: deque[tuple[int, int]] = deque()
+        """The number of events and the last Record of each commit in progress."""
+        self.committed_seq = last_seq
+        """The last Record that is committed."""
         self._waiting = 0
         self._delta: PlainDelta | None = None
         """The newest event, if more deltas may be joined to it; `_pieces` are its texts."""
@@ -46,7 +49,8 @@ class WriteBuffer:
         self._finish_delta()
         self._at = max(self._at, now_ms())  # the log's times never decrease, even if the clock does
         for event in events:
-            self._number(event)
+            self._seq += 1
+            self._records.append(Record(self._seq, self._run_id, self._at, event))
             self._waiting += 1
             self.uncommitted += 1
 
@@ -66,24 +70,22 @@ class WriteBuffer:
             return
         self._finish_delta()
         self._at = max(self._at, now_ms())
-        self._number(event)
+        self._seq += 1
+        self._records.append(Record(self._seq, self._run_id, self._at, event))
         self._delta, self._pieces, self._room = event, [event.text], MAX_JOINED - size
 
     def take(self) -> list[Record]:
         """Take all Records for a commit. Each call is followed by one call of `committed`."""
         self._finish_delta()
         records, self._records = self._records, []
-        self._taken.append(self._waiting)
+        self._taken.append((self._waiting, self._seq))
         self._waiting = 0
         return records
 
     def committed(self) -> None:
         """The Records that were taken first are committed."""
-        self.uncommitted -= self._taken.popleft()
-
-    def _number(self, event: AnyEvent) -> None:
-        self._seq += 1
-        self._records.append(Record(self._seq, self._run_id, self._at, event))
+        count, self.committed_seq = self._taken.popleft()
+        self.uncommitted -= count
 
     def _finish_delta(self) -> None:
         """Write joined deltas into their Record, before another event follows or the Records are taken."""

@@ -307,11 +307,9 @@ class Store(ABC):
         self._wakes.put_nowait(signal.run_id)
         return "sent"
 
-    def _drop_signals(self, batch: Sequence[Append]) -> None:
-        """Delete the signals of runs that have ended. For stores of one process, after a commit."""
-        for append in batch:
-            if append.state in ENDED_STATES:
-                self._signals.pop(append.run_id, None)
+    def _drop_signals(self, run_id: str) -> None:
+        """Delete the signals of a run that has ended. For stores of one process."""
+        self._signals.pop(run_id, None)
 
     # Retention
 

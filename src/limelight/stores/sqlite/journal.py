@@ -102,24 +102,21 @@ class Journal:
         if entries:
             self._page += 1
             db.execute("INSERT INTO journal (page, body) VALUES (?, ?)", (self._page, _encoder.encode(entries)))
-        updates += self._tidy(db, continuing, {append.run_id for append in batch}.difference(continuing))
+        updates += self._tidy(db, [*continuing], {append.run_id for append in batch}.difference(continuing))
         page = self._page
 
         def apply() -> None:
             for live, append in continuing.values():
-                self._extend(live, append)
+                if append.records:
+                    live.tail.extend(append.records)
+                    live.last_seq = append.records[-1].seq
+                    live.first_page = self._durable + 1 if live.first_page is None else live.first_page
+                live.state = append.state or live.state
             for update in updates:
                 update()
             self._durable = page
 
         return apply
-
-    def _extend(self, live: LiveRun, append: Append) -> None:
-        if append.records:
-            live.tail.extend(append.records)
-            live.last_seq = append.records[-1].seq
-            live.first_page = self._durable + 1 if live.first_page is None else live.first_page
-        live.state = append.state or live.state
 
     def _end(self, db: sqlite3.Connection, live: LiveRun, append: Append) -> Callable[[], None]:
         live.ending = True

@@ -19,6 +19,7 @@ import msgspec
 from limelight.errors import SetupError, StoreCorrupt, StoreUnavailable
 from limelight.events import Record
 from limelight.models import (
+    ENDED_STATES,
     Append,
     Artifact,
     Begun,
@@ -247,7 +248,9 @@ class SqliteStore(Store):
 
         runs = [append.run_id for append in batch]
         await self._writer.do(work, lambda: apply(), runs, retried_by=runs)
-        self._drop_signals(batch)
+        for append in batch:
+            if append.state in ENDED_STATES:
+                self._drop_signals(append.run_id)
 
     async def _put_parts(self, run_id: str, result: Result) -> None:
         """Write each part of a large result in its own transaction, so that other commits come in between."""
