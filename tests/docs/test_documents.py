@@ -117,7 +117,7 @@ def test_the_readme_lists_the_parts_that_are_there() -> None:
 
 def test_what_a_framework_cannot_show_is_what_its_source_declares() -> None:
     sources = {name: source for name, source in find("sources").items() if name != "function"}
-    told = sections(read("docs/frameworks.md"), 2)["What is seen"]
+    told = sections(read("docs/frameworks.md"), 2)["Supported features"]
     names = re.findall(r"\w+", told.strip().splitlines()[0])
     shown = {row[0].strip("`"): dict(zip(names, row[1:], strict=True)) for row in rows(told) if len(row) == 4}
     assert shown == {
