@@ -147,7 +147,7 @@ def test_every_promise_names_tests_that_exist() -> None:
 
 def test_every_fault_names_tests_that_exist() -> None:
     tables = sections(read("docs/faults.md"), 2)
-    bar = rows(tables["The bar"])
+    bar = rows(tables["Required behaviour"])
     assert len(bar) == 16
     for fault, _, tests in [*bar, *rows(tables["More faults"])]:
         assert_tests_exist(fault, tests)
