@@ -7,10 +7,10 @@ that was sent before, with the same `request_id`, gets the run that it began the
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from limelight.errors import Draining, LimelightError, SessionBusy
 from limelight.events import RunStarted, Terminal
@@ -180,15 +180,15 @@ class Sessions:
         )
         shared, own = partial(shared_folder, agent.workspace), partial(self._workspaces.made, run.ref)
         context = RunContext(execution, user, shared if agent.workspace else own, asked)
-        task = asyncio.create_task(self._execute(run, life(execution, context)))
+        task = asyncio.create_task(self._execute(run, partial(life, execution, context)))
         self._control.add(LiveRun(execution, context, task, agent.source.resumes))
 
-    async def _execute(self, run: Run, life: Coroutine[Any, Any, None]) -> None:
+    async def _execute(self, run: Run, life: Callable[[], Awaitable[None]]) -> None:
         about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
         try:
             with logged_as(about):
                 await self._control.apply_signals(run.run_id)  # those that came before the run was live here
-                await life
+                await life()
         finally:
             self._memories.done(run.run_id)
             self._control.remove(run.run_id)
