@@ -14,7 +14,6 @@ from limelight.messages import Message
 from limelight.models import Begun, Run, SessionRef
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.committer import Committer
-from limelight.runs.context import Asked, Life
 from limelight.runs.control import Control, LiveRun
 from limelight.runs.engine import Engine
 from limelight.runs.hub import Hub
@@ -84,13 +83,10 @@ class Process:
         self.committer = Committer(self.store, self.hub.publish, self.hub.wake)
         engine = Engine(self.store, self.committer, limits or RunLimits())
         self.queues = queues
-        self.recovery = Recovery(engine, queues, agents, reopen=self._reopen)
+        self.recovery = Recovery(engine, queues, agents, reopen=lambda waiting: self.sessions.reopen(waiting))
         self.control = Control(self.store, queues, agents, self.recovery)
         memories = Memories(self.store, agents, idle_seconds=3600)
         self.sessions = Sessions(engine, self.control, queues, quota or Quota(), self.hub, Workspaces(folder), memories)
-
-    def _reopen(self, agent: Agent, run: Run, user: User, life: Life, asked: Sequence[Asked]) -> None:
-        self.sessions.play(agent, run, user, life, asked)
 
     async def begin(self, session_id: str = "s", *, user: User = ANN, text: str = "go", **request: Any) -> Begun:
         return await self.sessions.begin(self.queued(session_id, user=user, text=text, **request))

@@ -8,6 +8,7 @@ continues to wait, and resumes with the decision.
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 
@@ -45,14 +46,26 @@ log = logging.getLogger(__name__)
 LEASE_MS = 30_000
 """Time after which the runs of a silent process are taken over."""
 INTERRUPTED = "the server stopped while the run was going on"
-Reopen = Callable[[Agent, Run, User, Life, Sequence[Asked]], None]
-"""Continues a run that this process holds."""
+
+
+class WaitingRun(NamedTuple):
+    """A run that waits for a decision, and that this process has taken over."""
+
+    agent: Agent
+    run: Run
+    user: User
+    records: Sequence[Record]
+    asked: Sequence[Asked]
+    resume: Life
+    """Waits for the decisions, and resumes the agent with them."""
 
 
 class Recovery:
     """Seals or reopens the runs that no process holds."""
 
-    def __init__(self, engine: Engine, queues: SessionQueues, agents: Agents, reopen: Reopen) -> None:
+    def __init__(
+        self, engine: Engine, queues: SessionQueues, agents: Agents, reopen: Callable[[WaitingRun], None]
+    ) -> None:
         self._engine = engine
         self._store = engine.store
         self._queues = queues
@@ -98,8 +111,9 @@ class Recovery:
         options = await load_options(self._store, run)
         now = now_ms()
         if await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now):
-            life = _rest_of_run(agent, records, events, memory.key, options)
-            self._reopen(agent, run, User(run.ref.owner, options.user_name), life, questions)
+            user = User(run.ref.owner, options.user_name)
+            resume = _resumption(agent, events, memory.key, options)
+            self._reopen(WaitingRun(agent, run, user, records, questions, resume))
             about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
             log.warning("run %s goes on waiting for a decision", run.run_id, extra=about)
         return True
@@ -121,13 +135,10 @@ class Recovery:
         return msgspec.structs.replace(event, args=await whole_value(self._store, run, kind, id_, event.args, cut=True))
 
 
-def _rest_of_run(
-    agent: Agent, records: Sequence[Record], events: Sequence[AnyEvent], memory_key: str, options: RunOptions
-) -> Life:
-    """What a reopened run does: wait for its decisions, and resume the agent with them."""
+def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, options: RunOptions) -> Life:
+    """The work of a reopened run: it waits for its decisions, and resumes the agent with them."""
 
-    async def life(execution: Execution, context: RunContext) -> None:
-        execution.reopen(records)
+    async def resume(execution: Execution, context: RunContext) -> None:
         turn = Turn(
             messages=options.with_question(Message(role="user", content=_input_of(events))),
             context=context,
@@ -140,7 +151,7 @@ def _rest_of_run(
 
         await execution.execute(None, lambda turn: agent.source.resume(turn, events), prepare)
 
-    return life
+    return resume
 
 
 def questions_in(events: Sequence[AnyEvent]) -> list[Asked]:

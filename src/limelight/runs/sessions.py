@@ -27,7 +27,7 @@ from limelight.runs.hub import Hub
 from limelight.runs.limits import Quota
 from limelight.runs.memory import Memories, question_of
 from limelight.runs.queue import QueuedRun, Request, SessionQueues
-from limelight.runs.recovery import LEASE_MS
+from limelight.runs.recovery import LEASE_MS, WaitingRun
 from limelight.runs.run_options import options_as_results
 from limelight.runs.workspace import Workspaces, shared_folder
 from limelight.sources.base import Turn, User
@@ -143,8 +143,8 @@ class Sessions:
             if not self._starting[owner]:
                 del self._starting[owner]
         if begun.created:
-            life = partial(self._life, request)
-            self.play(request.agent, begun.run, request.user, life, session_bytes=begun.session_bytes)
+            execution = self._new_execution(request.agent, begun.run, begun.session_bytes)
+            self._play(request.agent, execution, request.user, partial(self._life, request))
         return begun
 
     def _check_quota(self, owner: str) -> None:
@@ -171,13 +171,20 @@ class Sessions:
 
     # Executing a run
 
-    def play(
-        self, agent: Agent, run: Run, user: User, life: Life, asked: Sequence[Asked] = (), session_bytes: int = 0
-    ) -> None:
-        """Execute a run that this process owns in a new task, from its start or from where it waits for a decision."""
-        execution = Execution(
+    def reopen(self, waiting: WaitingRun) -> None:
+        """Continue a run that waits for a decision, and that this process has taken over."""
+        execution = self._new_execution(waiting.agent, waiting.run)
+        execution.reopen(waiting.records)
+        self._play(waiting.agent, execution, waiting.user, waiting.resume, waiting.asked)
+
+    def _new_execution(self, agent: Agent, run: Run, session_bytes: int = 0) -> Execution:
+        return Execution(
             self._engine, run, status=agent.status, streams=agent.enable_streaming, session_bytes=session_bytes
         )
+
+    def _play(self, agent: Agent, execution: Execution, user: User, life: Life, asked: Sequence[Asked] = ()) -> None:
+        """Do the work of a run that this process owns in a new task."""
+        run = execution.run
         shared, own = partial(shared_folder, agent.workspace), partial(self._workspaces.made, run.ref)
         context = RunContext(execution, user, shared if agent.workspace else own, asked)
         task = asyncio.create_task(self._execute(run, partial(life, execution, context)))

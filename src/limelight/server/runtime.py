@@ -100,7 +100,7 @@ class Parts:
             engine,
             self.queues,
             agents,
-            reopen=lambda agent, run, user, life, asked: self.sessions.play(agent, run, user, life, asked),
+            reopen=lambda waiting: self.sessions.reopen(waiting),
         )
         self.control = Control(store, self.queues, agents, self._recovery)
         self.sessions = Sessions(engine, self.control, self.queues, self.quota, self.hub, workspaces, memories)
