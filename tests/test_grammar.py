@@ -100,9 +100,9 @@ def test_a_rejected_event_leaves_the_state_as_it_was(events: list[AnyEvent]) -> 
 def test_closing_and_a_terminal_always_end_a_run(run: list[AnyEvent], terminal: Terminal) -> None:
     grammar = fed(*run)
     assume(grammar.terminal is None)
-    for event in grammar.closing("cut off"):
+    for event in grammar.closing_events("cut off"):
         grammar.check(event)
-    assert grammar.closing("cut off") == []
+    assert grammar.closing_events("cut off") == []
     grammar.check(terminal)
     assert nothing_is_open(grammar)
     assert grammar.terminal is terminal
@@ -115,7 +115,7 @@ def test_closing_works_after_any_nonsense(events: list[AnyEvent]) -> None:
     for event in events:
         if not isinstance(event, TERMINAL_TYPES):
             accepts(grammar, event)
-    for event in grammar.closing("cut off"):
+    for event in grammar.closing_events("cut off"):
         grammar.check(event)
     assert nothing_is_open(grammar)
 
@@ -203,10 +203,10 @@ ILLEGAL: list[tuple[str, list[AnyEvent], AnyEvent, str]] = [
     ("call id twice", [START, WHOLE, ToolFinished(call_id="c")], WHOLE, "the call id 'c' was used before"),
     ("unknown call", [START], ToolFinished(call_id="c"), "call 'c' is not open"),
     ("another agent's call", [START, SUB, WHOLE], ToolFinished(agent_id="a", call_id="c"), "call 'c' is not open"),
-    ("arguments after whole ones", [START, WHOLE], ToolArgsDelta(call_id="c", text="{"), "are already whole"),
+    ("arguments after whole ones", [START, WHOLE], ToolArgsDelta(call_id="c", text="{"), "are already complete"),
     ("ready twice", [START, STREAMED, ToolReady(call_id="c", args={})], ToolReady(call_id="c", args=""), "was ready"),
     ("ready though whole", [START, WHOLE], ToolReady(call_id="c", args={}), "call 'c' was ready before"),
-    ("output before ready", [START, STREAMED], ToolOutputDelta(call_id="c", text=""), "are not whole yet"),
+    ("output before ready", [START, STREAMED], ToolOutputDelta(call_id="c", text=""), "are not complete yet"),
     ("output while waiting", [START, WHOLE, ASKED], ToolOutputDelta(call_id="c", text=""), "waits for approval 'p'"),
     (
         "a call ends before its sub-agent",
@@ -215,14 +215,14 @@ ILLEGAL: list[tuple[str, list[AnyEvent], AnyEvent, str]] = [
         "still missing: agent_finished",
     ),
     ("approval of an unknown call", [START], ASKED, "call 'c' is not open"),
-    ("approval before ready", [START, STREAMED], ASKED, "the arguments of 'c' are not whole yet"),
+    ("approval before ready", [START, STREAMED], ASKED, "the arguments of 'c' are not complete yet"),
     ("two approvals of a call", [START, WHOLE, ASKED],
-     ApprovalRequested(approval_id="q", name="t", args={}, call_id="c"), "waits for an approval already"),
+     ApprovalRequested(approval_id="q", name="t", args={}, call_id="c"), "already waits for an approval"),
     ("approval id twice", [START, WHOLE, ASKED, ApprovalResolved(approval_id="p", decision="approve")], ASKED,
      "the approval id 'p' was used before"),
     ("unknown approval", [START], ApprovalResolved(approval_id="p", decision="approve"), "approval 'p' is not open"),
     ("a sub-agent's answer", [START, SUB], FinalAnswer(agent_id="a"), "only the main agent gives the final answer"),
-    ("two answers", [START, ANSWER], ANSWER, "there is one final answer"),
+    ("two answers", [START, ANSWER], ANSWER, "a run has only one final answer"),
     ("answer repeats nothing", [START], FinalAnswer(message_id="m"), "message 'm' was never sent"),
     ("a sub-agent ends the run", [START, SUB], RunCancelled(agent_id="a"), "only the main agent ends a run"),
     ("finished without an answer", [START], RunFinished(), "a finished run has a final_answer"),
@@ -280,7 +280,7 @@ def test_closing_ends_the_innermost_first_and_names_the_reason() -> None:
         ApprovalRequested(agent_id="a", approval_id="p", name="t", args={}, call_id="d"),
         StepStarted(number=4, step_kind="plan"),
     )
-    assert grammar.closing("stopped") == [
+    assert grammar.closing_events("stopped") == [
         ApprovalResolved(agent_id="a", approval_id="p", decision="reject", reason="stopped", by="system"),
         ToolFinished(agent_id="a", call_id="d", result="Error: stopped", error="stopped"),
         AgentFinished(agent_id="a", error="stopped"),
@@ -326,12 +326,15 @@ def test_closing_ends_the_newest_call_first() -> None:
     grammar = Grammar()
     for event in (RunStarted(agent="a"), *(ToolStarted(call_id=call_id, name="t", args={}) for call_id in "12")):
         grammar.check(event)
-    assert [event.call_id for event in grammar.closing("stopped") if isinstance(event, ToolFinished)] == ["2", "1"]
+    assert [event.call_id for event in grammar.closing_events("stopped") if isinstance(event, ToolFinished)] == [
+        "2",
+        "1",
+    ]
 
 
 def test_closing_one_agent_leaves_the_others_alone() -> None:
     grammar = fed(START, TEXT, SUB, AgentStarted(agent_id="b", name="x"), StepStarted(agent_id="b", number=1))
-    assert grammar.closing("x", "b") == [StepFinished(agent_id="b", number=1, error="x")]
+    assert grammar.closing_events("x", "b") == [StepFinished(agent_id="b", number=1, error="x")]
     assert grammar.missing_before(AgentFinished(agent_id="a"), "x") == []
 
 

@@ -25,7 +25,7 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
-from limelight.grammar import Grammar, reason_to_close
+from limelight.grammar import Grammar, closing_reason
 from limelight.tracing.run_trace import RunTrace
 from limelight.tracing.span import Span
 from tests.support.legal_runs import write_run
@@ -40,7 +40,7 @@ def closed(events: list[AnyEvent], terminal: Terminal) -> list[AnyEvent]:
     grammar = Grammar()
     for event in events:
         grammar.check(event)
-    return [*events, *grammar.missing_before(terminal, reason_to_close(terminal)), terminal]
+    return [*events, *grammar.missing_before(terminal, closing_reason(terminal)), terminal]
 
 
 def one(spans: list[Span], name: str) -> Span:

@@ -30,7 +30,7 @@ from limelight.events import (
     TextDelta,
     ToolStarted,
 )
-from limelight.grammar import CUT_OFF, Grammar, reason_to_close
+from limelight.grammar import RUN_ENDED, Grammar, closing_reason
 from limelight.ids import now_ms, sortable_id
 from limelight.json_values import clean_text
 from limelight.log_context import ids
@@ -259,7 +259,7 @@ class Execution:
         for event in self._redaction.rest():
             self._append(event)
         succeeded = isinstance(terminal, RunFinished) and self.grammar.answered
-        for event in self.grammar.closing(reason_to_close(terminal), succeeded=succeeded):
+        for event in self.grammar.closing_events(closing_reason(terminal), succeeded=succeeded):
             self._append(event)
         if isinstance(terminal, RunFinished) and not self.grammar.answered:
             terminal = self.failure(EndedEarly())
@@ -313,11 +313,11 @@ class Execution:
 
     def _close_before(self, event: AnyEvent) -> None:
         """Append the events that close what must end before this event, after text that redaction held back."""
-        missing = self.grammar.missing_before(event, CUT_OFF)
+        missing = self.grammar.missing_before(event, RUN_ENDED)
         rest = [part for ending in missing for part in self._redaction.feed(ending)[:-1]]
         for part in rest:
             self._append(part)
-        for ending in self.grammar.missing_before(event, CUT_OFF) if rest else missing:
+        for ending in self.grammar.missing_before(event, RUN_ENDED) if rest else missing:
             self._append(ending)
 
     async def emit_when_ready(self, event: AnyEvent) -> None:

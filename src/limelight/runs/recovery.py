@@ -23,7 +23,7 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
-from limelight.grammar import Grammar, reason_to_close
+from limelight.grammar import Grammar, closing_reason
 from limelight.ids import now_ms, sortable_id
 from limelight.log_context import ids
 from limelight.messages import Message
@@ -196,7 +196,7 @@ async def _ending(store: Store, run: Run, terminal: Terminal, result_max: int) -
                 grammar.check(record.event)
         last_seq, last_at = records[-1].seq, records[-1].at
     start = [] if grammar.started else [RunStarted(agent=run.agent, turn=run.turn)]
-    events = (*start, *grammar.closing(reason_to_close(terminal)), terminal)
+    events = (*start, *grammar.closing_events(closing_reason(terminal)), terminal)
     at = max(now_ms(), last_at)
     fitted = [fit(event, run.run_id, result_max) for event in events]
     ending = [event for part in fitted for event in part.events]

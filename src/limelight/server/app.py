@@ -113,7 +113,7 @@ def _check_format(settings: Settings, dialects: Mapping[str, object]) -> None:
 
 def make_store(settings: Settings) -> Store:
     scheme = settings.store.url.partition(":")[0].partition("?")[0]
-    store: type[Store] = plugins.one("stores", scheme)
+    store: type[Store] = plugins.get("stores", scheme)
     return store.from_url(settings.store.url, Path(settings.store.data))
 
 

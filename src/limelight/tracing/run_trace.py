@@ -40,7 +40,7 @@ from limelight.events import (
     Usage,
     terminal_of,
 )
-from limelight.grammar import reason_to_close
+from limelight.grammar import closing_reason
 from limelight.models import state_after
 from limelight.tracing import conventions as said
 from limelight.tracing.conventions import Said
@@ -74,7 +74,7 @@ class RunTrace:
         """The spans that end with these Records, which came into the log together."""
         terminal = terminal_of(records[-1].event)
         if terminal is not None:
-            self._cut_off = (reason_to_close(terminal), _code_of(terminal))
+            self._cut_off = (closing_reason(terminal), _code_of(terminal))
         ended = (self._heard(record) for record in records)
         return [span for span in ended if span is not None]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.dialects.v2.message import beginning
+from limelight.dialects.v2.previews import preview
 from limelight.events import (
     ToolStarted,
 )
@@ -32,13 +32,13 @@ def test_no_character_is_cut_in_two(character: str, before: str) -> None:
     """Wherever in it the limit is, it is shown whole or not at all."""
     for inside in range(1, len(character)):
         head = "x" * (60 - inside - len(before)) + before
-        assert beginning(head + character + " and more") == head + "..."
+        assert preview(head + character + " and more") == head + "..."
     head = "x" * (60 - len(character))
-    assert beginning(head + character + " and more") == head + character + "..."
+    assert preview(head + character + " and more") == head + character + "..."
 
 
 def test_a_character_that_is_longer_than_all_that_is_shown_is_cut_all_the_same() -> None:
-    assert beginning("a" + "\u0301" * 100) == "a" + "\u0301" * 59 + "..."
+    assert preview("a" + "\u0301" * 100) == "a" + "\u0301" * 59 + "..."
 
 
 @pytest.mark.parametrize("text", ["x" * 59 + "e\u0301y", "x" * 58 + "👩‍🔬 done", "x" * 59 + "👍🏽!"])

@@ -8,8 +8,7 @@ import msgspec
 from hypothesis import given, settings
 
 from limelight.dialects.v2 import V2Dialect
-from limelight.dialects.v2.routing import PANES
-from limelight.dialects.v2.schema import MessageType, Metadata, RunMessage
+from limelight.dialects.v2.schema import PANES, MessageType, Metadata, RunMessage
 from limelight.events import (
     AnyEvent,
     ApprovalRequested,
