@@ -140,7 +140,7 @@ class Grammar:
         return events
 
     def missing_before(self, event: AnyEvent, reason: str) -> list[AnyEvent]:
-        """Return the events that have to come before this one, so that it leaves nothing open inside of what it ends."""
+        """Return the events that have to come before this one, so that what it ends has nothing open inside."""
         match event:
             case RunFinished() | RunFailed() | RunCancelled():
                 return self.closing_events(reason, succeeded=isinstance(event, RunFinished))

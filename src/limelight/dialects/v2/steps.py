@@ -178,7 +178,7 @@ class Steps:
 
 
 class Plans:
-    """Writes the plans of one agent, each with a header, a text and a footer. The first is initial, others are updates."""
+    """Writes the plans of one agent, each with a header, a text and a footer."""
 
     def __init__(self, writer: MessageWriter, agent_id: str, *, live: bool) -> None:
         self._writer = writer
