@@ -18,7 +18,7 @@ def artifact_url(artifact_id: str) -> str:
 
 
 def result_url(run_id: str, kind: str, id_: str) -> str:
-    """Return the path of a complete value: the input, the answer (`content`), an approval's arguments or a tool call."""
+    """Return the path of a complete value: the input, the answer (`content`), an approval or a tool call."""
     match kind:
         case "input":
             return f"/runs/{run_id}/input"

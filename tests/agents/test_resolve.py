@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from limelight.agents.resolve import Offer, offered
+from limelight.agents.resolve import ResolvedAgents, resolve_agents
 from limelight.builtin import catalogue
 from limelight.builtin.catalogue import BUILT_INS
 from limelight.config import load_settings
@@ -23,9 +23,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def offer(text: str = "", *targets: str, environ: dict[str, str] | None = None, only: str | None = None) -> Offer:
+def offer(
+    text: str = "", *targets: str, environ: dict[str, str] | None = None, only: str | None = None
+) -> ResolvedAgents:
     Path("config.toml").write_text(text)
-    return offered(load_settings(environ={}), targets, only=only, environ=environ or {})
+    return resolve_agents(load_settings(environ={}), targets, only=only, environ=environ or {})
 
 
 def names(*arguments: str, **options: Any) -> list[str]:
@@ -112,7 +114,7 @@ def test_each_built_in_agent_says_what_it_is_before_anything_is_loaded() -> None
         (f"{OWN}max_steps = 2", "its framework (function) has no steps that could be counted"),
         (
             "[agents.demo]\nmodel = 'x'",
-            "config.toml:2: [agents.demo] model makes no difference for this agent: it talks to no",
+            "config.toml:2: [agents.demo] model makes no difference for this agent: it uses no model",
         ),
         ("[agents.demo]\nmax_steps = 2", "its framework (function) has no steps"),
         ("[agents.deep]\nplanning_interval = 2", "its framework (langgraph) makes no plans of its own"),
@@ -151,16 +153,16 @@ def test_each_built_in_agent_says_what_it_is_before_anything_is_loaded() -> None
             "[agents.x]\ntarget = 'bots.py:bit'",
             "config.toml:2: [agents.x] target 'bots.py:bit': bots.py has no 'bit'; it has: bot",
         ),
-        (f"{OWN}workspace = 'config.toml'", "config.toml:3: [agents.mine] workspace: config.toml is no folder"),
+        (f"{OWN}workspace = 'config.toml'", "config.toml:3: [agents.mine] workspace: config.toml is not a folder"),
         (f"{OWN}workspace = 'bots.py/x'", "config.toml:3: [agents.mine] workspace: bots.py/x cannot be made, as "),
-        ("[agents.demo]\nworkspace = 'bots.py'", "config.toml:2: [agents.demo] workspace: bots.py is no folder"),
+        ("[agents.demo]\nworkspace = 'bots.py'", "config.toml:2: [agents.demo] workspace: bots.py is not a folder"),
         (f"{OWN}workspace = 'new/{'x' * 300}'", "cannot be made in "),
         (f'{OWN}workspace = "new/\\u0000"', "cannot be made in "),
         (f"{OWN}workspace = '~nobody-is-called-so/x'", "workspace: ~nobody-is-called-so/x cannot be reached: "),
         ("[tools]\nsearch_url = 'http://x/'", "config.toml:2: tools.search_url has no {query} in it"),
         (
             "[tools]\nsearch_url = 'x/{query}'",
-            "config.toml:2: tools.search_url is no address: it has to begin with http",
+            "config.toml:2: tools.search_url is not a valid address: it has to begin with http",
         ),
         (
             "[agents.codact]\nimports = ['math', 'statistcs']",
@@ -182,9 +184,11 @@ def test_what_makes_no_difference_or_no_sense_is_refused(text: str, told: str) -
 )
 def test_a_model_is_at_an_address_of_the_web(url: str) -> None:
     told = wrong(f"[agents.deep]\nmodel = 'm'\nbase_url = {url!r}")
-    assert told.startswith(f"config.toml:3: [agents.deep] base_url {url!r} is no address: it has to begin with http://")
+    assert told.startswith(
+        f"config.toml:3: [agents.deep] base_url {url!r} is not a valid address: it has to begin with http://"
+    )
     told = wrong("", environ={"LIMELIGHT_MODEL": "m", "OPENAI_BASE_URL": url})
-    assert told.startswith(f"OPENAI_BASE_URL {url!r} is no address")
+    assert told.startswith(f"OPENAI_BASE_URL {url!r} is not a valid address")
 
 
 def test_a_folder_that_cannot_be_written_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,10 +257,12 @@ def test_a_text_for_a_tool_that_an_agent_does_not_have_is_told() -> None:
     assert len(served.agents) == len(ALL)
     first, second = served.hint.splitlines()
     assert first == (
-        "config.toml:5: [agents.codact] status.serch will not be said: codact has no tool 'serch'; "
+        "config.toml:5: [agents.codact] status.serch will not be shown: codact has no tool 'serch'; "
         "did you mean 'search'?"
     )
-    assert second.startswith("config.toml:6: [agents.codact] status.paint will not be said: codact has no tool 'paint'")
+    assert second.startswith(
+        "config.toml:6: [agents.codact] status.paint will not be shown: codact has no tool 'paint'"
+    )
     assert second.endswith("it has: search, readurl, python_interpreter, final_answer")
 
 

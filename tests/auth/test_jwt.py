@@ -7,7 +7,7 @@ from typing import Any
 import jwt
 import pytest
 
-from limelight.auth.jwt import KeySet, TokenRules, holder_of, key_id_of
+from limelight.auth.jwt import KeySet, TokenRules, key_id_of, verify_token
 from limelight.errors import Unauthorized
 from tests.auth.local_issuer import AUDIENCE, PAIRS, LocalIssuer, SignedBy
 
@@ -18,7 +18,7 @@ RULES = TokenRules(issuer=ISSUER.url, audience=AUDIENCE)
 def read(token: str, keys: list[dict[str, Any]] | None = None, rules: TokenRules = RULES) -> Any:
     key = KeySet(keys or [ISSUER.keys[0].public()]).find(key_id_of(token))
     assert key is not None
-    return holder_of(token, key, rules)
+    return verify_token(token, key, rules)
 
 
 def refusal(token: str, **options: Any) -> str:

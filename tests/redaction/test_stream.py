@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.auth.api_keys import make_key
-from limelight.redaction.rules import HIDDEN, Hiding
-from limelight.redaction.stream import MAX_LINE, Pieces
+from limelight.redaction.rules import REDACTED, Redactor
+from limelight.redaction.stream import MAX_LINE, StreamRedactor
 
 TOKEN = "tok-123456789012"
 ALL = [TOKEN, "s3cr3t-s3cr3t", f"{TOKEN}-long", "aaaaaaaaaaaa", "12-tok-tok-tok", "two\nlines-aaa"]
@@ -17,10 +17,10 @@ CARD = re.compile(r"\b\d{4}-\d{4}\b")
 TEXTS = st.lists(st.sampled_from(ALL) | st.text("tokens3-12a\n", max_size=9), max_size=6).map("".join)
 
 
-def told(hiding: Hiding, *pieces: str) -> list[str]:
+def told(redactor: Redactor, *pieces: str) -> list[str]:
     """What is said at each piece, and at the end."""
-    text = Pieces(hiding)
-    return [*(text.feed(piece) for piece in pieces), text.rest()]
+    text = StreamRedactor(redactor)
+    return [*(text.feed(piece) for piece in pieces), text.flush()]
 
 
 def is_as_whole(said: str, whole: str) -> bool:
@@ -32,60 +32,60 @@ def is_as_whole(said: str, whole: str) -> bool:
 
 @given(TEXTS, st.lists(st.integers(0, 90), max_size=9))
 def test_a_secret_is_hidden_wherever_it_is_cut(whole: str, cuts: list[int]) -> None:
-    hiding = Hiding(secrets=ALL)
+    redactor = Redactor(secrets=ALL)
     bounds = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
-    said = "".join(told(hiding, *(whole[start:end] for start, end in itertools.pairwise(bounds))))
-    assert is_as_whole(said, hiding.text(whole))
+    said = "".join(told(redactor, *(whole[start:end] for start, end in itertools.pairwise(bounds))))
+    assert is_as_whole(said, redactor.redact_text(whole))
 
 
 @pytest.mark.parametrize("patterns", [[], [CARD]])
 @given(TEXTS, st.integers(1, 5))
 def test_a_secret_is_hidden_in_pieces_of_any_size(patterns: list[re.Pattern[str]], whole: str, size: int) -> None:
-    hiding = Hiding(patterns, secrets=ALL)
-    said = "".join(told(hiding, *(whole[at : at + size] for at in range(0, len(whole), size))))
-    assert is_as_whole(said, hiding.text(whole))
+    redactor = Redactor(patterns, secrets=ALL)
+    said = "".join(told(redactor, *(whole[at : at + size] for at in range(0, len(whole), size))))
+    assert is_as_whole(said, redactor.redact_text(whole))
 
 
 @pytest.mark.parametrize("size", range(1, 70))
 def test_a_key_is_hidden_wherever_it_is_cut(size: int) -> None:
     key = make_key("ann", ("use",), 1)[1]
     text = f"key {key} ends"
-    said = "".join(told(Hiding(), *(text[at : at + size] for at in range(0, len(text), size))))
-    assert is_as_whole(said, f"key {HIDDEN} ends")
+    said = "".join(told(Redactor(), *(text[at : at + size] for at in range(0, len(text), size))))
+    assert is_as_whole(said, f"key {REDACTED} ends")
 
 
 def test_what_only_begins_like_a_secret_is_told_at_once() -> None:
-    assert told(Hiding(secrets=[TOKEN]), "to", "k", " is a_name ") == ["to", "k", " is a_name ", ""]
-    assert told(Hiding(secrets=[TOKEN]), "tok-1", "3", "") == ["", "tok-13", "", ""]
+    assert told(Redactor(secrets=[TOKEN]), "to", "k", " is a_name ") == ["to", "k", " is a_name ", ""]
+    assert told(Redactor(secrets=[TOKEN]), "tok-1", "3", "") == ["", "tok-13", "", ""]
 
 
 def test_a_secret_that_goes_on_is_hidden_once() -> None:
-    assert told(Hiding(secrets=ALL), "a" * 12, "aaa", "a", " b") == [HIDDEN, "", "", " b", ""]
-    assert told(Hiding(secrets=ALL), TOKEN, "-lon", "x") == ["", "", f"{HIDDEN}-lonx", ""]
-    assert told(Hiding(secrets=ALL), TOKEN, "-long") == ["", HIDDEN, ""]
+    assert told(Redactor(secrets=ALL), "a" * 12, "aaa", "a", " b") == [REDACTED, "", "", " b", ""]
+    assert told(Redactor(secrets=ALL), TOKEN, "-lon", "x") == ["", "", f"{REDACTED}-lonx", ""]
+    assert told(Redactor(secrets=ALL), TOKEN, "-long") == ["", REDACTED, ""]
 
 
 def test_with_patterns_a_line_is_held_until_it_ends() -> None:
-    assert told(Hiding([CARD]), "one\ntwo", " three\n", "four") == ["one\n", "two three\n", "", "four"]
-    assert told(Hiding([CARD]), "50 %\r51", " %\r") == ["50 %\r", "51 %\r", ""]
-    assert told(Hiding([CARD]), "1234-", "5678\n") == ["", f"{HIDDEN}\n", ""]
+    assert told(Redactor([CARD]), "one\ntwo", " three\n", "four") == ["one\n", "two three\n", "", "four"]
+    assert told(Redactor([CARD]), "50 %\r51", " %\r") == ["50 %\r", "51 %\r", ""]
+    assert told(Redactor([CARD]), "1234-", "5678\n") == ["", f"{REDACTED}\n", ""]
 
 
 @pytest.mark.parametrize("card", ["1234-5678", "1234-56", ""])
 def test_of_a_line_that_is_too_long_the_end_is_held(card: str) -> None:
     line = "x " * MAX_LINE + card
-    hiding = Hiding([CARD])
-    said = told(hiding, line, " and more")
+    redactor = Redactor([CARD])
+    said = told(redactor, line, " and more")
     assert len(line) - 2000 < len(said[0]) <= len(line) - 1024
-    assert "".join(said) == hiding.text(line + " and more")
+    assert "".join(said) == redactor.redact_text(line + " and more")
 
 
 def test_what_a_pattern_matches_is_not_cut() -> None:
     line = "x" * MAX_LINE + "y" * 3000
-    assert told(Hiding([re.compile("y+")]), line, "yy") == ["x" * MAX_LINE, "", HIDDEN]
+    assert told(Redactor([re.compile("y+")]), line, "yy") == ["x" * MAX_LINE, "", REDACTED]
 
 
 def test_a_match_that_does_not_end_is_not_kept_for_ever() -> None:
-    hiding = Hiding([re.compile("key=[A-Z]+")])
-    said = told(hiding, "a key=", *["X" * MAX_LINE] * 5, "XX end\nnext key=", "X line\n")
-    assert "".join(said) == f"a {HIDDEN}\nnext {HIDDEN} line\n"
+    redactor = Redactor([re.compile("key=[A-Z]+")])
+    said = told(redactor, "a key=", *["X" * MAX_LINE] * 5, "XX end\nnext key=", "X line\n")
+    assert "".join(said) == f"a {REDACTED}\nnext {REDACTED} line\n"

@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from limelight.models import Run, SessionRef
-from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
+from limelight.redaction.rules import DEFAULT_REDACTOR, Redactor
 from limelight.runs.committer import Committer
 from limelight.runs.engine import Execution
 from limelight.runs.limits import RunLimits
@@ -19,7 +19,7 @@ class Marks:
         """Nothing is committed before the test does so."""
 
 
-def execution(hiding: Hiding = NOTHING_HIDDEN) -> Execution:
+def execution(redactor: Redactor = DEFAULT_REDACTOR) -> Execution:
     ref = SessionRef("ann", "s")
     run = Run(
         run_id="run_1",
@@ -32,4 +32,4 @@ def execution(hiding: Hiding = NOTHING_HIDDEN) -> Execution:
         first_seq=1,
         last_seq=0,
     )
-    return Execution(run, cast("Store", None), cast("Committer", Marks()), RunLimits(), hiding=hiding)
+    return Execution(run, cast("Store", None), cast("Committer", Marks()), RunLimits(), redactor=redactor)

@@ -1,11 +1,11 @@
-"""What can be set: the structs are the schema, and `docs/settings.md` is checked against them."""
+"""The schema of the settings: one struct for each section. `docs/settings.md` is checked against it."""
 
 from typing import Annotated, Any, Literal, cast
 
 import msgspec
 from msgspec import Meta
 
-from limelight.config.toml_positions import lines_of
+from limelight.config.origin import Origin
 
 MAX_DAYS = 36_500
 MAX_SECONDS = MAX_DAYS * 24 * 3600
@@ -210,26 +210,8 @@ class AgentSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     execute: Annotated[bool, _setting("deep: it may run commands, which is no sandbox")] = False
 
 
-class Origin(msgspec.Struct, frozen=True):
-    """Where settings were read from, so that what is found wrong later can be found there too."""
-
-    file: str = ""
-    text: str = ""
-    elsewhere: dict[tuple[str, ...], str] = {}
-    """Which of them come from the environment or the command line, and are not to be looked for in the file."""
-
-    def place(self, *path: str) -> str:
-        """`config.toml:7: ` for a table or a key of the file; without the line if that is not known."""
-        if path in self.elsewhere:
-            return f"{self.elsewhere[path].rstrip(',')}: "
-        if not self.file:
-            return ""
-        line = lines_of(self.text).get(path)
-        return f"{self.file}: " if line is None else f"{self.file}:{line}: "
-
-
 class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Everything that can be set, by section."""
+    """All settings, by section, and where they were read from."""
 
     server: ServerSettings = msgspec.field(default_factory=ServerSettings)
     store: StoreSettings = msgspec.field(default_factory=StoreSettings)
@@ -245,7 +227,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """One setting as the documents show it."""
+    """One setting: its section, key, environment variable, default, description and type."""
 
     section: str
     key: str
@@ -256,17 +238,18 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 def all_settings() -> list[Setting]:
-    """Every setting, for the environment, for error messages and for the documents."""
-    return [_of_field(name, field) for name, struct in SECTIONS.items() for field in msgspec.structs.fields(struct)]
+    """Return all settings of all sections."""
+    return [_setting_of(name, field) for name, struct in SECTIONS.items() for field in msgspec.structs.fields(struct)]
 
 
-def _of_field(section: str, field: msgspec.structs.FieldInfo) -> Setting:
+def _setting_of(section: str, field: msgspec.structs.FieldInfo) -> Setting:
     meta = cast("Meta", field.type.__metadata__[0])
     default = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
     return Setting(section, field.encode_name, (meta.extra or {})["env"], default, meta.description or "", field.type)
 
 
 AGENT = "agents.NAME"
+"""The name of the section of each agent."""
 SECTIONS: dict[str, type[msgspec.Struct]] = {
     "server": ServerSettings,
     "store": StoreSettings,
@@ -279,4 +262,4 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "log": LogSettings,
     AGENT: AgentSettings,
 }
-"""Each section of the file, by its name."""
+"""The struct of each section, by name."""

@@ -143,7 +143,7 @@ class Approvals:
         self._open: dict[str, ApprovalRequested] = {}
 
     def feed(self, event: ApprovalRequested | ApprovalResolved) -> ApprovalStatus:
-        """Return the status after an event. A decision shows the newest approval that is still open, if there is one."""
+        """Return the status after an event. After a decision, it shows another open approval, if there is one."""
         if isinstance(event, ApprovalRequested):
             self._open[event.approval_id] = event
             return ApprovalStatus(WAITING_FOR_APPROVAL, event, event)

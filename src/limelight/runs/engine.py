@@ -35,8 +35,8 @@ from limelight.ids import now_ms, sortable_id
 from limelight.json_values import clean_text
 from limelight.log_context import ids
 from limelight.models import Append, Artifact, Result, Run, RunState, SessionRef, state_after
-from limelight.redaction.events import Redaction
-from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
+from limelight.redaction.events import EventRedactor
+from limelight.redaction.rules import DEFAULT_REDACTOR, Redactor
 from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
 from limelight.runs.error_message import error_message
@@ -73,7 +73,7 @@ class Execution:
         *,
         status: Mapping[str, str] = {},
         streams: bool = True,
-        hiding: Hiding = NOTHING_HIDDEN,
+        redactor: Redactor = DEFAULT_REDACTOR,
         session_bytes: int = 0,
         metrics: RunMetrics = NO_METRICS,
     ) -> None:
@@ -83,9 +83,9 @@ class Execution:
         self._status = status
         self._byte_budget = ByteBudget(limits.session_max - session_bytes, self._on_full)
         self._unstreamed = None if streams else WholeTexts()
-        self.hiding = hiding
-        self._redaction = Redaction(hiding)
-        self._redacts_text = self._redaction.listens
+        self.redactor = redactor
+        self._redaction = EventRedactor(redactor)
+        self._redacts_text = self._redaction.redacts_texts
         self.grammar = Grammar()
         self._store = store
         self._committer = committer
@@ -256,7 +256,7 @@ class Execution:
             return
         for event in self._unstreamed.rest() if self._unstreamed is not None else ():
             self._process(event)
-        for event in self._redaction.rest():
+        for event in self._redaction.flush():
             self._append(event)
         succeeded = isinstance(terminal, RunFinished) and self.grammar.answered
         for event in self.grammar.closing_events(closing_reason(terminal), succeeded=succeeded):
@@ -343,7 +343,7 @@ class Execution:
         can_wait = isinstance(event, Delta)
         if not can_wait:
             event = self._durations.timed(event, perf_counter())
-        fitted = fit(event, self.run.run_id, self.limits.result_max, self._redaction.whole)
+        fitted = fit(event, self.run.run_id, self.limits.result_max, self._redaction.redact)
         for part in fitted.events:  # as the log will have them, so that the two never differ
             self.grammar.check(part)
         self._results += fitted.results

@@ -20,7 +20,7 @@ from limelight.events import RunCancelled, RunStarted, Terminal
 from limelight.ids import now_ms, sortable_id
 from limelight.log_context import ids, logged_as
 from limelight.models import Begun, NewRun, Run, RunOptions, SessionRef
-from limelight.redaction.rules import Hiding
+from limelight.redaction.rules import Redactor
 from limelight.runs.agents import Agent
 from limelight.runs.attachments import keep_files
 from limelight.runs.committer import Committer
@@ -77,12 +77,12 @@ class Sessions:
         workspaces: Workspaces,
         memories: Memories,
         quota: Quota,
-        hiding: Hiding,
+        redactor: Redactor,
         metrics: RunMetrics = NO_METRICS,
     ) -> None:
         self._store = store
         self._quota = quota
-        self._hiding = hiding
+        self._redactor = redactor
         self._metrics = metrics
         self._memories = memories
         self._committer = committer
@@ -230,7 +230,7 @@ class Sessions:
             self._limits,
             status=agent.status,
             streams=agent.enable_streaming,
-            hiding=self._hiding,
+            redactor=self._redactor,
             session_bytes=session_bytes,
             metrics=self._metrics,
         )

@@ -20,9 +20,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from limelight import plugins
-from limelight.agents.resolve import offered
+from limelight.agents.resolve import resolve_agents
 from limelight.config import Settings, load_settings
-from limelight.config.suggestions import nearest
+from limelight.config.validation import suggestion
 from limelight.errors import LimelightError, NotFound, SetupError
 from limelight.log_context import logged_as
 from limelight.runs.agents import Agent, Agents
@@ -53,7 +53,7 @@ TOLD = ("x-run-id", "x-session-id")
 def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None = None) -> Starlette:
     """The application. Without arguments: settings from environment and config.toml, agents as these say."""
     settings = settings or load_settings()
-    on_offer = Agents(agents if agents is not None else offered(settings).agents)
+    on_offer = Agents(agents if agents is not None else resolve_agents(settings).agents)
     dialects = plugins.find("dialects")
     _check_format(settings, dialects)
     parts = Parts(settings, on_offer, make_store(settings), dialects)
@@ -108,7 +108,9 @@ def _check_format(settings: Settings, dialects: Mapping[str, object]) -> None:
     wanted = settings.server.default_format
     if wanted not in dialects:
         place = settings.origin.place("server", "default_format")
-        raise SetupError(f"{place}there is no format {wanted!r} for server.default_format{nearest(wanted, dialects)}")
+        raise SetupError(
+            f"{place}there is no format {wanted!r} for server.default_format{suggestion(wanted, dialects)}"
+        )
 
 
 def make_store(settings: Settings) -> Store:

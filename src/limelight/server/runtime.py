@@ -17,7 +17,7 @@ from limelight.events import RunFailed
 from limelight.ids import sortable_id
 from limelight.log_context import ids
 from limelight.models import SessionRef
-from limelight.redaction.settings import hiding_of
+from limelight.redaction.rules import make_redactor
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.committer import Committer
 from limelight.runs.control import Control
@@ -91,9 +91,9 @@ class Parts:
         self._committer = Committer(store, publish, self.metrics)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
-        hiding = hiding_of(settings)
+        redactor = make_redactor(settings)
         self.sessions = Sessions(
-            store, self._committer, limits, self.hub, workspaces, memories, self.quota, hiding, self.metrics
+            store, self._committer, limits, self.hub, workspaces, memories, self.quota, redactor, self.metrics
         )
         self.retention = RetentionGuard(Path(settings.store.data), settings.store.retention_max_gap_days)
         self.metrics.registry.register(Levels(store, self.sessions, self.pulse, self.retention, dialects))

@@ -22,7 +22,7 @@ from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
 from limelight import __version__
-from limelight.redaction.rules import HIDDEN
+from limelight.redaction.rules import REDACTED
 from limelight.tracing.span import Span
 
 log = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ class Complaints(logging.Filter):
         if not self.is_down:
             self.is_down = True
             for secret in self._secrets:
-                why = why.replace(secret, HIDDEN)
+                why = why.replace(secret, REDACTED)
             log.warning("traces cannot be sent to %s and are dropped until they can: %s", self._endpoint, why)
 
     def worked(self) -> None:

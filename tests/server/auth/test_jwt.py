@@ -1,4 +1,4 @@
-"""Tokens of an issuer on a running server: in headers, on sockets and in the page's cookie."""
+"""TokenVerifier of an issuer on a running server: in headers, on sockets and in the page's cookie."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -78,7 +78,7 @@ async def test_a_socket_ends_with_its_token(
         async with socket(served, headers=headers, agent_type="echo") as watching:
             await watching.say("ping")
             await watching.until_type("pong")
-            monkeypatch.setattr("limelight.auth.jwt.CLOCKS_DIFFER_SECONDS", -3600)  # an hour later
+            monkeypatch.setattr("limelight.auth.jwt.LEEWAY_SECONDS", -3600)  # an hour later
             await watching.say("ping")
             assert (await watching.error())[1] == "unauthorized"
 
@@ -94,7 +94,7 @@ async def test_who_only_reads_is_sent_away_when_their_token_expires(
             async with served.http.stream("GET", "/sessions/s/stream", headers=headers) as stream:
                 lines = stream.aiter_lines()
                 await anext(lines)
-                monkeypatch.setattr("limelight.auth.jwt.CLOCKS_DIFFER_SECONDS", -3600)  # an hour later
+                monkeypatch.setattr("limelight.auth.jwt.LEEWAY_SECONDS", -3600)  # an hour later
                 async with asyncio.timeout(20):
                     assert (await watching.error())[1] == "unauthorized"
                     async for _ in lines:
@@ -127,15 +127,15 @@ async def test_new_keys_are_found_and_old_ones_forgotten(issuer: LocalIssuer) ->
     clock = Clock()
     tokens = reader(issuer, clock)
     old = issuer.token("ann")
-    assert (await tokens.holder(old)).user_id == "ann"
+    assert (await tokens.verify(old)).user_id == "ann"
     issuer.keys = [SignedBy("two")]
     new = issuer.token("ben")
     with pytest.raises(Unauthorized):  # it has asked a moment ago, and does not again for whoever wants it to
-        await tokens.holder(new)
-    clock.now += issuing_part.PAUSE_SECONDS
-    assert (await tokens.holder(new)).user_id == "ben"
+        await tokens.verify(new)
+    clock.now += issuing_part.MIN_INTERVAL_SECONDS
+    assert (await tokens.verify(new)).user_id == "ben"
     with pytest.raises(Unauthorized, match="a key that its issuer does not have"):
-        await tokens.holder(old)
+        await tokens.verify(old)
     assert issuer.asked == 2
 
 
@@ -143,19 +143,19 @@ async def test_made_up_tokens_do_not_make_the_server_ask_all_the_time(issuer: Lo
     tokens = reader(issuer, Clock())
     for number in range(20):
         with pytest.raises(Unauthorized):
-            await tokens.holder(issuer.token(by=SignedBy(f"made up {number % 2}", "EdDSA")))
+            await tokens.verify(issuer.token(by=SignedBy(f"made up {number % 2}", "EdDSA")))
     assert issuer.asked == 1
 
 
 async def test_an_issuer_that_is_down_changes_nothing_for_known_keys(issuer: LocalIssuer) -> None:
     clock = Clock()
     tokens = reader(issuer, clock)
-    await tokens.holder(issuer.token())
+    await tokens.verify(issuer.token())
     issuer.is_down = True
-    clock.now += issuing_part.FRESH_SECONDS
-    assert (await tokens.holder(issuer.token("ben"))).user_id == "ben"
+    clock.now += issuing_part.REFRESH_SECONDS
+    assert (await tokens.verify(issuer.token("ben"))).user_id == "ben"
     assert issuer.asked == 2
-    await tokens.holder(issuer.token("ben"))
+    await tokens.verify(issuer.token("ben"))
     assert issuer.asked == 2  # not with every request
 
 
@@ -165,13 +165,13 @@ async def test_an_issuer_that_answers_nonsense(what: str, reply: str, issuer: Lo
     issuer.nonsense = {what: reply}
     tokens = Issuer(TokenRules(issuer=issuer.url, audience=AUDIENCE))
     with pytest.raises(IssuerUnavailable):
-        await tokens.holder(issuer.token())
+        await tokens.verify(issuer.token())
 
 
 async def test_keys_are_not_fetched_over_an_open_network(issuer: LocalIssuer, caplog: pytest.LogCaptureFixture) -> None:
     issuer.nonsense = {"configuration": '{"jwks_uri": "http://keys.example/"}'}
     with pytest.raises(IssuerUnavailable):
-        await Issuer(TokenRules(issuer=issuer.url, audience=AUDIENCE)).holder(issuer.token())
+        await Issuer(TokenRules(issuer=issuer.url, audience=AUDIENCE)).verify(issuer.token())
     assert "has to begin with https://" in caplog.text
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from limelight.auth.user_names import wrong_with_user
+from limelight.auth.identity import user_id_error
 from limelight.dialects.base import Cursor, is_structured, text_of
 from limelight.errors import (
     AgentFailed,
@@ -118,7 +118,7 @@ def _user(call: Call, body: ChatBody) -> User:
     user_id = (body.user_id or "").strip()
     if not call.caller.may("on-behalf-of") or not user_id or call.caller.is_named:
         return call.user
-    if wrong := wrong_with_user(user_id):
+    if wrong := user_id_error(user_id):
         raise InvalidBody(wrong, path="user_id")
     call.caller.check_names(user_id, "user_id")
     return User(user_id)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.config.toml_positions import lines_of
+from limelight.config.origin import key_lines
 
 WRITTEN = '''\
 # a comment with [brackets] and = signs
@@ -61,18 +61,18 @@ x.y.z = {a = {b = [{c = 1}]}}
 )
 def test_the_line_of_a_key(path: tuple[str, ...], line: int | None) -> None:
     tomllib.loads(WRITTEN)
-    assert lines_of(WRITTEN).get(path) == line
+    assert key_lines(WRITTEN).get(path) == line
 
 
 def test_quotes_and_ends_of_lines() -> None:
     text = 'a = """x""""\r\nb = \'\'\'y\'\'\'\'\'\r\n"c\\u0021" = "\\""\r\n[[d]]\r\ne = []\r\n'
     assert list(tomllib.loads(text)) == ["a", "b", "c!", "d"]
-    assert lines_of(text) == {("a",): 1, ("b",): 2, ("c!",): 3, ("d",): 4, ("d", "e"): 5}
+    assert key_lines(text) == {("a",): 1, ("b",): 2, ("c!",): 3, ("d",): 4, ("d", "e"): 5}
 
 
 @pytest.mark.parametrize("text", ["[server", "a", "a = ", "= 5", "a = [", "a = {b", "é = 1", 'a = "x'])
 def test_what_is_not_understood_has_no_line(text: str) -> None:
-    assert lines_of(text) == {}
+    assert key_lines(text) == {}
 
 
 @given(st.text(alphabet="ab[]{}=.,#\"'\n \\5", max_size=30))
@@ -81,9 +81,9 @@ def test_every_line_that_is_found_holds_the_key(text: str) -> None:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        lines_of(text)  # ends, and raises nothing
+        key_lines(text)  # ends, and raises nothing
         return
-    found = lines_of(text)
+    found = key_lines(text)
     for path in paths(values):
         assert path in found
         if path[-1].isalnum():
