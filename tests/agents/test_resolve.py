@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def offer(
+def resolve(
     text: str = "", *targets: str, environ: dict[str, str] | None = None, only: str | None = None
 ) -> ResolvedAgents:
     Path("config.toml").write_text(text)
@@ -31,12 +31,12 @@ def offer(
 
 
 def names(*arguments: str, **options: Any) -> list[str]:
-    return [agent.name for agent in offer(*arguments, **options).agents]
+    return [agent.name for agent in resolve(*arguments, **options).agents]
 
 
 def wrong(text: str, *targets: str, **options: Any) -> str:
     with pytest.raises(SetupError) as caught:
-        offer(text, *targets, **options)
+        resolve(text, *targets, **options)
     assert "\n" not in caught.value.detail
     return caught.value.detail
 
@@ -76,7 +76,7 @@ def test_a_table_adjusts_a_built_in_agent() -> None:
     planning_interval = 2
     status = {search = "Looking"}
     """
-    agents = {agent.name: agent for agent in offer(text).agents}
+    agents = {agent.name: agent for agent in resolve(text).agents}
     coder, other = agents["codact"], agents["react"]
     assert (coder.title, coder.description, coder.enable_streaming) == ("Coder", "Codes", False)
     assert (coder.max_steps, coder.status, coder.source.framework) == (7, {"search": "Looking"}, "smolagents")
@@ -84,16 +84,16 @@ def test_a_table_adjusts_a_built_in_agent() -> None:
 
 
 def test_a_table_adjusts_an_agent_of_ones_own(folder: Path) -> None:
-    (agent,) = offer(f'{OWN}workspace = "files"\nenable_streaming = false\nstatus = {{x = "y"}}').agents
+    (agent,) = resolve(f'{OWN}workspace = "files"\nenable_streaming = false\nstatus = {{x = "y"}}').agents
     assert (agent.title, agent.description, agent.workspace) == ("mine", "Says hello.", "files")
     assert (agent.enable_streaming, agent.status) == (False, {"x": "y"})
 
 
 def test_each_built_in_agent_says_what_it_is_before_anything_is_loaded() -> None:
-    listed = {a.name: (a.source.framework, a.source.keeps_memory) for a in offer().agents}
+    listed = {a.name: (a.source.framework, a.source.keeps_memory) for a in resolve().agents}
     assert listed["deep"] == ("langgraph", True)
     assert listed["demo"] == ("function", False)
-    for agent in offer().agents:
+    for agent in resolve().agents:
         assert agent.title
         assert agent.description == agent.source.description != ""
 
@@ -239,7 +239,7 @@ planning_interval = 1
 [agents.codcat]
 """
     with pytest.raises(SetupError) as caught:
-        offer(text)
+        resolve(text)
     lines = caught.value.detail.splitlines()
     assert [line.split(" ")[0] for line in lines] == [f"config.toml:{at}:" for at in (4, 2, 6, 7, 10, 11)]
 
@@ -253,7 +253,7 @@ def test_one_cause_is_told_once() -> None:
 
 def test_a_text_for_a_tool_that_an_agent_does_not_have_is_told() -> None:
     text = "[agents.codact]\ntitle = 'x'\n[agents.codact.status]\nsearch = 'a'\nserch = 'b'\npaint = 'c'"
-    served = offer(text)
+    served = resolve(text)
     assert len(served.agents) == len(ALL)
     first, second = served.hint.splitlines()
     assert first == (
@@ -279,7 +279,7 @@ def test_an_open_model_needs_its_key_for_every_agent_that_talks_to_one() -> None
 
 
 def test_a_table_may_put_one_built_in_agent_in_the_place_of_another() -> None:
-    assert offer('[agents.deep]\ntarget = "codact"').agents[0].source.framework == "smolagents"
+    assert resolve('[agents.deep]\ntarget = "codact"').agents[0].source.framework == "smolagents"
 
 
 def test_a_name_that_is_none_is_told_which_was_meant_or_which_there_are() -> None:
@@ -305,7 +305,7 @@ def without_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("without_frameworks")
 class TestWithoutFrameworks:
     def test_agents_that_nobody_named_are_left_out_in_one_line(self) -> None:
-        served = offer()
+        served = resolve()
         assert [agent.name for agent in served.agents] == ["react", "codact", "demo"]
         assert served.hint == (
             "Left out, as their extras are not installed: deep, agno, agno-team  "
@@ -329,7 +329,7 @@ class TestWithoutFrameworks:
 
 
 def test_nothing_is_left_out_if_all_is_there() -> None:
-    assert offer().hint == ""
+    assert resolve().hint == ""
 
 
 def test_only_one_agent_is_loaded_if_only_one_is_wanted() -> None:
@@ -350,7 +350,7 @@ def test_the_catalogue_is_in_order() -> None:
 
 
 def models(*arguments: str, **options: Any) -> dict[str, str]:
-    return {agent.name: agent.model for agent in offer(*arguments, **options).agents}
+    return {agent.name: agent.model for agent in resolve(*arguments, **options).agents}
 
 
 def test_the_understudy_is_told_apart_from_agents_without_a_model() -> None:

@@ -1,4 +1,4 @@
-"""The edge, without a collector: what reaches the SDK, and whose complaints are kept from the log."""
+"""The edge, without a collector: what reaches the SDK, and whose failures are kept from the log."""
 
 import logging
 import threading
@@ -8,12 +8,12 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from limelight.tracing.exporter import TALKATIVE, Complaints, Telling
+from limelight.tracing.exporter import SDK_LOGGERS, FailureLog, MonitoredExporter
 
-SDK = logging.getLogger(TALKATIVE[0])
+SDK = logging.getLogger(SDK_LOGGERS[0])
 
 
-class Moody(SpanExporter):
+class FailingExporter(SpanExporter):
     """Fails with a word of the SDK, until it does not."""
 
     works = False
@@ -27,14 +27,14 @@ class Moody(SpanExporter):
 
 
 def test_a_failure_is_told_once_with_the_first_reason_and_its_end_too(caplog: pytest.LogCaptureFixture) -> None:
-    complaints, moody = Complaints("http://there"), Moody()
-    telling = Telling(moody, complaints)
+    failures, exporter = FailureLog("http://there"), FailingExporter()
+    monitored = MonitoredExporter(exporter, failures)
     for _ in range(3):
-        telling.export([])
-    moody.works = True
+        monitored.export([])
+    exporter.works = True
     for _ in range(3):
-        telling.export([])
-    complaints.close()
+        monitored.export([])
+    failures.close()
     assert caplog.messages == [
         "traces cannot be sent to http://there and are dropped until they can: Transient error tired",
         "traces are sent to http://there again",
@@ -42,21 +42,21 @@ def test_a_failure_is_told_once_with_the_first_reason_and_its_end_too(caplog: py
 
 
 def test_what_is_secret_in_an_address_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
-    complaints = Complaints("http://ann:sesame@there/v1?api-key=SECRET")
-    complaints.failed("no answer of ann:sesame@there with url: /v1?api-key=SECRET")
-    complaints.close()
+    failures = FailureLog("http://ann:sesame@there/v1?api-key=SECRET")
+    failures.failed("no answer of ann:sesame@there with url: /v1?api-key=SECRET")
+    failures.close()
     assert "http://there/v1 " in caplog.text
     assert "SECRET" not in caplog.text and "sesame" not in caplog.text
 
 
 def test_what_the_sdk_says_to_others_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
-    complaints = Complaints("http://there")
-    with complaints.heard() as complaint:
+    failures = FailureLog("http://there")
+    with failures.capture() as captured:
         other = threading.Thread(target=SDK.error, args=("of an agent",))
         other.start()
         other.join()
         SDK.error("of ours")
     SDK.error("afterwards")
-    complaints.close()
+    failures.close()
     assert caplog.messages == ["of an agent", "afterwards"]
-    assert complaint.text == "of ours"
+    assert captured.message == "of ours"

@@ -87,7 +87,7 @@ class Parts:
         self._dialects = dialects
         self.metrics = Metrics(__version__, [agent.name for agent in agents])
         self._tracing = tracing_of(settings, store)
-        publish = self.hub.publish if self._tracing is None else self._tracing.after(self.hub.publish)
+        publish = self.hub.publish if self._tracing is None else self._tracing.wrap(self.hub.publish)
         self._committer = Committer(store, publish, self.metrics)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)

@@ -47,7 +47,7 @@ from limelight.server.routes.refused_stream import refusal_frames
 from limelight.server.sse import EventStream
 from limelight.server.views import AnswerMessage, AnswerView, ChatView, ToolSummary
 from limelight.sources.base import User
-from limelight.tracing.traceparent import HEADER, usable
+from limelight.tracing.span import TRACEPARENT, normalize_traceparent
 
 OUTPUT_PREVIEW = 10_000
 """Characters of what a tool printed that a whole answer repeats; the tool's own route has all of it."""
@@ -109,7 +109,7 @@ def _request(call: Call, raw: Any, body: ChatBody, user: User) -> Request:
         if_busy=body.if_busy,
         request_id=body.request_id or "",
         goes_on=not body.chat_id or bool(body.session_id),
-        traceparent=usable(call.request.headers.get(HEADER)),
+        traceparent=normalize_traceparent(call.request.headers.get(TRACEPARENT)),
     )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.tracing.traceparent import Parent, parent_in, usable
+from limelight.tracing.span import RemoteParent, normalize_traceparent, parse_traceparent
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -17,8 +17,8 @@ TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
     ],
 )
 def test_good_ones(header: str, is_sampled: bool) -> None:
-    assert parent_in(header) == Parent(int(TRACE, 16), int(SPAN, 16), is_sampled)
-    assert usable(header) == f"00-{TRACE}-{SPAN}-0{int(is_sampled)}"
+    assert parse_traceparent(header) == RemoteParent(int(TRACE, 16), int(SPAN, 16), is_sampled)
+    assert normalize_traceparent(header) == f"00-{TRACE}-{SPAN}-0{int(is_sampled)}"
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_good_ones(header: str, is_sampled: bool) -> None:
     ],
 )
 def test_others_count_as_not_sent(header: str) -> None:
-    assert parent_in(header) is None
-    assert usable(header) == ""
+    assert parse_traceparent(header) is None
+    assert normalize_traceparent(header) == ""
 
 
 def test_none_at_all() -> None:
-    assert usable(None) == ""
+    assert normalize_traceparent(None) == ""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import limelight
 from limelight.config import load_settings
 from limelight.errors import SetupError
 from limelight.events import AnyEvent, FinalAnswer, Record, RunFinished, RunStarted, ToolFinished, ToolStarted
@@ -17,7 +16,7 @@ from limelight.models import SessionRef
 from limelight.server.app import make_store
 from limelight.server.tracing_config import tracing_of
 from limelight.tracing.span import Span
-from limelight.tracing.tracing import Tracing
+from limelight.tracing.tracer import Tracer
 from tests.cli.runner import refused
 from tests.support import agents
 from tests.support.server import collect, serving
@@ -37,25 +36,25 @@ RUN: list[AnyEvent] = [
 ]
 
 
-class Box:
-    """An outlet that keeps what it gets."""
+class FakeExporter:
+    """An exporter that keeps its spans."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self.closed = False
 
-    def put(self, spans: Sequence[Span]) -> None:
+    def export(self, spans: Sequence[Span]) -> None:
         self.spans += spans
 
     async def close(self) -> None:
         self.closed = True
 
 
-class Torn(Box):
-    """One that breaks."""
+class FailingExporter(FakeExporter):
+    """An exporter that always raises."""
 
-    def put(self, spans: Sequence[Span]) -> None:
-        raise RuntimeError("torn")
+    def export(self, spans: Sequence[Span]) -> None:
+        raise RuntimeError("broken")
 
 
 async def nothing(run_id: str) -> AsyncIterator[Record]:
@@ -64,19 +63,19 @@ async def nothing(run_id: str) -> AsyncIterator[Record]:
 
 
 async def test_viewers_come_first_and_spans_follow() -> None:
-    box, shown = Box(), list[Record]()
-    publish = Tracing(box, nothing).after(lambda _, records: shown.extend(records))
+    exporter, shown = FakeExporter(), list[Record]()
+    publish = Tracer(exporter, nothing).wrap(lambda _, records: shown.extend(records))
     for record in recorded(RUN):
-        assert len(box.spans) <= len(shown)
+        assert len(exporter.spans) <= len(shown)
         publish(REF, [record])
     publish(REF, [])
     assert shown == recorded(RUN)
-    assert box.spans == traced(RUN)
+    assert exporter.spans == traced(RUN)
 
 
 async def test_a_run_of_a_process_that_is_gone_is_read_from_its_log() -> None:
     """The spans that ended there were sent there; what comes while the log is being read is not lost."""
-    records, box, may_read = recorded(RUN), Box(), asyncio.Event()
+    records, exporter, may_read = recorded(RUN), FakeExporter(), asyncio.Event()
     read_ids: list[str] = []
 
     async def read(run_id: str) -> AsyncIterator[Record]:
@@ -85,16 +84,16 @@ async def test_a_run_of_a_process_that_is_gone_is_read_from_its_log() -> None:
         for record in records:
             yield record
 
-    tracing = Tracing(box, read)
-    tracing.follow(REF, records[3:4])
+    tracer = Tracer(exporter, read)
+    tracer.feed(REF, records[3:4])
     await asyncio.sleep(0)
-    tracing.follow(REF, records[4:])
-    assert box.spans == []
+    tracer.feed(REF, records[4:])
+    assert exporter.spans == []
     may_read.set()
-    await tracing.close()
+    await tracer.close()
     assert read_ids == [RUN_ID]
-    assert box.spans == traced(RUN)[1:]
-    assert box.closed
+    assert exporter.spans == traced(RUN)[1:]
+    assert exporter.closed
 
 
 async def test_a_log_that_cannot_be_read_costs_its_spans_only(caplog: pytest.LogCaptureFixture) -> None:
@@ -102,33 +101,33 @@ async def test_a_log_that_cannot_be_read_costs_its_spans_only(caplog: pytest.Log
         raise OSError("the disk is gone")
         yield
 
-    box, records = Box(), recorded(RUN)
-    tracing = Tracing(box, read)
-    tracing.follow(REF, records[4:])
+    exporter, records = FakeExporter(), recorded(RUN)
+    tracer = Tracer(exporter, read)
+    tracer.feed(REF, records[4:])
     await eventually(lambda: "cannot be read" in caplog.text)
     other = [Record(record.seq, "run_2", record.at, record.event) for record in records]
-    tracing.follow(REF, other)
-    assert [span.name for span in box.spans] == ["execute_tool look", "execute_tool dig", "invoke_agent demo"]
+    tracer.feed(REF, other)
+    assert [span.name for span in exporter.spans] == ["execute_tool look", "execute_tool dig", "invoke_agent demo"]
 
 
 async def test_an_outlet_that_breaks_breaks_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     shown: list[Record] = []
-    publish = Tracing(Torn(), nothing).after(lambda _, records: shown.extend(records))
+    publish = Tracer(FailingExporter(), nothing).wrap(lambda _, records: shown.extend(records))
     publish(REF, recorded(RUN))
     assert len(shown) == len(RUN)
     assert "spans of run run_1 are lost" in caplog.text
 
 
 async def test_a_real_run_in_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    box = Box()
-    tracing = Tracing(box, nothing)
-    monkeypatch.setattr("limelight.server.runtime.tracing_of", lambda *_: tracing)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    exporter = FakeExporter()
+    tracer = Tracer(exporter, nothing)
+    monkeypatch.setattr("limelight.server.runtime.tracing_of", lambda *_: tracer)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     async with serving(agents.worker, agents.crasher, data=tmp_path) as served:
         await collect(served.ask("go", agent="worker"))
         await collect(served.ask("go", agent="crasher"))
-        await eventually(lambda: box.spans and box.spans[-1].name == "invoke_agent crasher")
-    assert box.closed
-    lines = [line.partition(" ! ") for line in drawn(box.spans)]
+        await eventually(lambda: exporter.spans and exporter.spans[-1].name == "invoke_agent crasher")
+    assert exporter.closed
+    lines = [line.partition(" ! ") for line in drawn(exporter.spans)]
     assert [(line.rsplit(" ", 1)[0], error) for line, _, error in lines] == [
         ("invoke_agent worker", ""),
         ("  execute_tool search", ""),
@@ -160,14 +159,11 @@ def test_what_cannot_work_is_refused(tmp_path: Path, variables: dict[str, str], 
         tracing_of(settings, make_store(settings), variables)
 
 
-def test_without_the_extra_the_line_names_it(tmp_path: Path) -> None:
-    """As if it were not installed: a package of that name, found first, that has nothing in it."""
-    (tmp_path / "opentelemetry").mkdir()
-    (tmp_path / "opentelemetry" / "__init__.py").write_text("")
+def test_serve_without_the_extra_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "limelight.tracing.exporter", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     (tmp_path / "config.toml").write_text('[tracing]\nendpoint = "http://127.0.0.1:4318"\n')
-    line = refused(
-        "--port", str(free_port()), folder=tmp_path, PYTHONPATH=f"{tmp_path}:{Path(limelight.__file__).parents[1]}"
-    )
+    line = refused("--port", str(free_port()), folder=tmp_path)
     assert line.startswith("limelight: config.toml:2: ")
     assert "pip install 'limelight[otel]'" in line
 
