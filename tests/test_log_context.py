@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from limelight.log_context import ids, ids_of, logged_as
+from limelight.log_context import bind_log_fields, fields_of_record, log_fields
 
 
 def line(**extra: object) -> logging.LogRecord:
@@ -11,22 +11,22 @@ def line(**extra: object) -> logging.LogRecord:
 
 
 def test_nothing_is_known_of_most_lines() -> None:
-    assert ids_of(line()) == {}
-    assert ids(run_id="", agent="demo") == {"agent": "demo"}
+    assert fields_of_record(line()) == {}
+    assert log_fields(run_id="", agent="demo") == {"agent": "demo"}
 
 
 def test_the_inner_work_counts_and_the_line_itself_most() -> None:
-    with logged_as(ids(session_id="s", run_id="run_1")):
-        with logged_as(ids(run_id="run_2", agent="demo")):
-            assert ids_of(line()) == {"session_id": "s", "run_id": "run_2", "agent": "demo"}
-            assert ids_of(line(run_id="run_3", error_id="err_1", run_name="x")) == {
+    with bind_log_fields(log_fields(session_id="s", run_id="run_1")):
+        with bind_log_fields(log_fields(run_id="run_2", agent="demo")):
+            assert fields_of_record(line()) == {"session_id": "s", "run_id": "run_2", "agent": "demo"}
+            assert fields_of_record(line(run_id="run_3", error_id="err_1", run_name="x")) == {
                 "session_id": "s",
                 "run_id": "run_3",
                 "agent": "demo",
                 "error_id": "err_1",
             }
-        assert ids_of(line(session_id=None)) == {"session_id": "s", "run_id": "run_1"}
-    assert ids_of(line()) == {}
+        assert fields_of_record(line(session_id=None)) == {"session_id": "s", "run_id": "run_1"}
+    assert fields_of_record(line()) == {}
 
 
 async def test_tasks_and_threads_of_the_work_belong_to_it_and_others_do_not() -> None:
@@ -34,12 +34,12 @@ async def test_tasks_and_threads_of_the_work_belong_to_it_and_others_do_not() ->
 
     async def other() -> dict[str, str]:
         await may_end.wait()
-        return ids_of(line())
+        return fields_of_record(line())
 
     neighbour = asyncio.create_task(other())
-    with logged_as(ids(run_id="run_1")):
+    with bind_log_fields(log_fields(run_id="run_1")):
         child = asyncio.create_task(other())
-        assert await asyncio.to_thread(lambda: ids_of(line())) == {"run_id": "run_1"}
+        assert await asyncio.to_thread(lambda: fields_of_record(line())) == {"run_id": "run_1"}
     may_end.set()
     assert await child == {"run_id": "run_1"}
     assert await neighbour == {}

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from limelight.errors import SetupError
-from limelight.file_trees import Gone, Unreadable, entries_of, looking
+from limelight.file_trees import Gone, Unreadable, list_folder, translate_errors
 from limelight.stores.sqlite.snapshots import is_database
 
 DATABASE = "limelight.db"
@@ -53,7 +53,7 @@ def find_content(data: Path, store: Path) -> Content:
         if path == store or path.name == DATABASE or any(fnmatch(path.name, pattern) for pattern in EXCLUDED):
             continue
         try:
-            with looking():
+            with translate_errors():
                 _add(content, path)
         except Unreadable as error:
             content.unread[path.name] = str(error)
@@ -80,8 +80,8 @@ def _add_folder(content: Content, name: str) -> None:
     while pending:
         name = pending.pop()
         try:
-            with looking():
-                folders, files = entries_of(content.data, name)
+            with translate_errors():
+                folders, files = list_folder(content.data, name)
         except Unreadable as error:
             content.unread[f"{name}/"] = str(error)
         except Gone:

@@ -19,7 +19,7 @@ import msgspec
 from limelight.cli.view.sanitize import sanitize
 from limelight.config import Settings
 from limelight.errors import SetupError
-from limelight.log_context import FIELDS, ids_of
+from limelight.log_context import FIELDS, fields_of_record
 from limelight.redaction.rules import Redactor, make_redactor
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class TextFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Prefix the run and the session, unless the message names them."""
-        context = ids_of(record)
+        context = fields_of_record(record)
         known = [context[name] for name in ("run_id", "session_id") if name in context]
         unnamed = [one for one in known if not re.search(rf"(?<!\w){re.escape(one)}(?!\w)", record.message)]
         if unnamed:
@@ -57,7 +57,7 @@ class JsonFormatter(logging.Formatter):
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        context = ids_of(record)
+        context = fields_of_record(record)
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         fields = {
             "time": time,

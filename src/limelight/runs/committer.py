@@ -15,7 +15,7 @@ from typing import Protocol
 
 from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
-from limelight.log_context import ids
+from limelight.log_context import log_fields
 from limelight.models import Append, Result, SessionRef
 from limelight.runs.hub import INTERVAL
 from limelight.runs.metrics import NO_METRICS, RunMetrics, commit
@@ -149,14 +149,14 @@ class Committer:
         try:
             self._publish(ref, records)
         except Exception:  # an error of a dialect ends the streams of its viewers, not the run
-            about = ids(session_id=ref.session_id)
+            about = log_fields(session_id=ref.session_id)
             log.exception("Records of session %s cannot be shown", ref.session_id, extra=about)
 
     async def _commit_one_by_one(self, work: list[tuple[CommittedRun, Append]]) -> None:
         """Commit the runs one by one, to find the one whose lease was lost."""
         for run, append in work:
             if len(work) == 1:
-                about = ids(run_id=append.run_id, session_id=run.ref.session_id)
+                about = log_fields(run_id=append.run_id, session_id=run.ref.session_id)
                 log.error("run %s was sealed by another process", append.run_id, extra=about)
                 _notify(append, run.lease_lost)
             else:
@@ -173,7 +173,7 @@ def _taken(run: CommittedRun) -> list[tuple[CommittedRun, Append]]:
     try:
         return [(run, run.take())]
     except Exception:
-        about = ids(session_id=run.ref.session_id)
+        about = log_fields(session_id=run.ref.session_id)
         log.exception("a run of session %s cannot be committed", run.ref.session_id, extra=about)
         return []
 
@@ -182,5 +182,5 @@ def _notify(append: Append, callback: Callable[[], None]) -> None:
     try:
         callback()
     except Exception:
-        about = ids(run_id=append.run_id)
+        about = log_fields(run_id=append.run_id)
         log.exception("run %s does not know that it was committed", append.run_id, extra=about)

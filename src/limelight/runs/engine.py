@@ -33,7 +33,7 @@ from limelight.events import (
 from limelight.grammar import RUN_ENDED, Grammar, closing_reason
 from limelight.ids import now_ms, sortable_id
 from limelight.json_values import clean_text
-from limelight.log_context import ids
+from limelight.log_context import log_fields
 from limelight.models import Append, Artifact, Result, Run, RunState, SessionRef, state_after
 from limelight.redaction.events import EventRedactor
 from limelight.redaction.rules import DEFAULT_REDACTOR, Redactor
@@ -217,7 +217,9 @@ class Execution:
             code,
             message,
             exc_info=None if ours else error,
-            extra=ids(run_id=self.run.run_id, session_id=self.ref.session_id, agent=self.run.agent, error_id=error_id),
+            extra=log_fields(
+                run_id=self.run.run_id, session_id=self.ref.session_id, agent=self.run.agent, error_id=error_id
+            ),
         )
         return RunFailed(code=code, message=message, error_id=error_id)
 

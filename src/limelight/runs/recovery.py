@@ -25,7 +25,7 @@ from limelight.events import (
 )
 from limelight.grammar import Grammar, closing_reason
 from limelight.ids import now_ms, sortable_id
-from limelight.log_context import ids
+from limelight.log_context import log_fields
 from limelight.messages import Message
 from limelight.models import Append, Run, RunOptions, state_after
 from limelight.runs.agents import Agent, Agents
@@ -68,7 +68,7 @@ class Recovery:
             error_id = sortable_id("err_")
             if await self._seal(run, RunFailed(code=Interrupted.code, message=INTERRUPTED, error_id=error_id)):
                 sealed += 1
-                about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=error_id)
+                about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=error_id)
                 log.warning("run %s was interrupted, %s; its log is sealed", run.run_id, error_id, extra=about)
         return sealed
 
@@ -90,7 +90,7 @@ class Recovery:
         if await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now):
             life = _rest_of_run(agent, records, events, memory.key, options)
             self._reopen(agent, run, User(run.ref.owner, options.user_name), life, questions)
-            about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
+            about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
             log.warning("run %s goes on waiting for a decision", run.run_id, extra=about)
         return True
 

@@ -18,7 +18,7 @@ import msgspec
 from limelight.errors import Draining, LimelightError, QueueFull, SessionBusy
 from limelight.events import RunCancelled, RunStarted, Terminal
 from limelight.ids import now_ms, sortable_id
-from limelight.log_context import ids, logged_as
+from limelight.log_context import bind_log_fields, log_fields
 from limelight.models import Begun, NewRun, Run, RunOptions, SessionRef
 from limelight.redaction.rules import Redactor
 from limelight.runs.agents import Agent
@@ -240,9 +240,9 @@ class Sessions:
         self._live[run.run_id] = LiveRun(execution, context, task, agent.source.resumes)
 
     async def _until_over(self, run: Run, life: Coroutine[Any, Any, None]) -> None:
-        about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
+        about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
         try:
-            with logged_as(about):
+            with bind_log_fields(about):
                 await life
         finally:
             self._memories.done(run.run_id)

@@ -24,7 +24,7 @@ from limelight.agents.resolve import resolve_agents
 from limelight.config import Settings, load_settings
 from limelight.config.validation import suggestion
 from limelight.errors import LimelightError, NotFound, SetupError
-from limelight.log_context import logged_as
+from limelight.log_context import bind_log_fields
 from limelight.runs.agents import Agent, Agents
 from limelight.server.auth.authenticator import NOBODY, Caller
 from limelight.server.auth.middleware import Guard
@@ -144,7 +144,7 @@ def _route(endpoint: Endpoint, parts: Parts) -> Route:
         if endpoint.scope is not None and not endpoint.public:
             call.caller.needs(endpoint.scope)
         try:
-            with logged_as(named_in(request.scope)):
+            with bind_log_fields(named_in(request.scope)):
                 value = await endpoint.call(call)
         except LimelightError:
             await call.count(call.user.user_id)  # it could not even be seen whose request it is
@@ -164,7 +164,7 @@ def _sockets(parts: Parts) -> list[WebSocketRoute]:
         except LimelightError as error:
             await refuse(error, websocket.scope, websocket.receive, websocket.send)
         else:
-            with logged_as(named_in(websocket.scope)):
+            with bind_log_fields(named_in(websocket.scope)):
                 await SessionSocket(websocket, parts).serve()
 
     async def refuse_others(websocket: WebSocket) -> None:

@@ -15,7 +15,7 @@ from limelight.dialects.base import Dialect
 from limelight.errors import BadRequest, Draining, Interrupted, SetupError, UnknownFormat
 from limelight.events import RunFailed
 from limelight.ids import sortable_id
-from limelight.log_context import ids
+from limelight.log_context import log_fields
 from limelight.models import SessionRef
 from limelight.redaction.rules import make_redactor
 from limelight.runs.agents import Agent, Agents
@@ -189,10 +189,12 @@ class Parts:
         verdict = RunFailed(code=Interrupted.code, message="the server was shut down", error_id=sortable_id("err_"))
         drained = await self.sessions.drain(verdict)
         for run in drained.ended:
-            about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=verdict.error_id)
+            about = log_fields(
+                run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=verdict.error_id
+            )
             log.warning("run %s is ended, %s: the server is shut down", run.run_id, verdict.error_id, extra=about)
         for run in drained.left:
-            about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
+            about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
             told = "the log cannot be written, so its end and what it said last are not in it; the next start ends it"
             log.error("run %s is left open: %s", run.run_id, told, extra=about)
         self._closing.set()

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 from limelight.events import Record, RunStarted, terminal_of
-from limelight.log_context import ids
+from limelight.log_context import log_fields
 from limelight.models import SessionRef
 from limelight.tracing.run_trace import RunTrace
 from limelight.tracing.span import Span
@@ -78,7 +78,9 @@ class Tracer:
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
         except Exception:
-            log.exception("spans of run %s are lost", run_id, extra=ids(run_id=run_id, session_id=ref.session_id))
+            log.exception(
+                "spans of run %s are lost", run_id, extra=log_fields(run_id=run_id, session_id=ref.session_id)
+            )
 
     def _new_trace(self, ref: SessionRef, run_id: str) -> RunTrace:
         return RunTrace(run_id, ref.session_id, content=self._content)
@@ -102,7 +104,7 @@ class Tracer:
             self._traces[run_id] = trace
             self._feed_trace(run_id, self._pending[run_id])
         except Exception:
-            extra = ids(run_id=run_id, session_id=ref.session_id)
+            extra = log_fields(run_id=run_id, session_id=ref.session_id)
             log.exception("spans of run %s are lost: its beginning cannot be read", run_id, extra=extra)
         finally:
             del self._pending[run_id]
