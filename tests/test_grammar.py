@@ -78,13 +78,13 @@ def test_every_legal_run_is_accepted(run: list[AnyEvent]) -> None:
 
 @settings(max_examples=100)
 @given(legal_runs(cut=False))
-def test_a_whole_legal_run_needs_no_closing(run: list[AnyEvent]) -> None:
+def test_complete_run_has_nothing_open(run: list[AnyEvent]) -> None:
     assert nothing_is_open(fed(*run))
 
 
 @settings(max_examples=200)
 @given(st.lists(colliding_events(), max_size=30))
-def test_a_rejected_event_leaves_the_state_as_it_was(events: list[AnyEvent]) -> None:
+def test_rejected_event_does_not_change_the_state(events: list[AnyEvent]) -> None:
     grammar = fed(START)
     for event in events:
         before = state_of(grammar)
@@ -97,7 +97,7 @@ def test_a_rejected_event_leaves_the_state_as_it_was(events: list[AnyEvent]) -> 
 
 @settings(max_examples=150)
 @given(legal_runs(cut=True), st.sampled_from(TERMINALS[1:]))
-def test_closing_and_a_terminal_always_end_a_run(run: list[AnyEvent], terminal: Terminal) -> None:
+def test_closing_events_and_a_terminal_event_end_any_run(run: list[AnyEvent], terminal: Terminal) -> None:
     grammar = fed(*run)
     assume(grammar.terminal is None)
     for event in grammar.closing_events("cut off"):
@@ -110,7 +110,7 @@ def test_closing_and_a_terminal_always_end_a_run(run: list[AnyEvent], terminal: 
 
 @settings(max_examples=150)
 @given(st.lists(colliding_events(), max_size=30))
-def test_closing_works_after_any_nonsense(events: list[AnyEvent]) -> None:
+def test_closing_events_are_legal_after_rejected_events(events: list[AnyEvent]) -> None:
     grammar = fed(START)
     for event in events:
         if not isinstance(event, TERMINAL_TYPES):
@@ -122,7 +122,7 @@ def test_closing_works_after_any_nonsense(events: list[AnyEvent]) -> None:
 
 @settings(max_examples=150)
 @given(legal_runs(cut=True), st.data())
-def test_what_is_missing_makes_an_ending_legal(run: list[AnyEvent], data: st.DataObject) -> None:
+def test_missing_events_make_an_ending_legal(run: list[AnyEvent], data: st.DataObject) -> None:
     grammar = fed(*run)
     assume(grammar.terminal is None)
     endings: list[AnyEvent] = [
@@ -139,7 +139,7 @@ def test_what_is_missing_makes_an_ending_legal(run: list[AnyEvent], data: st.Dat
 
 @settings(max_examples=150)
 @given(legal_runs(cut=False), st.lists(colliding_events(), max_size=10))
-def test_nothing_is_accepted_after_the_terminal(run: list[AnyEvent], late: list[AnyEvent]) -> None:
+def test_no_event_is_accepted_after_the_terminal_event(run: list[AnyEvent], late: list[AnyEvent]) -> None:
     grammar = fed(*run)
     terminal = grammar.terminal
     assert not any(accepts(grammar, event) for event in [*late, *run, *TERMINALS])
@@ -148,7 +148,7 @@ def test_nothing_is_accepted_after_the_terminal(run: list[AnyEvent], late: list[
 
 @settings(max_examples=100)
 @given(legal_runs(cut=False))
-def test_a_run_has_exactly_one_terminal_and_it_is_last(run: list[AnyEvent]) -> None:
+def test_run_has_exactly_one_terminal_event_at_its_end(run: list[AnyEvent]) -> None:
     """Of any two terminal events put into a run, the grammar takes the first and refuses what follows."""
     grammar = Grammar()
     accepted = [event for event in [*run, *TERMINALS, *run] if accepts(grammar, event)]
@@ -235,7 +235,7 @@ ILLEGAL: list[tuple[str, list[AnyEvent], AnyEvent, str]] = [
 
 
 @pytest.mark.parametrize(("before", "event", "why"), [case[1:] for case in ILLEGAL], ids=[case[0] for case in ILLEGAL])
-def test_an_illegal_order_is_refused_and_says_why(before: list[AnyEvent], event: AnyEvent, why: str) -> None:
+def test_illegal_order_is_refused_with_the_reason(before: list[AnyEvent], event: AnyEvent, why: str) -> None:
     grammar = fed(*before)
     with pytest.raises(BadEvent) as caught:
         grammar.check(event)
@@ -268,7 +268,7 @@ def test_parallel_sub_agents_end_in_any_order() -> None:
     assert nothing_is_open(grammar)
 
 
-def test_closing_ends_the_innermost_first_and_names_the_reason() -> None:
+def test_closing_events_end_the_innermost_first_with_the_reason() -> None:
     grammar = fed(
         START,
         TEXT,
@@ -291,7 +291,7 @@ def test_closing_ends_the_innermost_first_and_names_the_reason() -> None:
     ]
 
 
-def test_closing_a_success_invents_no_failure_of_a_call() -> None:
+def test_closing_events_of_a_success_have_no_failed_calls() -> None:
     grammar = fed(
         START,
         STREAMED,
@@ -315,13 +315,13 @@ def test_closing_a_success_invents_no_failure_of_a_call() -> None:
 
 
 @pytest.mark.parametrize("ending", [AgentFinished(agent_id="a", error="y"), *TERMINALS[1:]])
-def test_closing_what_did_not_succeed_fails_its_calls(ending: AnyEvent) -> None:
+def test_closing_events_of_a_failure_have_failed_calls(ending: AnyEvent) -> None:
     grammar = fed(START, SUB, ToolStarted(agent_id="a", call_id="d", name="t", args={}))
     failed = ToolFinished(agent_id="a", call_id="d", result="Error: x", error="x")
     assert grammar.missing_before(ending, "x")[0] == failed
 
 
-def test_closing_ends_the_newest_call_first() -> None:
+def test_closing_events_end_the_newest_call_first() -> None:
     """It may have been made by the code of an older one."""
     grammar = Grammar()
     for event in (RunStarted(agent="a"), *(ToolStarted(call_id=call_id, name="t", args={}) for call_id in "12")):
@@ -332,13 +332,13 @@ def test_closing_ends_the_newest_call_first() -> None:
     ]
 
 
-def test_closing_one_agent_leaves_the_others_alone() -> None:
+def test_closing_events_of_one_agent_do_not_close_others() -> None:
     grammar = fed(START, TEXT, SUB, AgentStarted(agent_id="b", name="x"), StepStarted(agent_id="b", number=1))
     assert grammar.closing_events("x", "b") == [StepFinished(agent_id="b", number=1, error="x")]
     assert grammar.missing_before(AgentFinished(agent_id="a"), "x") == []
 
 
-def test_a_tool_that_ends_early_gets_its_arguments_or_its_refusal_first() -> None:
+def test_call_that_ends_early_first_gets_its_arguments_or_its_rejection() -> None:
     ending = ToolFinished(call_id="c")
     streaming = fed(START, STREAMED, ToolArgsDelta(call_id="c", text="{"))
     assert streaming.missing_before(ending, "x") == [ToolReady(call_id="c", args="{")]
@@ -347,11 +347,11 @@ def test_a_tool_that_ends_early_gets_its_arguments_or_its_refusal_first() -> Non
 
 
 @pytest.mark.parametrize("event", [Status(text="x"), TEXT, FinalAnswer(), AgentFinished(agent_id="nobody")])
-def test_nothing_is_missing_before_what_ends_nothing(event: AnyEvent) -> None:
+def test_no_events_are_missing_before_an_event_that_ends_nothing(event: AnyEvent) -> None:
     assert fed(START, TEXT, WHOLE).missing_before(event, "x") == []
 
 
-def test_a_run_is_busy_while_a_tool_runs_and_waits_while_a_person_decides() -> None:
+def test_run_is_busy_during_a_call_and_waiting_during_an_approval() -> None:
     grammar = fed(START)
     assert (grammar.busy, grammar.waiting) == (False, False)
     grammar.check(WHOLE)
@@ -363,6 +363,6 @@ def test_a_run_is_busy_while_a_tool_runs_and_waits_while_a_person_decides() -> N
     assert (grammar.busy, grammar.waiting) == (False, False)
 
 
-def test_the_answer_may_repeat_a_message_that_has_ended() -> None:
+def test_final_answer_may_name_a_finished_message() -> None:
     grammar = fed(START, TEXT, TextFinished(message_id="m"), FinalAnswer(content="a", message_id="m"), RunFinished())
     assert grammar.answered

@@ -10,12 +10,12 @@ def line(**extra: object) -> logging.LogRecord:
     return logging.getLogger("x").makeRecord("x", logging.INFO, "", 0, "hm", (), None, extra=extra)
 
 
-def test_nothing_is_known_of_most_lines() -> None:
+def test_records_have_no_fields_by_default() -> None:
     assert fields_of_record(line()) == {}
     assert log_fields(run_id="", agent="demo") == {"agent": "demo"}
 
 
-def test_the_inner_work_counts_and_the_line_itself_most() -> None:
+def test_inner_fields_override_outer_ones_and_the_record_overrides_both() -> None:
     with bind_log_fields(log_fields(session_id="s", run_id="run_1")):
         with bind_log_fields(log_fields(run_id="run_2", agent="demo")):
             assert fields_of_record(line()) == {"session_id": "s", "run_id": "run_2", "agent": "demo"}
@@ -29,7 +29,7 @@ def test_the_inner_work_counts_and_the_line_itself_most() -> None:
     assert fields_of_record(line()) == {}
 
 
-async def test_tasks_and_threads_of_the_work_belong_to_it_and_others_do_not() -> None:
+async def test_tasks_and_threads_inherit_bound_fields() -> None:
     may_end = asyncio.Event()
 
     async def other() -> dict[str, str]:

@@ -62,11 +62,11 @@ OWN = '[agents.mine]\ntarget = "bots.py:bot"\n'
         ('[agents.deep]\ntarget = "codact"', [], ALL),
     ],
 )
-def test_what_is_served(text: str, targets: list[str], served: list[str]) -> None:
+def test_targets_and_tables_decide_which_agents_are_offered(text: str, targets: list[str], served: list[str]) -> None:
     assert names(text, *targets) == served
 
 
-def test_a_table_adjusts_a_built_in_agent() -> None:
+def test_table_adjusts_a_built_in_agent() -> None:
     text = """
     [agents.codact]
     title = "Coder"
@@ -83,13 +83,13 @@ def test_a_table_adjusts_a_built_in_agent() -> None:
     assert (other.title, other.enable_streaming, other.max_steps) == ("ReAct agent", True, None)
 
 
-def test_a_table_adjusts_an_agent_of_ones_own(folder: Path) -> None:
+def test_table_adjusts_the_users_own_agent(folder: Path) -> None:
     (agent,) = resolve(f'{OWN}workspace = "files"\nenable_streaming = false\nstatus = {{x = "y"}}').agents
     assert (agent.title, agent.description, agent.workspace) == ("mine", "Says hello.", "files")
     assert (agent.enable_streaming, agent.status) == (False, {"x": "y"})
 
 
-def test_each_built_in_agent_says_what_it_is_before_anything_is_loaded() -> None:
+def test_built_in_agents_have_framework_and_description_before_loading() -> None:
     listed = {a.name: (a.source.framework, a.source.keeps_memory) for a in resolve().agents}
     assert listed["deep"] == ("langgraph", True)
     assert listed["demo"] == ("function", False)
@@ -175,14 +175,14 @@ def test_each_built_in_agent_says_what_it_is_before_anything_is_loaded() -> None
         ("[agents.codact]\nimports = ['']", "config.toml:2: [agents.codact] imports: '' names no module; leave it out"),
     ],
 )
-def test_what_makes_no_difference_or_no_sense_is_refused(text: str, told: str) -> None:
+def test_settings_without_effect_and_invalid_ones_are_refused(text: str, told: str) -> None:
     assert told in wrong(text)
 
 
 @pytest.mark.parametrize(
     "url", ["localhost:1/v1", "ftp://h/v1", "http://", "http:///v1", "h", "http://h:x/", "http://h h/", "http://[h/"]
 )
-def test_a_model_is_at_an_address_of_the_web(url: str) -> None:
+def test_base_url_has_to_be_a_web_address(url: str) -> None:
     told = wrong(f"[agents.deep]\nmodel = 'm'\nbase_url = {url!r}")
     assert told.startswith(
         f"config.toml:3: [agents.deep] base_url {url!r} is not a valid address: it has to begin with http://"
@@ -191,7 +191,7 @@ def test_a_model_is_at_an_address_of_the_web(url: str) -> None:
     assert told.startswith(f"OPENAI_BASE_URL {url!r} is not a valid address")
 
 
-def test_a_folder_that_cannot_be_written_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workspace_without_write_permission_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "locked").mkdir()
 
     def access(path: Path, mode: int) -> bool:
@@ -214,18 +214,18 @@ def test_a_folder_that_cannot_be_written_is_refused(folder: Path, monkeypatch: p
         ("/proc", "/proc cannot be written"),
     ],
 )
-def test_a_folder_that_can_never_be_made_is_refused(workspace: str, told: str) -> None:
+def test_workspace_that_cannot_be_created_is_refused(workspace: str, told: str) -> None:
     assert wrong(f"{OWN}workspace = '{workspace}'").startswith(f"config.toml:3: [agents.mine] workspace: {told}")
 
 
-def test_a_workspace_that_is_tried_out_leaves_nothing_behind(folder: Path) -> None:
+def test_workspace_check_leaves_nothing_behind(folder: Path) -> None:
     (folder / "there").mkdir()
     assert names(f"{OWN}workspace = 'new/deep/down'") == names(f"{OWN}workspace = 'there'") == ["mine"]
     assert {one.name for one in folder.iterdir()} - {"__pycache__"} == {"bots.py", "config.toml", "there"}
     assert list((folder / "there").iterdir()) == []
 
 
-def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
+def test_all_mistakes_of_all_agents_are_reported_together(folder: Path) -> None:
     text = """[agents.codact]
 imports = ["zzzzz"]
 planning_interval = 1
@@ -244,14 +244,14 @@ planning_interval = 1
     assert [line.split(" ")[0] for line in lines] == [f"config.toml:{at}:" for at in (4, 2, 6, 7, 10, 11)]
 
 
-def test_one_cause_is_told_once() -> None:
+def test_mistake_that_affects_all_agents_is_reported_once() -> None:
     assert wrong("", environ={"LIMELIGHT_MODEL": "big"}).startswith(
         "the model 'big' at https://api.openai.com/v1 needs"
     )
     assert wrong("[tools]\nsearch_url = 'x'").count("search_url") == 1
 
 
-def test_a_text_for_a_tool_that_an_agent_does_not_have_is_told() -> None:
+def test_status_of_an_unknown_tool_is_a_warning() -> None:
     text = "[agents.codact]\ntitle = 'x'\n[agents.codact.status]\nsearch = 'a'\nserch = 'b'\npaint = 'c'"
     served = resolve(text)
     assert len(served.agents) == len(ALL)
@@ -266,23 +266,23 @@ def test_a_text_for_a_tool_that_an_agent_does_not_have_is_told() -> None:
     assert second.endswith("it has: search, readurl, python_interpreter, final_answer")
 
 
-def test_a_variable_whose_name_fits_no_address_is_refused(folder: Path) -> None:
+def test_target_with_an_invalid_agent_name_is_refused(folder: Path) -> None:
     (folder / "bots.py").write_text("async def böt(messages, ctx):\n    yield 'hello'\n")
     assert "'böt' cannot be the name of an agent" in wrong("", "bots.py:böt")
     assert names('[agents.bot]\ntarget = "bots.py:böt"') == ["bot"]
 
 
-def test_an_open_model_needs_its_key_for_every_agent_that_talks_to_one() -> None:
+def test_real_model_needs_a_key_for_agents_that_use_it() -> None:
     assert "OPENAI_API_KEY" in wrong("", environ={"LIMELIGHT_MODEL": "big"})
     assert names("", environ={"LIMELIGHT_MODEL": "big", "OPENAI_API_KEY": "k"}) == ALL
     assert names("", "demo", environ={"LIMELIGHT_MODEL": "big"}) == ["demo"]
 
 
-def test_a_table_may_put_one_built_in_agent_in_the_place_of_another() -> None:
+def test_table_can_replace_a_built_in_agent_by_another() -> None:
     assert resolve('[agents.deep]\ntarget = "codact"').agents[0].source.framework == "smolagents"
 
 
-def test_a_name_that_is_none_is_told_which_was_meant_or_which_there_are() -> None:
+def test_unknown_target_gets_a_suggestion_or_all_names() -> None:
     assert wrong("", "codcat").endswith(
         "there is no module 'codcat' here; write module:name or path/to/file.py:name; did you mean 'codact'?"
     )
@@ -304,7 +304,7 @@ def without_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_frameworks")
 class TestWithoutFrameworks:
-    def test_agents_that_nobody_named_are_left_out_in_one_line(self) -> None:
+    def test_agents_that_were_not_requested_are_left_out(self) -> None:
         served = resolve()
         assert [agent.name for agent in served.agents] == ["react", "codact", "demo"]
         assert served.hint == (
@@ -316,23 +316,23 @@ class TestWithoutFrameworks:
         ("text", "targets"),
         [("", ["deep"]), ("[agents.deep]", []), (f"{OWN}[agents.deep]", []), ("[agents.deep]", ["deep"])],
     )
-    def test_one_that_was_named_is_missed(self, text: str, targets: list[str]) -> None:
+    def test_requested_agent_is_an_error(self, text: str, targets: list[str]) -> None:
         told = "agent 'deep' needs the deepagents extra: pip install 'limelight[deepagents]'"
         assert wrong(text, *targets) == told
 
-    def test_one_that_was_named_is_missed_though_another_of_its_kind_is_left_out(self) -> None:
+    def test_requested_agent_under_another_name_is_an_error(self) -> None:
         assert "agent 'mine' needs the deepagents extra" in wrong('[agents.mine]\ntarget = "deep"')
 
-    def test_the_only_one_is_the_first_that_is_there(self) -> None:
+    def test_default_agent_is_the_first_installed_one(self) -> None:
         assert names("", only="") == ["react"]
         assert "needs the agno extra" in wrong("", only="agno")
 
 
-def test_nothing_is_left_out_if_all_is_there() -> None:
+def test_hint_is_empty_if_all_agents_are_installed() -> None:
     assert resolve().hint == ""
 
 
-def test_only_one_agent_is_loaded_if_only_one_is_wanted() -> None:
+def test_only_loads_a_single_agent() -> None:
     broken = '[agents.broken]\ntarget = "nowhere:agent"\n'
     assert names(OWN + broken, only="") == ["mine"]
     assert names(OWN + broken, only="mine") == ["mine"]
@@ -342,7 +342,7 @@ def test_only_one_agent_is_loaded_if_only_one_is_wanted() -> None:
     assert names("", only="codact") == ["codact"]
 
 
-def test_the_catalogue_is_in_order() -> None:
+def test_catalogue_has_the_documented_order() -> None:
     assert [one.name for one in BUILT_INS] == ALL
 
 
@@ -353,11 +353,11 @@ def models(*arguments: str, **options: Any) -> dict[str, str]:
     return {agent.name: agent.model for agent in resolve(*arguments, **options).agents}
 
 
-def test_the_understudy_is_told_apart_from_agents_without_a_model() -> None:
+def test_model_is_the_understudy_or_empty_for_agents_without_one() -> None:
     assert models() == {**dict.fromkeys(ALL, "understudy"), "demo": ""}
 
 
-def test_a_model_is_known_by_its_name_and_that_of_ones_own_agent_is_not() -> None:
+def test_model_names_a_configured_model_and_is_empty_for_own_agents() -> None:
     environ = {"LIMELIGHT_MODEL": "big", "OPENAI_API_KEY": "k"}
     assert models("", environ=environ) == {**dict.fromkeys(ALL, "big"), "demo": ""}
     table = '[agents.react]\nmodel = "small"\nbase_url = "http://127.0.0.1:11434/v1"\n'
@@ -376,7 +376,7 @@ def test_a_model_is_known_by_its_name_and_that_of_ones_own_agent_is_not() -> Non
         (f"{OWN}approve = ['x']", "it asks itself: "),
     ],
 )
-def test_asking_where_nobody_could_be_asked_is_refused(text: str, told: str) -> None:
+def test_approve_with_unsupported_tools_is_refused(text: str, told: str) -> None:
     detail = wrong(text)
     assert told in detail
     assert detail.startswith("config.toml:")

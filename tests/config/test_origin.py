@@ -59,24 +59,24 @@ x.y.z = {a = {b = [{c = 1}]}}
         (("nobody",), None),
     ],
 )
-def test_the_line_of_a_key(path: tuple[str, ...], line: int | None) -> None:
+def test_key_lines_has_the_line_of_each_key(path: tuple[str, ...], line: int | None) -> None:
     tomllib.loads(WRITTEN)
     assert key_lines(WRITTEN).get(path) == line
 
 
-def test_quotes_and_ends_of_lines() -> None:
+def test_key_lines_reads_all_quotes_and_line_ends() -> None:
     text = 'a = """x""""\r\nb = \'\'\'y\'\'\'\'\'\r\n"c\\u0021" = "\\""\r\n[[d]]\r\ne = []\r\n'
     assert list(tomllib.loads(text)) == ["a", "b", "c!", "d"]
     assert key_lines(text) == {("a",): 1, ("b",): 2, ("c!",): 3, ("d",): 4, ("d", "e"): 5}
 
 
 @pytest.mark.parametrize("text", ["[server", "a", "a = ", "= 5", "a = [", "a = {b", "é = 1", 'a = "x'])
-def test_what_is_not_understood_has_no_line(text: str) -> None:
+def test_invalid_toml_has_no_lines(text: str) -> None:
     assert key_lines(text) == {}
 
 
 @given(st.text(alphabet="ab[]{}=.,#\"'\n \\5", max_size=30))
-def test_every_line_that_is_found_holds_the_key(text: str) -> None:
+def test_every_key_of_valid_toml_has_a_line_in_its_statement(text: str) -> None:
     """For any file that TOML accepts, all its keys have a line, and the key is written there."""
     try:
         values = tomllib.loads(text)

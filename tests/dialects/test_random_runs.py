@@ -25,7 +25,7 @@ def in_the_log(run: Sequence[AnyEvent]) -> list[Record]:
 @pytest.mark.parametrize("name", DIALECTS)
 @settings(max_examples=100)
 @given(run=tangled_runs() | legal_runs())
-def test_every_legal_run_can_be_told(name: str, run: list[AnyEvent]) -> None:
+def test_every_legal_run_gives_json_lines_below_the_limit(name: str, run: list[AnyEvent]) -> None:
     dialect = DIALECTS[name]()
     for record in in_the_log(run):
         for payload in dialect.feed(record):
@@ -36,7 +36,7 @@ def test_every_legal_run_can_be_told(name: str, run: list[AnyEvent]) -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 @settings(max_examples=40)
 @given(run=tangled_runs(), size=st.integers(30_000, 80_000))
-def test_however_long_its_texts_are(name: str, run: list[AnyEvent], size: int) -> None:
+def test_every_legal_run_with_long_texts_stays_below_the_line_limit(name: str, run: list[AnyEvent], size: int) -> None:
     dialect = DIALECTS[name]()
     for record in in_the_log([_longer(event, size) for event in run]):
         for payload in dialect.feed(record):

@@ -72,13 +72,13 @@ def output(text: str, stream: str = "stdout") -> ToolOutputDelta:
     ],
 )
 @pytest.mark.parametrize("redactor", [BY_PATTERN, BY_VALUE])
-def test_every_event_of_a_tool_and_every_error_is_looked_at(event: AnyEvent, redactor: Redactor) -> None:
+def test_tool_events_and_errors_are_redacted(event: AnyEvent, redactor: Redactor) -> None:
     hidden = EventRedactor(redactor).redact(event)
     assert SECRET not in repr(hidden) and REDACTED in repr(hidden)
     assert type(hidden) is type(event)
 
 
-def test_of_every_event_it_is_decided_whether_it_is_looked_at() -> None:
+def test_every_event_type_is_either_redacted_or_exempt() -> None:
     said = (TextDelta, TextFinished, ReasoningDelta, ReasoningFinished, RunStarted)
     nothing_of_a_tool = (StepStarted, AgentStarted, ArtifactMade, Usage, RunFinished)
     pieces = (ToolArgsDelta, ToolOutputDelta, PlanDelta)
@@ -89,7 +89,7 @@ def said(text: str, message_id: str = "m", agent_id: str = "") -> TextDelta:
     return TextDelta(message_id=message_id, text=text, agent_id=agent_id)
 
 
-def test_a_secret_of_the_servers_is_hidden_in_what_is_said_wherever_it_is_cut() -> None:
+def test_server_secret_in_a_text_is_redacted_wherever_it_is_split() -> None:
     text = f"my key is {SECRET}, and s3cr is none"
     for kind in (TextDelta, ReasoningDelta):
         for size in range(1, 30):
@@ -100,7 +100,7 @@ def test_a_secret_of_the_servers_is_hidden_in_what_is_said_wherever_it_is_cut() 
             assert whole.endswith(f"{REDACTED}, and s3cr is none")
 
 
-def test_what_is_said_is_held_back_only_as_long_as_it_has_to_be() -> None:
+def test_text_is_held_back_only_while_it_may_be_a_secret() -> None:
     redaction = EventRedactor(BY_VALUE)
     assert redaction.feed(said("the s3")) == [said("the s3")]
     assert redaction.passes(said(" is cloudy ")) and redaction.passes(said("s3c"))
@@ -121,17 +121,17 @@ def test_what_is_said_is_held_back_only_as_long_as_it_has_to_be() -> None:
         RunCancelled(reason=""),
     ],
 )
-def test_what_was_held_back_comes_before_the_end_of_its_text(end: AnyEvent) -> None:
+def test_held_text_comes_before_the_event_that_ends_it(end: AnyEvent) -> None:
     held = said("s3cr3t-", agent_id="a")
     assert fed(BY_VALUE, held, end) == [held, end]
 
 
-def test_an_answer_that_was_streamed_is_without_the_servers_secrets() -> None:
+def test_streamed_answer_is_redacted_for_server_secrets() -> None:
     answer = FinalAnswer(content=f"it is {SECRET}", message_id="m")
     assert EventRedactor(BY_VALUE).redact(answer) == FinalAnswer(content=f"it is {REDACTED}", message_id="m")
 
 
-async def test_the_engine_tells_what_was_held_back_when_something_ends_by_itself() -> None:
+async def test_engine_writes_held_text_before_implicit_ends() -> None:
     """A text that was held back as a whole is in the log before its agent ends, also if that ends with its call."""
     run = execution(redactor=BY_VALUE)
     run.emit(RunStarted(agent="a"))
@@ -155,43 +155,43 @@ async def test_the_engine_tells_what_was_held_back_when_something_ends_by_itself
     assert isinstance(events[-1], RunFailed)
 
 
-async def test_without_a_secret_nothing_is_looked_at_in_what_is_said() -> None:
+async def test_texts_are_redacted_only_if_there_are_secrets() -> None:
     assert not EventRedactor(BY_PATTERN).redacts_texts and not EventRedactor(Redactor()).redacts_texts
     assert EventRedactor(Redactor([re.compile("x")], secrets=[SECRET])).redacts_texts
 
 
-def test_what_people_say_is_left_alone_and_what_models_say_but_for_secrets() -> None:
+def test_patterns_do_not_apply_to_user_input_and_model_texts() -> None:
     said = FinalAnswer(content=SECRET, message_id="m")
     for event in (RunStarted(agent="a", input=SECRET), TextDelta(message_id="m", text=SECRET), said):
         assert EventRedactor(BY_PATTERN).redact(event) is event
         assert fed(BY_PATTERN, event) == [event]
 
 
-def test_output_is_held_back_only_as_long_as_it_has_to_be() -> None:
+def test_output_is_held_back_only_while_it_may_be_a_secret() -> None:
     redaction = EventRedactor(BY_VALUE)
     assert redaction.feed(output("10 % ")) == [output("10 % ")]
     assert redaction.feed(output("key s3cr")) == [output("key ")]
     assert redaction.feed(output("3t-s3cr3t.")) == [output(f"{REDACTED}.")]
 
 
-def test_output_of_two_streams_is_not_mixed() -> None:
+def test_stdout_and_stderr_are_redacted_separately() -> None:
     said = fed(BY_VALUE, output("s3cr3t-"), output("s3cr3t", "stderr"), output("s3cr3t"))
     assert said == [output(REDACTED), output("s3cr3t", "stderr")]
 
 
-def test_the_rest_comes_before_the_end_of_its_tool() -> None:
+def test_held_output_comes_before_the_end_of_its_tool() -> None:
     end = ToolFinished(call_id="c", result="")
     said = fed(BY_PATTERN, output("one\nno end "), output(f"{SECRET}"), end)
     assert said == [output("one\n"), output(f"no end {REDACTED}"), end]
 
 
-def test_a_line_that_never_ends_is_not_kept_for_ever() -> None:
+def test_endless_line_of_output_is_released_in_parts() -> None:
     said = fed(BY_PATTERN, *[output("x" * 1000)] * 200)
     assert len("".join(piece.text for piece in said if isinstance(piece, ToolOutputDelta))) == 200_000
     assert len(said) >= 200_000 // (MAX_LINE + 1000)
 
 
-def test_with_patterns_arguments_come_whole() -> None:
+def test_pieces_of_arguments_are_dropped_if_there_are_patterns() -> None:
     pieces = [ToolArgsDelta(call_id="c", text=text) for text in ('{"a": "s3cr', '3t-s3cr3t"}')]
     ready = ToolReady(call_id="c", args={"a": SECRET})
     assert fed(BY_PATTERN, *pieces, ready) == [ready]
@@ -199,7 +199,7 @@ def test_with_patterns_arguments_come_whole() -> None:
     assert [piece.text for piece in by_value if isinstance(piece, ToolArgsDelta)] == ['{"a": "', REDACTED + '"}']
 
 
-async def test_objects_are_hidden_in_the_form_that_is_kept() -> None:
+async def test_objects_are_redacted_in_their_stored_form() -> None:
     """A result that is no JSON becomes text, and that is what is looked at."""
 
     class Client:
@@ -220,7 +220,7 @@ async def test_objects_are_hidden_in_the_form_that_is_kept() -> None:
 
 
 @pytest.mark.parametrize("secret", [SECRET, KEY])
-def test_a_secret_in_pieces_of_a_plan_is_hidden_and_the_plan_is_as_they_were_told(secret: str) -> None:
+def test_secret_in_pieces_of_a_plan_is_redacted_and_the_plan_equals_its_pieces(secret: str) -> None:
     redactor = BY_VALUE if secret == SECRET else DEFAULT_REDACTOR
     text = f"Use {secret} and go on."
     for size in range(1, 30):
@@ -231,17 +231,17 @@ def test_a_secret_in_pieces_of_a_plan_is_hidden_and_the_plan_is_as_they_were_tol
         assert plan == Plan(agent_id="a", text=whole)
 
 
-def test_plans_of_two_agents_are_hidden_apart_and_what_they_say_at_last_counts() -> None:
+def test_plans_of_two_agents_are_redacted_separately() -> None:
     pieces = [PlanDelta(text="one "), PlanDelta(agent_id="a", text="two"), PlanDelta(text="more")]
     assert fed(BY_VALUE, *pieces, Plan(text="something else")) == [*pieces, Plan(text="something else")]
     held = PlanDelta(agent_id="a", text=SECRET[:8])
     assert fed(BY_VALUE, held, AgentFinished(agent_id="a")) == [held, AgentFinished(agent_id="a")]
 
 
-def test_what_is_held_back_of_a_plan_comes_before_the_end_of_its_step() -> None:
+def test_held_plan_comes_before_the_end_of_its_step() -> None:
     ended = StepFinished(number=1, step_kind="planning", error="hung up")
     assert fed(BY_VALUE, PlanDelta(text=SECRET[:8]), ended) == [PlanDelta(text=SECRET[:8]), ended]
 
 
-def test_with_patterns_a_plan_comes_whole() -> None:
+def test_pieces_of_a_plan_are_dropped_if_there_are_patterns() -> None:
     assert fed(BY_PATTERN, PlanDelta(text="Use s3c"), Plan(text="Use it.")) == [Plan(text="Use it.")]

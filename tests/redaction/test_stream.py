@@ -31,7 +31,7 @@ def is_as_whole(said: str, whole: str) -> bool:
 
 
 @given(TEXTS, st.lists(st.integers(0, 90), max_size=9))
-def test_a_secret_is_hidden_wherever_it_is_cut(whole: str, cuts: list[int]) -> None:
+def test_secret_is_redacted_wherever_it_is_split(whole: str, cuts: list[int]) -> None:
     redactor = Redactor(secrets=ALL)
     bounds = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
     said = "".join(told(redactor, *(whole[start:end] for start, end in itertools.pairwise(bounds))))
@@ -40,39 +40,39 @@ def test_a_secret_is_hidden_wherever_it_is_cut(whole: str, cuts: list[int]) -> N
 
 @pytest.mark.parametrize("patterns", [[], [CARD]])
 @given(TEXTS, st.integers(1, 5))
-def test_a_secret_is_hidden_in_pieces_of_any_size(patterns: list[re.Pattern[str]], whole: str, size: int) -> None:
+def test_secret_is_redacted_in_pieces_of_any_size(patterns: list[re.Pattern[str]], whole: str, size: int) -> None:
     redactor = Redactor(patterns, secrets=ALL)
     said = "".join(told(redactor, *(whole[at : at + size] for at in range(0, len(whole), size))))
     assert is_as_whole(said, redactor.redact_text(whole))
 
 
 @pytest.mark.parametrize("size", range(1, 70))
-def test_a_key_is_hidden_wherever_it_is_cut(size: int) -> None:
+def test_api_key_is_redacted_wherever_it_is_split(size: int) -> None:
     key = make_key("ann", ("use",), 1)[1]
     text = f"key {key} ends"
     said = "".join(told(Redactor(), *(text[at : at + size] for at in range(0, len(text), size))))
     assert is_as_whole(said, f"key {REDACTED} ends")
 
 
-def test_what_only_begins_like_a_secret_is_told_at_once() -> None:
+def test_text_that_only_begins_like_a_secret_is_released() -> None:
     assert told(Redactor(secrets=[TOKEN]), "to", "k", " is a_name ") == ["to", "k", " is a_name ", ""]
     assert told(Redactor(secrets=[TOKEN]), "tok-1", "3", "") == ["", "tok-13", "", ""]
 
 
-def test_a_secret_that_goes_on_is_hidden_once() -> None:
+def test_overlapping_secrets_in_pieces_are_redacted_once() -> None:
     assert told(Redactor(secrets=ALL), "a" * 12, "aaa", "a", " b") == [REDACTED, "", "", " b", ""]
     assert told(Redactor(secrets=ALL), TOKEN, "-lon", "x") == ["", "", f"{REDACTED}-lonx", ""]
     assert told(Redactor(secrets=ALL), TOKEN, "-long") == ["", REDACTED, ""]
 
 
-def test_with_patterns_a_line_is_held_until_it_ends() -> None:
+def test_line_is_held_until_it_ends_if_there_are_patterns() -> None:
     assert told(Redactor([CARD]), "one\ntwo", " three\n", "four") == ["one\n", "two three\n", "", "four"]
     assert told(Redactor([CARD]), "50 %\r51", " %\r") == ["50 %\r", "51 %\r", ""]
     assert told(Redactor([CARD]), "1234-", "5678\n") == ["", f"{REDACTED}\n", ""]
 
 
 @pytest.mark.parametrize("card", ["1234-5678", "1234-56", ""])
-def test_of_a_line_that_is_too_long_the_end_is_held(card: str) -> None:
+def test_only_the_end_of_a_long_line_is_held(card: str) -> None:
     line = "x " * MAX_LINE + card
     redactor = Redactor([CARD])
     said = told(redactor, line, " and more")
@@ -80,12 +80,12 @@ def test_of_a_line_that_is_too_long_the_end_is_held(card: str) -> None:
     assert "".join(said) == redactor.redact_text(line + " and more")
 
 
-def test_what_a_pattern_matches_is_not_cut() -> None:
+def test_match_of_a_pattern_is_not_split() -> None:
     line = "x" * MAX_LINE + "y" * 3000
     assert told(Redactor([re.compile("y+")]), line, "yy") == ["x" * MAX_LINE, "", REDACTED]
 
 
-def test_a_match_that_does_not_end_is_not_kept_for_ever() -> None:
+def test_endless_match_is_redacted_without_keeping_it() -> None:
     redactor = Redactor([re.compile("key=[A-Z]+")])
     said = told(redactor, "a key=", *["X" * MAX_LINE] * 5, "XX end\nnext key=", "X line\n")
     assert "".join(said) == f"a {REDACTED}\nnext {REDACTED} line\n"

@@ -26,7 +26,7 @@ class FailingExporter(SpanExporter):
         return SpanExportResult.FAILURE
 
 
-def test_a_failure_is_told_once_with_the_first_reason_and_its_end_too(caplog: pytest.LogCaptureFixture) -> None:
+def test_failure_and_recovery_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     failures, exporter = FailureLog("http://there"), FailingExporter()
     monitored = MonitoredExporter(exporter, failures)
     for _ in range(3):
@@ -41,7 +41,7 @@ def test_a_failure_is_told_once_with_the_first_reason_and_its_end_too(caplog: py
     ]
 
 
-def test_what_is_secret_in_an_address_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_secrets_in_the_endpoint_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog("http://ann:sesame@there/v1?api-key=SECRET")
     failures.failed("no answer of ann:sesame@there with url: /v1?api-key=SECRET")
     failures.close()
@@ -49,7 +49,7 @@ def test_what_is_secret_in_an_address_is_not_told(caplog: pytest.LogCaptureFixtu
     assert "SECRET" not in caplog.text and "sesame" not in caplog.text
 
 
-def test_what_the_sdk_says_to_others_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+def test_sdk_messages_of_other_exports_are_not_suppressed(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog("http://there")
     with failures.capture() as captured:
         other = threading.Thread(target=SDK.error, args=("of an agent",))

@@ -48,7 +48,7 @@ def one(spans: list[Span], name: str) -> Span:
     return found
 
 
-def test_parallel_tools_are_side_by_side_in_their_step() -> None:
+def test_parallel_calls_are_siblings_in_their_step() -> None:
     spans = traced(
         [
             ASKED,
@@ -77,7 +77,7 @@ def test_parallel_tools_are_side_by_side_in_their_step() -> None:
     ]
 
 
-def test_nested_agents_stand_under_the_calls_that_spawned_them() -> None:
+def test_sub_agents_are_children_of_their_spawning_calls() -> None:
     spans = traced(
         [
             ASKED,
@@ -113,7 +113,7 @@ def test_nested_agents_stand_under_the_calls_that_spawned_them() -> None:
     assert len({span.trace_id for span in spans}) == 1
 
 
-def test_what_the_spans_say() -> None:
+def test_spans_have_the_attributes_of_the_conventions() -> None:
     spans = traced(
         [
             ASKED,
@@ -165,7 +165,7 @@ def test_what_the_spans_say() -> None:
     assert SECRET not in str(spans) and ASKED.input not in str(spans)
 
 
-def test_content_is_told_if_it_is_wanted() -> None:
+def test_spans_have_content_only_if_it_is_enabled() -> None:
     run = [
         ASKED,
         ToolStarted(call_id="a", name="search"),
@@ -184,7 +184,7 @@ def test_content_is_told_if_it_is_wanted() -> None:
     assert one(traced(run), "execute_tool search").message == ""
 
 
-def test_a_call_whose_result_was_not_seen_is_not_an_error_and_says_so() -> None:
+def test_call_with_an_unseen_result_is_marked_and_not_an_error() -> None:
     run: list[AnyEvent] = [ASKED, ToolStarted(call_id="a", name="wait", args={}), FinalAnswer(content="done")]
     spans = traced(closed(run, RunFinished()), content=True)
     call = one(spans, "execute_tool wait")
@@ -194,7 +194,7 @@ def test_a_call_whose_result_was_not_seen_is_not_an_error_and_says_so() -> None:
     assert "limelight.tool.result_seen" not in one(seen, "execute_tool wait").attributes
 
 
-def test_a_stopped_run_is_no_error_but_what_it_cut_off_is() -> None:
+def test_stopped_run_is_no_error_but_its_open_spans_are() -> None:
     open_run: list[AnyEvent] = [
         ASKED,
         StepStarted(number=1),
@@ -212,7 +212,7 @@ def test_a_stopped_run_is_no_error_but_what_it_cut_off_is() -> None:
     assert one(spans, "invoke_agent demo").attributes["limelight.run.state"] == "cancelled"
 
 
-def test_a_failed_run_has_its_code_and_the_id_of_its_error() -> None:
+def test_failed_run_has_code_and_error_id() -> None:
     open_run: list[AnyEvent] = [ASKED, ToolStarted(call_id="a", name="wait", args={})]
     spans = traced(closed(open_run, RunFailed(code="run_timeout", message=SECRET, error_id="err_1")))
     assert drawn(spans) == ["invoke_agent demo 0-30 ! run_timeout", "  execute_tool wait 10-20 ! run_timeout"]
@@ -222,7 +222,7 @@ def test_a_failed_run_has_its_code_and_the_id_of_its_error() -> None:
     assert SECRET not in str(spans)
 
 
-def test_approvals_are_events_of_what_waits_for_them() -> None:
+def test_approvals_are_events_of_the_waiting_span() -> None:
     spans = traced(
         [
             ASKED,
@@ -251,7 +251,7 @@ def test_approvals_are_events_of_what_waits_for_them() -> None:
     assert SECRET not in str(spans)
 
 
-def test_a_run_that_waits_has_given_what_has_ended() -> None:
+def test_waiting_run_has_exported_its_finished_spans() -> None:
     trace = RunTrace(RUN_ID, SESSION_ID)
     records = recorded(
         [
@@ -265,7 +265,7 @@ def test_a_run_that_waits_has_given_what_has_ended() -> None:
     assert [span.name for record in records for span in trace.feed([record])] == ["execute_tool look"]
 
 
-def test_a_run_gives_the_same_spans_whichever_process_follows_it() -> None:
+def test_spans_do_not_depend_on_how_records_are_batched() -> None:
     events: list[AnyEvent] = [
         ASKED,
         ToolStarted(call_id="a", name="look", args={}),
@@ -280,7 +280,7 @@ def test_a_run_gives_the_same_spans_whichever_process_follows_it() -> None:
 
 
 @pytest.mark.parametrize(("flags", "is_sampled"), [("01", True), ("00", False)])
-def test_the_span_of_a_client_is_the_parent(flags: str, is_sampled: bool) -> None:
+def test_traceparent_names_the_parent_span(flags: str, is_sampled: bool) -> None:
     asked = RunStarted(agent="demo", traceparent=f"00-{'a' * 32}-{'b' * 16}-{flags}")
     spans = traced([asked, ToolStarted(call_id="a", name="x", args={}), ToolFinished(call_id="a"), RunFinished()])
     assert {span.trace_id for span in spans} == {int("a" * 32, 16)}
@@ -290,7 +290,7 @@ def test_the_span_of_a_client_is_the_parent(flags: str, is_sampled: bool) -> Non
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_any_run_gives_one_whole_tree(seed: int) -> None:
+def test_random_runs_give_one_complete_tree(seed: int) -> None:
     events = write_run(Random(seed), 120)
     spans = traced(events)
     kinds = (StepStarted, ToolStarted, AgentStarted, RunStarted)

@@ -16,7 +16,7 @@ TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
         (f"cc-{TRACE}-{SPAN}-01-what comes later", True),
     ],
 )
-def test_good_ones(header: str, is_sampled: bool) -> None:
+def test_valid_traceparent_is_parsed_and_normalized(header: str, is_sampled: bool) -> None:
     assert parse_traceparent(header) == RemoteParent(int(TRACE, 16), int(SPAN, 16), is_sampled)
     assert normalize_traceparent(header) == f"00-{TRACE}-{SPAN}-0{int(is_sampled)}"
 
@@ -38,10 +38,10 @@ def test_good_ones(header: str, is_sampled: bool) -> None:
         "0" * 100_000,
     ],
 )
-def test_others_count_as_not_sent(header: str) -> None:
+def test_invalid_traceparent_is_ignored(header: str) -> None:
     assert parse_traceparent(header) is None
     assert normalize_traceparent(header) == ""
 
 
-def test_none_at_all() -> None:
+def test_missing_traceparent_is_ignored() -> None:
     assert normalize_traceparent(None) == ""

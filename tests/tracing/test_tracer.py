@@ -62,7 +62,7 @@ async def nothing(run_id: str) -> AsyncIterator[Record]:
     yield
 
 
-async def test_viewers_come_first_and_spans_follow() -> None:
+async def test_records_are_published_before_they_are_traced() -> None:
     exporter, shown = FakeExporter(), list[Record]()
     publish = Tracer(exporter, nothing).wrap(lambda _, records: shown.extend(records))
     for record in recorded(RUN):
@@ -73,7 +73,7 @@ async def test_viewers_come_first_and_spans_follow() -> None:
     assert exporter.spans == traced(RUN)
 
 
-async def test_a_run_of_a_process_that_is_gone_is_read_from_its_log() -> None:
+async def test_run_of_an_earlier_process_is_read_from_the_log() -> None:
     """The spans that ended there were sent there; what comes while the log is being read is not lost."""
     records, exporter, may_read = recorded(RUN), FakeExporter(), asyncio.Event()
     read_ids: list[str] = []
@@ -96,7 +96,7 @@ async def test_a_run_of_a_process_that_is_gone_is_read_from_its_log() -> None:
     assert exporter.closed
 
 
-async def test_a_log_that_cannot_be_read_costs_its_spans_only(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unreadable_log_loses_only_the_spans_of_its_run(caplog: pytest.LogCaptureFixture) -> None:
     async def read(run_id: str) -> AsyncIterator[Record]:
         raise OSError("the disk is gone")
         yield
@@ -110,7 +110,7 @@ async def test_a_log_that_cannot_be_read_costs_its_spans_only(caplog: pytest.Log
     assert [span.name for span in exporter.spans] == ["execute_tool look", "execute_tool dig", "invoke_agent demo"]
 
 
-async def test_an_outlet_that_breaks_breaks_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_exporter_does_not_affect_publishing(caplog: pytest.LogCaptureFixture) -> None:
     shown: list[Record] = []
     publish = Tracer(FailingExporter(), nothing).wrap(lambda _, records: shown.extend(records))
     publish(REF, recorded(RUN))
@@ -118,7 +118,7 @@ async def test_an_outlet_that_breaks_breaks_nothing_else(caplog: pytest.LogCaptu
     assert "spans of run run_1 are lost" in caplog.text
 
 
-async def test_a_real_run_in_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_runs_of_a_server_are_traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exporter = FakeExporter()
     tracer = Tracer(exporter, nothing)
     monkeypatch.setattr("limelight.server.runtime.tracing_of", lambda *_: tracer)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
@@ -153,7 +153,7 @@ async def test_a_real_run_in_a_server(tmp_path: Path, monkeypatch: pytest.Monkey
         ),
     ],
 )
-def test_what_cannot_work_is_refused(tmp_path: Path, variables: dict[str, str], hint: str) -> None:
+def test_invalid_tracing_settings_are_refused(tmp_path: Path, variables: dict[str, str], hint: str) -> None:
     settings = load_settings(environ=variables, overrides={("store", "data"): str(tmp_path)})
     with pytest.raises(SetupError, match=re.escape(hint)):
         tracing_of(settings, make_store(settings), variables)
@@ -168,7 +168,7 @@ def test_serve_without_the_extra_names_the_extra(tmp_path: Path, monkeypatch: py
     assert "pip install 'limelight[otel]'" in line
 
 
-def test_opentelemetry_is_not_loaded_for_nothing() -> None:
+def test_server_does_not_import_opentelemetry_without_an_endpoint() -> None:
     code = "import sys, limelight.server.app; print([name for name in sys.modules if 'opentelemetry' in name])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert told.stdout.strip() == "[]"

@@ -37,8 +37,7 @@ def wrap(agent: object, label: str, options: Options = NO_OPTIONS) -> Source:
     if inspect.iscoroutinefunction(agent) and not _takes_messages(agent):
         factory = AsyncFactory(agent, label, lambda created: _make_source(created, label, options))
         return FactorySource(factory, options)
-    is_function = callable(agent) and not isinstance(agent, type)
-    if is_function and not _is_agent(agent) and not _required_parameters(agent):
+    if callable(agent) and not (_is_agent(agent) or isinstance(agent, type) or _required_parameters(agent)):
         agent = _call_factory(agent, label)
     return _make_source(agent, label, options)
 

@@ -52,7 +52,7 @@ def test_every_message_has_the_documented_fields_and_a_pane(run: list[AnyEvent])
 
 @settings(max_examples=60)
 @given(legal_runs(cut=False))
-def test_folding_the_increments_of_a_stream_gives_its_last_message(run: list[AnyEvent]) -> None:
+def test_increments_of_a_stream_add_up_to_its_last_message(run: list[AnyEvent]) -> None:
     folded: dict[str, str] = {}
     ended: set[str] = set()
     for message in messages_of(run):
@@ -75,14 +75,14 @@ def test_folding_the_increments_of_a_stream_gives_its_last_message(run: list[Any
 
 @settings(max_examples=60)
 @given(legal_runs(cut=False))
-def test_whole_messages_have_ids_of_their_own(run: list[AnyEvent]) -> None:
+def test_complete_messages_have_unique_ids(run: list[AnyEvent]) -> None:
     ids = [message["message_id"] for message in whole(messages_of(run))]
     assert len(set(ids)) == len(ids)
 
 
 @settings(max_examples=40)
 @given(legal_runs(cut=False))
-def test_without_streaming_every_message_is_whole(run: list[AnyEvent]) -> None:
+def test_run_without_streaming_has_only_complete_messages(run: list[AnyEvent]) -> None:
     started = run[0]
     assert isinstance(started, RunStarted)
     quiet = messages_of([msgspec.structs.replace(started, enable_streaming=False), *run[1:]])
@@ -90,7 +90,7 @@ def test_without_streaming_every_message_is_whole(run: list[AnyEvent]) -> None:
     assert types(quiet) == types(whole(messages_of(run)))
 
 
-def test_the_second_turn_of_a_session_repeats_no_id() -> None:
+def test_second_turn_of_a_session_has_other_ids() -> None:
     def ids(run: list[AnyEvent]) -> set[str]:
         return {message["message_id"] for message in messages_of(run)}
 
@@ -103,13 +103,13 @@ def test_the_second_turn_of_a_session_repeats_no_id() -> None:
 # Steps
 
 
-def test_the_question_is_echoed() -> None:
+def test_user_input_is_the_first_message() -> None:
     (echo,) = messages_of([RunStarted(agent="a", input="Why?")])
     assert (echo["role"], echo["content"], echo["step_number"]) == ("user", "Why?", None)
     assert echo["metadata"] == {"component": "chat", "message_type": "user", "status": "done"}
 
 
-def test_an_action_of_a_code_agent_is_header_thought_call_code_logs_result_and_footer() -> None:
+def test_action_of_a_code_agent_has_all_messages_in_order() -> None:
     found = after_the_question(
         StepStarted(number=3),
         ReasoningDelta(message_id="r", text="I add. " * 20),
@@ -157,13 +157,13 @@ def test_an_action_of_a_code_agent_is_header_thought_call_code_logs_result_and_f
 
 @settings(max_examples=100)
 @given(legal_runs(cut=False))
-def test_every_header_has_its_footer(run: list[AnyEvent]) -> None:
+def test_every_header_has_a_footer(run: list[AnyEvent]) -> None:
     kinds = Counter(types(messages_of(run)))
     assert kinds["planning_header"] == kinds["planning_footer"]
     assert kinds["action_header"] == kinds["action_footer"]
 
 
-def test_an_agent_without_steps_gets_one_for_each_round_of_saying_and_doing() -> None:
+def test_agent_without_steps_gets_one_for_each_text_and_its_calls() -> None:
     def call(call_id: str) -> list[AnyEvent]:
         return [ToolStarted(call_id=call_id, name="look", args={}), ToolFinished(call_id=call_id, result="x")]
 
@@ -179,7 +179,7 @@ STEP = ["action_header", "action_thought", "tool_call", "tool_invocation", "obse
 
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("agent_id", ["", "s"])
-def test_what_is_said_along_with_a_call_stands_in_its_step(agent_id: str, streams: bool) -> None:
+def test_text_beside_a_call_is_in_the_step_of_the_call(agent_id: str, streams: bool) -> None:
     """A model that writes text and calls in one message: the text, or all of it, comes behind the call's beginning."""
     text = TextDelta(agent_id=agent_id, message_id="m", text="I look.")
     found = after_the_question(
@@ -198,7 +198,7 @@ def test_what_is_said_along_with_a_call_stands_in_its_step(agent_id: str, stream
     assert types(first) == STEP
 
 
-def test_the_report_of_a_sub_agent_stands_in_its_step() -> None:
+def test_report_of_a_sub_agent_is_in_its_step() -> None:
     found = after_the_question(
         AgentStarted(agent_id="s", name="helper"),
         StepStarted(agent_id="s", number=1),
@@ -212,7 +212,7 @@ def test_the_report_of_a_sub_agent_stands_in_its_step() -> None:
 
 
 @pytest.mark.parametrize("error", [None, "it broke"])
-def test_a_thought_stands_before_the_end_of_its_step_whatever_comes_next(error: str | None) -> None:
+def test_thought_comes_before_the_footer_of_its_step(error: str | None) -> None:
     """A graph of two nodes: that the first text is no answer is known only when the second node begins."""
     found = after_the_question(
         StepStarted(number=1, step_kind="look"),
@@ -230,7 +230,7 @@ def test_a_thought_stands_before_the_end_of_its_step_whatever_comes_next(error: 
 
 
 @pytest.mark.parametrize("end", [RunFailed(code="x", message="no"), RunCancelled()])
-def test_a_thought_stands_before_the_end_of_its_step_if_nothing_comes_next(end: AnyEvent) -> None:
+def test_thought_comes_before_the_footer_if_the_run_ends(end: AnyEvent) -> None:
     found = after_the_question(StepStarted(number=1), *said("I looked."), StepFinished(number=1, duration_ms=5), end)
     assert types(whole(found))[:-1] == ["action_header", "action_thought", "action_footer", "separator"]
     assert only(found, "action_footer")["metadata"]["timing"] == {"duration": 0.005}
@@ -244,7 +244,7 @@ CUT_OFF: list[tuple[AnyEvent, str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("end", "reason", "told"), CUT_OFF)
-def test_what_the_end_cuts_off_is_told_once_and_stop_is_no_error(end: AnyEvent, reason: str, told: list[str]) -> None:
+def test_end_of_the_run_is_reported_once_and_a_stop_is_no_error(end: AnyEvent, reason: str, told: list[str]) -> None:
     found = after_the_question(
         StepStarted(number=1),
         *said("Hm."),
@@ -258,7 +258,7 @@ def test_what_the_end_cuts_off_is_told_once_and_stop_is_no_error(end: AnyEvent, 
     assert kinds.count("action_footer") == 1
 
 
-def test_a_sub_agent_that_is_cut_off_is_told_once() -> None:
+def test_end_of_a_sub_agent_is_reported_once() -> None:
     found = after_the_question(
         AgentStarted(agent_id="h", name="helper"),
         StepStarted(agent_id="h", number=1),
@@ -269,14 +269,14 @@ def test_a_sub_agent_that_is_cut_off_is_told_once() -> None:
     assert types(whole(found)) == ["agent_start", "action_header", "action_footer", "separator", "agent_end", "status"]
 
 
-def test_an_error_of_a_step_stands_before_what_comes_next() -> None:
+def test_error_of_a_step_comes_before_the_next_message() -> None:
     broke = StepFinished(number=1, error="no such tool")
     for next_ in (StepStarted(number=2), TextDelta(message_id="n", text="Hm."), Plan(text="Otherwise.")):
         kinds = types(whole(after_the_question(StepStarted(number=1), *said("Hm."), broke, next_)))
         assert kinds[:5] == ["action_header", "action_thought", "error", "action_footer", "separator"], next_
 
 
-def test_a_step_that_is_made_up_goes_on_while_its_tools_work() -> None:
+def test_implicit_step_stays_open_while_its_tools_run() -> None:
     found = after_the_question(
         ToolStarted(call_id="c", name="look", args={}),
         *said("Meanwhile."),
@@ -289,7 +289,7 @@ def test_a_step_that_is_made_up_goes_on_while_its_tools_work() -> None:
 
 
 @pytest.mark.parametrize("agent_id", ["", "helper"])
-def test_a_step_ends_behind_what_is_still_being_said_in_it(agent_id: str) -> None:
+def test_step_ends_after_its_open_texts(agent_id: str) -> None:
     texts = [TextDelta(agent_id=agent_id, message_id=name, text="Hm.") for name in "ab"]
     over = [TextFinished(agent_id=agent_id, message_id=name) for name in "ab"]
     found = after_the_question(
@@ -305,7 +305,7 @@ def test_a_step_ends_behind_what_is_still_being_said_in_it(agent_id: str) -> Non
     assert told == ["action_header", "action_thought", "action_thought", "action_footer", "separator"]
 
 
-def test_a_sub_agent_is_named_in_everything_it_does() -> None:
+def test_messages_of_a_sub_agent_have_its_name() -> None:
     found = after_the_question(
         ToolStarted(call_id="t", name="task", args={}),
         AgentStarted(agent_id="s", name="reader", call_id="t"),
@@ -332,17 +332,17 @@ def test_a_sub_agent_is_named_in_everything_it_does() -> None:
         ({}, ""),
     ],
 )
-def test_a_badge_sums_up_the_arguments(args: Any, summary: str) -> None:
+def test_badge_has_a_summary_of_the_arguments(args: Any, summary: str) -> None:
     found = after_the_question(ToolStarted(call_id="c", name="search", args=args))
     assert only(found, "tool_call")["metadata"]["tool_args_summary"] == summary
 
 
-def test_every_call_of_a_step_has_its_invocation() -> None:
+def test_every_call_of_a_step_has_an_invocation() -> None:
     started = [ToolStarted(call_id=str(number), name="search", args={"n": number}) for number in range(3)]
     assert types(after_the_question(*started)).count("tool_invocation") == 3
 
 
-def test_which_tools_are_python_is_up_to_the_agent() -> None:
+def test_agent_declares_its_python_tools() -> None:
     event = ToolStarted(call_id="c", name="run", args={"code": "1"})
     assert only(after_the_question(event), "tool_invocation")["metadata"]["component"] == "chat"
     found = after_the_question(event, python_tools=("run",))
@@ -360,7 +360,7 @@ def test_which_tools_are_python_is_up_to_the_agent() -> None:
         ("the Error is that there is none", "ToolError"),
     ],
 )
-def test_a_failed_tool_says_so_in_its_observation(error: str, error_type: str) -> None:
+def test_observation_of_a_failed_tool_has_the_error(error: str, error_type: str) -> None:
     found = after_the_question(
         ToolStarted(call_id="c", name="open", args={}),
         ToolFinished(call_id="c", result=f"Error: {error}", error=error),
@@ -369,7 +369,7 @@ def test_a_failed_tool_says_so_in_its_observation(error: str, error_type: str) -
     assert (metadata["error"], metadata["has_error"], metadata["error_type"]) == (True, True, error_type)
 
 
-def test_an_image_is_shown_by_its_address() -> None:
+def test_image_is_sent_as_a_link() -> None:
     event = ArtifactMade(artifact_id="art_1", name="plot.png", media_type="image/png", size=3)
     image = only(after_the_question(event), "observation_image")
     assert image["content"] == "![Image](/artifacts/art_1)"
@@ -379,7 +379,7 @@ def test_an_image_is_shown_by_its_address() -> None:
 # Answers and ends
 
 
-def test_a_failure_names_class_code_and_error_id() -> None:
+def test_failure_has_class_code_and_error_id() -> None:
     failed = RunFailed(code="agent_error", message="RuntimeError: no", error_id="err_1")
     error = only(after_the_question(failed), "error")
     assert error["content"] == "Error: RuntimeError: no"
@@ -389,5 +389,5 @@ def test_a_failure_names_class_code_and_error_id() -> None:
     assert unnamed["metadata"]["error_type"] == "RunTimeout"
 
 
-def test_a_stop_is_a_status() -> None:
+def test_stop_is_a_status() -> None:
     assert only(after_the_question(RunCancelled(reason="enough")), "status")["content"] == "Stopped"

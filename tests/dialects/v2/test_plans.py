@@ -20,7 +20,7 @@ from limelight.events import (
 from tests.dialects.v2.messages import after_the_question, said, types, whole
 
 
-def test_a_plan_is_header_content_and_footer_and_the_second_one_an_update() -> None:
+def test_plan_has_header_content_and_footer_and_the_second_is_an_update() -> None:
     def planning(number: int, text: str, *, update: bool) -> list[AnyEvent]:
         return [
             StepStarted(number=number, step_kind="planning"),
@@ -44,7 +44,7 @@ def test_a_plan_is_header_content_and_footer_and_the_second_one_an_update() -> N
     ]
 
 
-def test_a_planning_step_may_have_two_plans_of_its_own() -> None:
+def test_planning_step_may_have_two_plans() -> None:
     found = after_the_question(
         StepStarted(number=1, step_kind="planning"),
         Plan(text="First."),
@@ -59,7 +59,7 @@ def plan_contents(found: list[Any]) -> list[str]:
     return [message["content"] for message in whole(found) if "planning_content" in types([message])]
 
 
-def test_a_plan_grows_while_it_is_written_and_is_told_once() -> None:
+def test_plan_in_pieces_is_streamed_and_completed_once() -> None:
     found = after_the_question(
         StepStarted(number=1, step_kind="planning"),
         PlanDelta(text="1. Look.\n"),
@@ -83,12 +83,12 @@ def test_a_plan_grows_while_it_is_written_and_is_told_once() -> None:
         (Plan(text=""), ["Look "]),
     ],
 )
-def test_the_plan_has_the_last_word_about_its_pieces(plan: Plan, told: list[str]) -> None:
+def test_complete_plan_wins_over_its_pieces(plan: Plan, told: list[str]) -> None:
     found = after_the_question(StepStarted(number=1, step_kind="planning"), PlanDelta(text="Look "), plan)
     assert plan_contents(found) == told
 
 
-def test_a_plan_that_was_never_finished_ends_with_its_step_and_before_its_error() -> None:
+def test_unfinished_plan_ends_before_the_error_of_its_step() -> None:
     found = after_the_question(
         StepStarted(number=1, step_kind="planning"),
         PlanDelta(text="1. Lo"),
@@ -101,7 +101,7 @@ def test_a_plan_that_was_never_finished_ends_with_its_step_and_before_its_error(
     assert {message["metadata"]["step_type"] for message in found[:-1]} == {"planning"}
 
 
-def test_a_plan_within_a_step_leaves_the_step_open_and_ends_one_that_is_made_up() -> None:
+def test_plan_keeps_a_framework_step_open_and_ends_an_implicit_one() -> None:
     plan = ["planning_header", "planning_content", "planning_footer", "separator"]
     written: list[AnyEvent] = [PlanDelta(text="Look."), Plan(text="Look.")]
     own = after_the_question(StepStarted(number=1), *written, StepFinished(number=1))
@@ -110,7 +110,7 @@ def test_a_plan_within_a_step_leaves_the_step_open_and_ends_one_that_is_made_up(
     assert types(whole(made_up)) == ["action_header", "action_thought", "action_footer", "separator", *plan]
 
 
-def test_any_plan_ends_the_one_that_grows() -> None:
+def test_todo_list_ends_the_open_plan() -> None:
     items = (Todo("look"),)
     found = after_the_question(
         StepStarted(number=1, step_kind="planning"),
@@ -123,7 +123,7 @@ def test_any_plan_ends_the_one_that_grows() -> None:
     assert plan_contents(found) == ["1. Look", "Or not"]
 
 
-def test_what_is_said_and_done_between_its_pieces_does_not_part_a_plan() -> None:
+def test_texts_and_calls_between_its_pieces_do_not_split_a_plan() -> None:
     found = after_the_question(
         PlanDelta(text="1. Look"),
         ToolStarted(call_id="c", name="look", args={}),
@@ -135,7 +135,7 @@ def test_what_is_said_and_done_between_its_pieces_does_not_part_a_plan() -> None
     assert plan_contents(found) == ["1. Look again"]
 
 
-def test_a_sub_agents_plan_grows_beside_the_main_agents() -> None:
+def test_plans_of_two_agents_are_separate() -> None:
     found = after_the_question(
         AgentStarted(agent_id="h", name="helper"),
         PlanDelta(text="Mine "),
@@ -152,7 +152,7 @@ def test_a_sub_agents_plan_grows_beside_the_main_agents() -> None:
     ]
 
 
-def test_a_plan_in_a_real_step_behind_a_made_up_one_leaves_it_open() -> None:
+def test_plan_in_a_framework_step_after_an_implicit_one_keeps_it_open() -> None:
     found = after_the_question(
         *said("Hm."), StepStarted(number=1), Plan(text="Look."), StepFinished(number=1, input_tokens=3, output_tokens=4)
     )

@@ -50,17 +50,17 @@ def test_every_type_has_a_pane_and_every_pane_a_type() -> None:
     assert list(get_args(MessageType)) == list(PANES)
 
 
-def test_every_key_of_the_metadata_is_sent_by_somebody_and_every_key_sent_is_documented() -> None:
+def test_metadata_keys_of_all_runs_equal_the_documented_ones() -> None:
     sent = {key for run in RUNS for message in messages_of(run) for key in message["metadata"]}
     assert sent == {*Metadata.__required_keys__, *Metadata.__optional_keys__}
 
 
-def test_every_type_is_sent_by_somebody() -> None:
+def test_message_types_of_all_runs_equal_the_documented_ones() -> None:
     sent = {message["metadata"]["message_type"] for run in RUNS for message in messages_of(run)}
     assert sent == {*get_args(MessageType)}
 
 
-def test_scripted_messages_have_the_documented_shape() -> None:
+def test_messages_of_scripted_runs_match_the_schema() -> None:
     for run in RUNS:
         for message in messages_of(run):
             assert CHECKER.faults(message) == [], message
@@ -68,6 +68,6 @@ def test_scripted_messages_have_the_documented_shape() -> None:
 
 @settings(max_examples=60)
 @given(legal_runs(cut=False))
-def test_every_message_has_the_documented_shape(run: list[AnyEvent]) -> None:
+def test_messages_of_random_runs_match_the_schema(run: list[AnyEvent]) -> None:
     for message in messages_of(run):
         assert CHECKER.faults(message) == [], message

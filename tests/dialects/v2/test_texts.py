@@ -22,7 +22,7 @@ from tests.support.strategies import RUN_ID
 LONG = "".join(f"line {number}\n" for number in range(9_000))
 
 
-def test_the_last_page_of_a_long_text_tells_of_all_of_it() -> None:
+def test_last_page_of_a_long_text_has_the_length_of_all_pages() -> None:
     *pages, last = whole(after_the_question(*said(LONG), ToolStarted(call_id="c", name="t", args={})))[1:-2]
     assert pages and {page["metadata"].get("continued") for page in pages} == {True}
     assert "".join(page["content"] for page in [*pages, last]) == LONG
@@ -30,7 +30,7 @@ def test_the_last_page_of_a_long_text_tells_of_all_of_it() -> None:
     assert last["metadata"]["full_thought_length"] == len(LONG)
 
 
-def test_long_plans_and_outputs_are_counted_as_a_whole() -> None:
+def test_long_plans_and_outputs_have_the_length_of_all_pages() -> None:
     found = after_the_question(
         Plan(text=LONG),
         ToolStarted(call_id="c", name="t", args={}),
@@ -43,7 +43,7 @@ def test_long_plans_and_outputs_are_counted_as_a_whole() -> None:
     assert logs["output_lines"] == 9_000
 
 
-def test_a_very_long_answer_is_told_in_pages_and_begins_anew_as_the_answer() -> None:
+def test_answer_of_several_pages_is_sent_again_as_the_answer() -> None:
     (answer_event,) = fit(FinalAnswer(content=LONG, message_id="m"), RUN_ID, 10**6).events
     found = after_the_question(StepStarted(number=1), *said(LONG), StepFinished(number=1), answer_event, RunFinished())
     order = types(whole(found))
@@ -56,12 +56,12 @@ def test_a_very_long_answer_is_told_in_pages_and_begins_anew_as_the_answer() -> 
     assert "stream_id" not in answer["metadata"]
 
 
-def test_a_thought_before_an_answer_that_was_never_streamed_stands_in_its_step() -> None:
+def test_thought_before_an_answer_that_was_not_streamed_is_in_its_step() -> None:
     found = after_the_question(*said("Thinking aloud."), FinalAnswer(content="42"))
     assert types(whole(found)) == ["action_header", "action_thought", "action_footer", "separator", "final_answer"]
 
 
-def test_a_text_that_turns_out_to_be_the_answer_appears_once() -> None:
+def test_text_that_is_the_answer_appears_once() -> None:
     found = after_the_question(*said("Forty-two."), FinalAnswer(content="Forty-two.", message_id="m"), RunFinished())
     answer = only(found, "final_answer")
     assert (answer["content"], answer["metadata"]["has_structured_data"]) == ("Forty-two.", False)
@@ -69,7 +69,7 @@ def test_a_text_that_turns_out_to_be_the_answer_appears_once() -> None:
     assert answer["metadata"]["stream_id"] == answer["message_id"]
 
 
-def test_a_structured_answer_in_text_is_markdown_if_nobody_has_seen_it_grow() -> None:
+def test_structured_answer_in_a_text_is_markdown_if_it_was_not_streamed() -> None:
     text = '{"title": "Bees", "content": "They dance.", "sources": ["a book"]}'
     events = (*said(text, "m"), FinalAnswer(content=text, message_id="m"), RunFinished())
     (answer,) = (m for m in messages_of([RunStarted(agent="a", enable_streaming=False), *events]) if is_answer(m))
@@ -94,7 +94,7 @@ def is_answer(message: Any) -> bool:
         ),
     ],
 )
-def test_a_structured_answer_is_taken_apart_whatever_its_form(event: FinalAnswer) -> None:
+def test_structured_answer_is_parsed_in_every_form(event: FinalAnswer) -> None:
     answer = only(after_the_question(event), "final_answer")
     metadata = answer["metadata"]
     assert metadata["has_structured_data"] is True
@@ -114,7 +114,7 @@ def test_a_structured_answer_is_taken_apart_whatever_its_form(event: FinalAnswer
         ({"title": "Bees", "legs": 6}, "Bees", '{"legs":6}', []),
     ],
 )
-def test_an_answer_is_taken_apart_where_it_is_meant_to_be(
+def test_structured_answer_with_missing_parts_is_parsed(
     content: Any, title: str, shown: str, sources: list[str]
 ) -> None:
     metadata = only(after_the_question(FinalAnswer(content=content)), "final_answer")["metadata"]
@@ -135,11 +135,11 @@ def test_an_answer_is_taken_apart_where_it_is_meant_to_be(
         '{"content": "a"} and {"content": "b"}',
     ],
 )
-def test_a_text_that_only_looks_like_an_answer_with_parts_is_a_text(content: str) -> None:
+def test_text_that_only_looks_structured_stays_a_text(content: str) -> None:
     answer = only(after_the_question(FinalAnswer(content=content)), "final_answer")
     assert (answer["content"], answer["metadata"]["has_structured_data"]) == (content, False)
 
 
-def test_an_answer_that_is_text_is_the_content() -> None:
+def test_text_answer_is_the_content_without_its_prefix() -> None:
     answer = only(after_the_question(FinalAnswer(content="Final answer: yes")), "final_answer")
     assert (answer["content"], answer["metadata"]["is_final_answer"]) == ("yes", True)
