@@ -1,4 +1,4 @@
-"""Joining neighbours: a reader that fell behind gets fewer Records and the same text."""
+"""Joining of neighbouring deltas: fewer Records with the same texts."""
 
 from itertools import pairwise
 

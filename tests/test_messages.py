@@ -1,4 +1,4 @@
-"""Messages in all the forms in which clients send them."""
+"""Messages: the text and the files of all forms of content."""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""From what a person writes to an agent, and the one line that helps if it does not work."""
+"""Loading of agents from targets, and the errors of invalid ones."""
 
 import os
 import sys
@@ -52,7 +52,7 @@ BOTS = dedent(
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
-    """A folder with agents in it, in which we are; what gets imported from it is forgotten again."""
+    """The working directory, with modules of agents. Modules that a test imports are removed from sys.modules."""
     before = set(sys.modules)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
@@ -136,9 +136,7 @@ def test_invalid_target_is_reported_with_a_fix(target: str, message: str) -> Non
     ],
 )
 @pytest.mark.parametrize("target", ["broken_bot:agent", "broken_bot.py:agent"])
-def test_failed_import_is_reported_in_one_line(
-    folder: Path, target: str, source: str, message: str
-) -> None:
+def test_failed_import_is_reported_in_one_line(folder: Path, target: str, source: str, message: str) -> None:
     (folder / "broken_bot.py").write_text(source)
     with pytest.raises(SetupError) as caught:
         load_agent(target)
@@ -150,22 +148,22 @@ def test_failed_import_is_reported_in_one_line(
 async def test_coroutine_function_without_parameters_is_a_factory(folder: Path) -> None:
     source = load_agent("limelight_bots:async_factory").source
     assert isinstance(source, FactorySource)
-    await source.open(Nowhere())
+    await source.open(NoResources())
     assert (source.framework, source.description, source.keeps_memory) == ("function", "Says hello.", False)
     assert isinstance(load_agent("limelight_bots:any_arguments").source, FunctionSource)
     failing = load_agent("limelight_bots:failing_async_factory").source
     with pytest.raises(SetupError, match="failing_async_factory' cannot be made: RuntimeError: no database"):
-        await failing.open(Nowhere())
+        await failing.open(NoResources())
 
 
 async def test_unsupported_options_of_a_factory_are_refused() -> None:
     source = load_agent("limelight_bots:async_factory", options=Options(max_steps=3)).source
     with pytest.raises(SetupError, match="max_steps makes no difference for this agent"):
-        await source.open(Nowhere())
+        await source.open(NoResources())
 
 
-class Nowhere:
-    """A home that nobody needs."""
+class NoResources:
+    """Agent resources that are not used."""
 
     data = Path()
 
@@ -192,15 +190,15 @@ def test_file_is_imported_once_and_again_after_a_failure(tmp_path: Path) -> None
     with pytest.raises(SetupError, match="RuntimeError: not yet"):
         load_agent(f"{path}:one")
     path.write_text(
-        "kept = []\nasync def one(messages, ctx):\n    yield 'a'\nasync def two(messages, ctx):\n    yield 'b'\n"
+        "state = []\nasync def one(messages, ctx):\n    yield 'a'\nasync def two(messages, ctx):\n    yield 'b'\n"
     )
-    os.utime(path, (1, 1))  # so that no compiled file of the first attempt is taken for it
-    modules = {sys.modules[name] for name in _loaded(f"{path}:one", f"{path}:two")}
+    os.utime(path, (1, 1))  # so that the compiled file of the first attempt is not used
+    modules = {sys.modules[name] for name in _module_names(f"{path}:one", f"{path}:two")}
     assert len(modules) == 1
 
 
-def _loaded(*targets: str) -> list[str]:
-    """Under which names the modules of these targets are known."""
+def _module_names(*targets: str) -> list[str]:
+    """Load targets of one file, and return the names of its modules."""
     for target in targets:
         load_agent(target)
     stem = Path(targets[0].rpartition(":")[0]).stem

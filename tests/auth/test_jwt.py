@@ -1,4 +1,4 @@
-"""Which tokens hold, and whom they stand for."""
+"""Verification of tokens: signatures, claims, users and scopes."""
 
 import base64
 import time
@@ -9,13 +9,13 @@ import pytest
 
 from limelight.auth.jwt import KeySet, TokenRules, key_id_of, verify_token
 from limelight.errors import Unauthorized
-from tests.auth.local_issuer import AUDIENCE, PAIRS, LocalIssuer, SignedBy
+from tests.auth.local_issuer import AUDIENCE, PAIRS, KeyPair, LocalIssuer
 
 ISSUER = LocalIssuer("https://login.example")
 RULES = TokenRules(issuer=ISSUER.url, audience=AUDIENCE)
 
 
-def read(token: str, keys: list[dict[str, Any]] | None = None, rules: TokenRules = RULES) -> Any:
+def verify(token: str, keys: list[dict[str, Any]] | None = None, rules: TokenRules = RULES) -> Any:
     key = KeySet(keys or [ISSUER.keys[0].public()]).find(key_id_of(token))
     assert key is not None
     return verify_token(token, key, rules)
@@ -23,20 +23,20 @@ def read(token: str, keys: list[dict[str, Any]] | None = None, rules: TokenRules
 
 def refusal(token: str, **options: Any) -> str:
     with pytest.raises(Unauthorized) as refused:
-        read(token, **options)
+        verify(token, **options)
     return refused.value.detail.removeprefix("this token is not accepted: ")
 
 
 @pytest.mark.parametrize("declares", [True, False])
 @pytest.mark.parametrize("algorithm", PAIRS)
 def test_token_with_any_public_key_algorithm_is_accepted(algorithm: str, declares: bool) -> None:
-    pair = SignedBy("k", algorithm)
+    pair = KeyPair("k", algorithm)
     public = pair.public(**({"alg": algorithm} if declares else {}))
-    assert read(ISSUER.token("ann", by=pair, name="Ann Other"), [public]) == ("ann", "Ann Other", {"use"})
+    assert verify(ISSUER.token("ann", by=pair, name="Ann Other"), [public]) == ("ann", "Ann Other", {"use"})
 
 
 @pytest.mark.parametrize(
-    ("claims", "why"),
+    ("claims", "reason"),
     [
         ({"lasts": -60}, "it has expired"),
         ({"exp": None}, 'Token is missing the "exp" claim'),
@@ -51,19 +51,19 @@ def test_token_with_any_public_key_algorithm_is_accepted(algorithm: str, declare
         ({"user": " local"}, "a user id has no spaces around it"),
         ({"user": "a\x00b"}, "a user id is text that can be printed, percent-encoded as UTF-8 in a header"),
         ({"user": "x" * 300}, "a user id has at most 256 characters, and at least one"),
-        ({"by": SignedBy("one")}, "its signature is wrong"),
+        ({"by": KeyPair("one")}, "its signature is wrong"),
     ],
 )
-def test_invalid_token_is_refused_with_the_reason(claims: dict[str, Any], why: str) -> None:
-    assert refusal(ISSUER.token(**claims)) == why
+def test_invalid_token_is_refused_with_the_reason(claims: dict[str, Any], reason: str) -> None:
+    assert refusal(ISSUER.token(**claims)) == reason
 
 
 def test_token_that_expired_within_the_leeway_is_accepted() -> None:
-    assert read(ISSUER.token(lasts=-5)).user_id == "ann"
+    assert verify(ISSUER.token(lasts=-5)).user_id == "ann"
 
 
 def test_hmac_signature_with_the_public_key_is_refused() -> None:
-    """The oldest trick: sign with HMAC, and with what everybody knows."""
+    """A known attack: sign with HMAC, and use the public key as the secret."""
     public = ISSUER.keys[0].public()
     claims = {"iss": ISSUER.url, "aud": AUDIENCE, "sub": "ann", "exp": time.time() + 60}
     secret = public["n"].encode()
@@ -82,7 +82,7 @@ def test_unsigned_token_is_refused() -> None:
 
 
 def test_key_is_used_only_with_its_declared_algorithm() -> None:
-    token = ISSUER.token(by=SignedBy("one", "PS384"))
+    token = ISSUER.token(by=KeyPair("one", "PS384"))
     assert (
         refusal(token, keys=[ISSUER.keys[0].public(alg="RS256")]) == "it is signed in a way that is not accepted here"
     )
@@ -105,7 +105,7 @@ def test_text_that_is_not_a_token_is_refused(text: str) -> None:
     ],
 )
 def test_only_scopes_with_our_prefix_count(claims: dict[str, Any], scopes: set[str]) -> None:
-    assert read(ISSUER.token(**claims)).scopes == scopes
+    assert verify(ISSUER.token(**claims)).scopes == scopes
 
 
 def test_names_of_claims_can_be_configured() -> None:
@@ -113,13 +113,13 @@ def test_names_of_claims_can_be_configured() -> None:
         issuer=ISSUER.url, audience=AUDIENCE, user_claim="email", name_claim="nick", scope_claim="roles", scopes=()
     )
     token = ISSUER.token(email="ann@example.org", nick="Ann", roles=["limelight:use"], aud=["x", AUDIENCE])
-    assert read(token, rules=rules) == ("ann@example.org", "Ann", {"use"})
+    assert verify(token, rules=rules) == ("ann@example.org", "Ann", {"use"})
 
 
 def test_key_set_ignores_keys_that_cannot_sign() -> None:
-    one, two = SignedBy("one"), SignedBy("two", "ES256")
+    one, two = KeyPair("one"), KeyPair("two", "ES256")
     keys = KeySet([one.public(use="enc"), {"kty": "quantum", "kid": "q"}, {}, two.public(), {"kty": "RSA", "kid": "n"}])
     assert keys.find("one") is None and keys.find("q") is None and keys.find("n") is None
     assert keys.find("two") is not None
-    assert keys.find(None) is keys.find("two")  # the only one that is left
+    assert keys.find(None) is keys.find("two")  # the only key that can sign
     assert KeySet([one.public(), two.public()]).find(None) is None

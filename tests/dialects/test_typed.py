@@ -1,4 +1,4 @@
-"""The typed wire: the document's seven types with the document's keys, and what Limelight adds."""
+"""The typed format: seven documented types with their keys, and the types that Limelight adds."""
 
 from itertools import pairwise
 from random import Random
@@ -42,7 +42,7 @@ DOCUMENTED: dict[str, set[str]] = {
     "agent_end": {"agent_id", "depth"},
     "done": set(),
 }
-ADDED: dict[str, set[str]] = {
+ADDITIONAL: dict[str, set[str]] = {
     "error": {"message", "code", "error_id"},
     "cancelled": {"reason"},
     "reasoning": {"content", "agent_id", "agent_depth"},
@@ -63,7 +63,7 @@ def frames_of(run: list[AnyEvent]) -> list[dict[str, Any]]:
 
 
 def data_of(*events: AnyEvent) -> list[dict[str, Any]]:
-    """The data of the frames behind the first status."""
+    """Return the data of the frames after the first status."""
     return [frame.get("data", {}) for frame in frames_of([RunStarted(agent="a"), *events])[1:]]
 
 
@@ -71,7 +71,7 @@ def types_and_data(*events: AnyEvent) -> list[tuple[str, dict[str, Any]]]:
     return [(frame["type"], frame["data"]) for frame in frames_of([RunStarted(agent="a"), *events])[1:]]
 
 
-# The document
+# Types and keys
 
 
 @pytest.mark.parametrize("type_", DOCUMENTED)
@@ -81,15 +81,15 @@ def test_documented_types_have_the_documented_keys(type_: str) -> None:
     assert all(DOCUMENTED[type_] <= set(frame.get("data", {})) for frame in found)
 
 
-@pytest.mark.parametrize("type_", ADDED)
+@pytest.mark.parametrize("type_", ADDITIONAL)
 def test_additional_types_have_their_keys(type_: str) -> None:
     found = [frame["data"] for run in RUNS for frame in frames_of(run) if frame["type"] == type_]
     assert found
-    assert all(ADDED[type_] <= set(data) for data in found)
+    assert all(ADDITIONAL[type_] <= set(data) for data in found)
 
 
 def test_no_other_types_are_sent() -> None:
-    assert {frame["type"] for run in RUNS for frame in frames_of(run)} == {*DOCUMENTED, *ADDED}
+    assert {frame["type"] for run in RUNS for frame in frames_of(run)} == {*DOCUMENTED, *ADDITIONAL}
 
 
 @settings(max_examples=60)
@@ -136,7 +136,7 @@ def test_failure_and_stop_are_sent_before_done() -> None:
     ]
 
 
-# What clients that know only the document's types see of failures, stops and approvals
+# Fallbacks for clients that know only the documented types
 
 
 @settings(max_examples=60)
@@ -162,7 +162,7 @@ BLOCK = "\n\nError: no"
 
 
 @pytest.mark.parametrize(
-    ("said", "content"),
+    ("events", "content"),
     [
         ([], "Error: no"),
         ([Status(text="Looking")], "Error: no"),
@@ -171,8 +171,8 @@ BLOCK = "\n\nError: no"
         ([AgentStarted(agent_id="s", name="sub"), TextDelta(agent_id="s", message_id="m", text="I will")], BLOCK),
     ],
 )
-def test_fallback_of_an_error_is_a_separate_paragraph(said: list[AnyEvent], content: str) -> None:
-    frames = frames_of([RunStarted(agent="a"), *said, RunFailed(code="agent_error", message="no")])
+def test_fallback_of_an_error_is_a_separate_paragraph(events: list[AnyEvent], content: str) -> None:
+    frames = frames_of([RunStarted(agent="a"), *events, RunFailed(code="agent_error", message="no")])
     assert frames[-3]["data"] == {"content": content, "agent_depth": 0, "fallback_for": "error"}
 
 
@@ -257,8 +257,8 @@ def test_depth_is_right_when_agents_end_out_of_order() -> None:
 
 
 def test_agent_start_names_the_parent_and_the_spawning_call() -> None:
-    whole = ToolStarted(call_id="c", name="task", args={})
-    started = data_of(whole, AgentStarted(agent_id="a", name="n", call_id="c"), AgentFinished(agent_id="a", error="no"))
+    call = ToolStarted(call_id="c", name="task", args={})
+    started = data_of(call, AgentStarted(agent_id="a", name="n", call_id="c"), AgentFinished(agent_id="a", error="no"))
     assert started[1] == {"agent_id": "a", "name": "n", "depth": 1, "parent_id": "", "tool_id": "c"}
     assert started[2] == {"agent_id": "a", "depth": 1, "error": "no"}
 
@@ -290,20 +290,20 @@ def test_answer_that_was_not_streamed_is_sent_as_text(content: Any, sent: str) -
 
 
 def test_title_and_sources_of_a_streamed_answer_are_sent_without_a_token() -> None:
-    told = FinalAnswer(content="yes", title="May I?", sources=("https://example.org/",))
+    answer = FinalAnswer(content="yes", title="May I?", sources=("https://example.org/",))
     more = {"title": "May I?", "content": "yes", "sources": ["https://example.org/"]}
-    assert types_and_data(told) == [("token", {"content": "yes", "agent_depth": 0}), ("answer", more)]
-    streamed = msgspec.structs.replace(told, message_id="m")
-    said = TextDelta(message_id="m", text="yes")
-    assert types_and_data(said, streamed) == [("token", {"content": "yes", "agent_depth": 0}), ("answer", more)]
+    assert types_and_data(answer) == [("token", {"content": "yes", "agent_depth": 0}), ("answer", more)]
+    streamed = msgspec.structs.replace(answer, message_id="m")
+    text = TextDelta(message_id="m", text="yes")
+    assert types_and_data(text, streamed) == [("token", {"content": "yes", "agent_depth": 0}), ("answer", more)]
 
 
 def test_answer_that_is_a_json_value_is_sent_as_value() -> None:
     assert types_and_data(FinalAnswer(content={"a": 1}))[1:] == [
         ("answer", {"title": "", "content": {"a": 1}, "sources": []})
     ]
-    cut = FinalAnswer(content="[1, 2", title="Numbers", truncated=True, size=99_999, result_url="/runs/r/answer")
-    assert data_of(cut)[1] == {
+    truncated = FinalAnswer(content="[1, 2", title="Numbers", truncated=True, size=99_999, result_url="/runs/r/answer")
+    assert data_of(truncated)[1] == {
         "title": "Numbers",
         "content": "[1, 2",
         "sources": [],
@@ -340,7 +340,7 @@ def test_truncated_result_has_its_size_and_a_link() -> None:
 
 
 def test_arguments_are_sent_once() -> None:
-    """Those that came in pieces are not repeated when they are whole; those that did not are sent then."""
+    """Arguments that came in pieces are not repeated when they are complete; others are sent then."""
     frames = [f["data"] for f in frames_of(SCRIPTS["streamed_args"]) if f["type"] == "tool_args"]
     assert frames == [
         {"tool_id": "c1", "content": '{"path": "x.txt", '},

@@ -1,4 +1,4 @@
-"""What is hidden, in texts and in values."""
+"""Redaction rules: secrets, patterns and fields in texts and values, and secrets of the environment."""
 
 import json
 import re
@@ -15,8 +15,8 @@ CARD = re.compile(r"\b\d{4}-\d{4}\b")
 def test_secrets_patterns_and_keys_are_redacted_in_texts() -> None:
     redactor = Redactor([CARD], secrets=[TOKEN])
     key = make_key("ann", ("use",), 1)[1]
-    said = redactor.redact_text(f"{TOKEN} {TOKEN}, card 1234-5678, key {key}.")
-    assert said == f"{REDACTED} {REDACTED}, card {REDACTED}, key {REDACTED}."
+    redacted = redactor.redact_text(f"{TOKEN} {TOKEN}, card 1234-5678, key {key}.")
+    assert redacted == f"{REDACTED} {REDACTED}, card {REDACTED}, key {REDACTED}."
 
 
 def test_short_values_are_not_redacted() -> None:
@@ -44,17 +44,17 @@ def test_values_and_named_fields_are_redacted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "hidden"),
+    ("text", "redacted"),
     [
         ('{"password": "x", "n": 1}', '{"password":"[redacted]","n":1}'),
         (' [{"password": "x"}] ', '[{"password":"[redacted]"}]'),
-        ('{"n":  1}', '{"n":  1}'),  # nothing to hide: as it was
+        ('{"n":  1}', '{"n":  1}'),  # nothing to redact: unchanged
         ("{password: x}", "{password: x}"),
         ("[" * 5000, "[" * 5000),
     ],
 )
-def test_fields_are_redacted_in_json_texts(text: str, hidden: str) -> None:
-    assert Redactor(fields=["password"]).redact_value(text) == hidden
+def test_fields_are_redacted_in_json_texts(text: str, redacted: str) -> None:
+    assert Redactor(fields=["password"]).redact_value(text) == redacted
 
 
 def test_field_names_and_numbers_are_redacted() -> None:

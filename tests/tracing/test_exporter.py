@@ -1,4 +1,4 @@
-"""The edge, without a collector: what reaches the SDK, and whose failures are kept from the log."""
+"""The log of failed exports, and the messages of the SDK that it suppresses."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ SDK = logging.getLogger(SDK_LOGGERS[0])
 
 
 class FailingExporter(SpanExporter):
-    """Fails with a word of the SDK, until it does not."""
+    """Fails with messages of the SDK while `works` is false."""
 
     works = False
 
@@ -52,11 +52,11 @@ def test_secrets_in_the_endpoint_are_not_logged(caplog: pytest.LogCaptureFixture
 def test_sdk_messages_of_other_exports_are_not_suppressed(caplog: pytest.LogCaptureFixture) -> None:
     failures = FailureLog("http://there")
     with failures.capture() as captured:
-        other = threading.Thread(target=SDK.error, args=("of an agent",))
+        other = threading.Thread(target=SDK.error, args=("from an agent",))
         other.start()
         other.join()
         SDK.error("of ours")
     SDK.error("afterwards")
     failures.close()
-    assert caplog.messages == ["of an agent", "afterwards"]
+    assert caplog.messages == ["from an agent", "afterwards"]
     assert captured.message == "of ours"

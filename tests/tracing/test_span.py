@@ -1,4 +1,4 @@
-"""The header of W3C Trace Context: the good ones, and those that count as not sent."""
+"""The `traceparent` header of W3C Trace Context: valid ones are parsed, invalid ones ignored."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Following all runs: what is handed on, what is caught up with, and that nothing of it can break a run."""
+"""The tracer: spans of all runs, runs of earlier processes, and errors that do not affect a run."""
 
 import asyncio
 import re
@@ -22,7 +22,7 @@ from tests.support import agents
 from tests.support.server import collect, serving
 from tests.support.wait import eventually
 from tests.system.processes.server_process import free_port
-from tests.tracing.trace_text import RUN_ID, drawn, recorded, traced
+from tests.tracing.trace_text import RUN_ID, as_records, spans_of, trace_lines
 
 REF = SessionRef("local", "s")
 RUN: list[AnyEvent] = [
@@ -57,25 +57,25 @@ class FailingExporter(FakeExporter):
         raise RuntimeError("broken")
 
 
-async def nothing(run_id: str) -> AsyncIterator[Record]:
-    raise AssertionError(f"{run_id} needs no reading")
+async def no_log(run_id: str) -> AsyncIterator[Record]:
+    raise AssertionError(f"{run_id} must not be read")
     yield
 
 
-async def test_records_are_published_before_they_are_traced() -> None:
+async def test_records_are_published_before_they_are_spans_of() -> None:
     exporter, shown = FakeExporter(), list[Record]()
-    publish = Tracer(exporter, nothing).wrap(lambda _, records: shown.extend(records))
-    for record in recorded(RUN):
+    publish = Tracer(exporter, no_log).wrap(lambda _, records: shown.extend(records))
+    for record in as_records(RUN):
         assert len(exporter.spans) <= len(shown)
         publish(REF, [record])
     publish(REF, [])
-    assert shown == recorded(RUN)
-    assert exporter.spans == traced(RUN)
+    assert shown == as_records(RUN)
+    assert exporter.spans == spans_of(RUN)
 
 
 async def test_run_of_an_earlier_process_is_read_from_the_log() -> None:
-    """The spans that ended there were sent there; what comes while the log is being read is not lost."""
-    records, exporter, may_read = recorded(RUN), FakeExporter(), asyncio.Event()
+    """Spans that ended in the earlier process are not exported again, and Records during the read are not lost."""
+    records, exporter, may_read = as_records(RUN), FakeExporter(), asyncio.Event()
     read_ids: list[str] = []
 
     async def read(run_id: str) -> AsyncIterator[Record]:
@@ -92,7 +92,7 @@ async def test_run_of_an_earlier_process_is_read_from_the_log() -> None:
     may_read.set()
     await tracer.close()
     assert read_ids == [RUN_ID]
-    assert exporter.spans == traced(RUN)[1:]
+    assert exporter.spans == spans_of(RUN)[1:]
     assert exporter.closed
 
 
@@ -101,7 +101,7 @@ async def test_unreadable_log_loses_only_the_spans_of_its_run(caplog: pytest.Log
         raise OSError("the disk is gone")
         yield
 
-    exporter, records = FakeExporter(), recorded(RUN)
+    exporter, records = FakeExporter(), as_records(RUN)
     tracer = Tracer(exporter, read)
     tracer.feed(REF, records[4:])
     await eventually(lambda: "cannot be read" in caplog.text)
@@ -112,22 +112,22 @@ async def test_unreadable_log_loses_only_the_spans_of_its_run(caplog: pytest.Log
 
 async def test_failing_exporter_does_not_affect_publishing(caplog: pytest.LogCaptureFixture) -> None:
     shown: list[Record] = []
-    publish = Tracer(FailingExporter(), nothing).wrap(lambda _, records: shown.extend(records))
-    publish(REF, recorded(RUN))
+    publish = Tracer(FailingExporter(), no_log).wrap(lambda _, records: shown.extend(records))
+    publish(REF, as_records(RUN))
     assert len(shown) == len(RUN)
     assert "spans of run run_1 are lost" in caplog.text
 
 
-async def test_runs_of_a_server_are_traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_runs_of_a_server_are_spans_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exporter = FakeExporter()
-    tracer = Tracer(exporter, nothing)
+    tracer = Tracer(exporter, no_log)
     monkeypatch.setattr("limelight.server.runtime.tracing_of", lambda *_: tracer)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     async with serving(agents.worker, agents.crasher, data=tmp_path) as served:
         await collect(served.ask("go", agent="worker"))
         await collect(served.ask("go", agent="crasher"))
         await eventually(lambda: exporter.spans and exporter.spans[-1].name == "invoke_agent crasher")
     assert exporter.closed
-    lines = [line.partition(" ! ") for line in drawn(exporter.spans)]
+    lines = [line.partition(" ! ") for line in trace_lines(exporter.spans)]
     assert [(line.rsplit(" ", 1)[0], error) for line, _, error in lines] == [
         ("invoke_agent worker", ""),
         ("  execute_tool search", ""),
@@ -170,5 +170,5 @@ def test_serve_without_the_extra_names_the_extra(tmp_path: Path, monkeypatch: py
 
 def test_server_does_not_import_opentelemetry_without_an_endpoint() -> None:
     code = "import sys, limelight.server.app; print([name for name in sys.modules if 'opentelemetry' in name])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert told.stdout.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""Where v2 cuts a text short, no character is cut in two."""
+"""Previews: texts are never cut inside of a grapheme."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from limelight.dialects.v2.previews import preview
 from limelight.events import (
     ToolStarted,
 )
-from tests.dialects.v2.messages import after_the_question, only, said
+from tests.dialects.v2.messages import messages_after_input, single, text_events
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from tests.dialects.v2.messages import after_the_question, only, said
 )
 @pytest.mark.parametrize("before", ["x", "🇫🇷"])
 def test_preview_does_not_split_a_grapheme(character: str, before: str) -> None:
-    """Wherever in it the limit is, it is shown whole or not at all."""
+    """Wherever the limit is in a grapheme, the preview contains all of it or nothing."""
     for inside in range(1, len(character)):
         head = "x" * (60 - inside - len(before)) + before
         assert preview(head + character + " and more") == head + "..."
@@ -43,8 +43,8 @@ def test_grapheme_longer_than_the_preview_is_split() -> None:
 
 @pytest.mark.parametrize("text", ["x" * 59 + "e\u0301y", "x" * 58 + "👩‍🔬 done", "x" * 59 + "👍🏽!"])
 def test_preview_of_a_thought_does_not_split_a_grapheme(text: str) -> None:
-    found = after_the_question(*said(text), ToolStarted(call_id="c", name="t", args={}))
-    shown = only(found, "action_thought")["metadata"]["thoughts_content"]
+    found = messages_after_input(*text_events(text), ToolStarted(call_id="c", name="t", args={}))
+    shown = single(found, "action_thought")["metadata"]["thoughts_content"]
     assert shown.endswith("...")
     assert text.startswith(shown.removesuffix("..."))
     assert len(shown) <= 63
