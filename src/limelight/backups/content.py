@@ -116,7 +116,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Raises SetupError if the folder is not a backup."""
+    """Read the manifest of a backup. Raises SetupError if the folder is not a backup."""
     try:
         return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.DecodeError) as error:
@@ -128,7 +128,7 @@ def write_last_backup(data: Path, backup: LastBackup) -> None:
 
 
 def read_last_backup(data: Path) -> LastBackup | None:
-    """Return None if no backup is known."""
+    """Read when the newest backup was created and where it is; None if no backup is known."""
     try:
         return msgspec.json.decode((data / LAST_BACKUP).read_bytes(), type=LastBackup)
     except (OSError, msgspec.DecodeError):

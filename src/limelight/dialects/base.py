@@ -111,7 +111,7 @@ class AgentTree:
 
 
 class Paragraphs:
-    """Separates an agent's messages by blank lines, for wires on which all of them are one text."""
+    """Separates an agent's messages by blank lines, for formats in which all of them are one text."""
 
     def __init__(self) -> None:
         self._last_message: dict[str, str | None] = {}
@@ -137,7 +137,7 @@ class ApprovalStatus(NamedTuple):
 
 
 class Approvals:
-    """The open approvals of a run, as status texts for wires that have no documented frame for an approval."""
+    """The open approvals of a run, as status texts for formats without a documented frame for approvals."""
 
     def __init__(self) -> None:
         self._open: dict[str, ApprovalRequested] = {}
@@ -155,7 +155,7 @@ class Approvals:
 
 
 def _decision_label(event: ApprovalResolved) -> str:
-    """Name a decision. The server itself rejects an approval that expires, or whose run or agent ends before it."""
+    """Name a decision. The server itself rejects an approval that expires, or that is open when its run or agent ends."""
     match event.decision:
         case "approve":
             return "Approved"
@@ -191,7 +191,7 @@ def result_seen_field(event: ToolFinished) -> dict[str, Any]:
 
 
 def with_root(record: Record, root: str) -> Record:
-    """Return the Record with the root before its link, as clients request it."""
+    """Return the Record with the root path before its link."""
     if not root or not (path := getattr(record.event, "result_url", "")):
         return record
     return replace(record, event=replace(record.event, result_url=link(root, path)))

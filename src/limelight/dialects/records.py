@@ -28,7 +28,7 @@ class RecordsDialect:
 
 
 class JoinedRecordsDialect(RecordsDialect):
-    """The same, but a viewer that catches up gets neighbouring deltas as one Record, with the `seq` of the last.
+    """Like RecordsDialect, but a viewer that catches up gets neighbouring deltas joined to one Record.
 
     The page uses it, because it needs texts and not each piece of them. Exports need each Record.
     """

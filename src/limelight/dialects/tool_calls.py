@@ -63,7 +63,7 @@ class _Call(NamedTuple):
 
 
 class ToolCallsDialect:
-    """Translates one run. It keeps the open calls, and the names of sub-agents."""
+    """Translates one run into flat frames. It keeps the open calls, and the names of sub-agents."""
 
     event_name: ClassVar[str] = "message"
     joins: ClassVar[bool] = True
@@ -162,7 +162,7 @@ class ToolCallsDialect:
         return f"{self._agents.get(agent_id, agent_id)} › {text}" if agent_id else text
 
     def _tool_started(self, event: ToolStarted | ToolReady) -> list[bytes]:
-        """Announce a call as soon as its arguments are complete: this wire sends them once."""
+        """Announce a call as soon as its arguments are complete: this format sends them once."""
         if isinstance(event, ToolStarted):
             name = self._qualified(event.agent_id, event.name)
         else:

@@ -56,7 +56,7 @@ DONE = b'{"type":"done"}'
 
 
 class TypedDialect:
-    """Translates one run. It keeps the names of open calls, the open approvals and the depth of each agent."""
+    """Translates one run into typed frames. It keeps the names of open calls, the open approvals and the depth of each agent."""
 
     event_name: ClassVar[str] = ""
     joins: ClassVar[bool] = True
@@ -288,5 +288,5 @@ def _frame(type_: str, **data: Any) -> bytes:
 
 
 def _present(**data: Any) -> dict[str, Any]:
-    """Return only the keys that have a value: this wire has no keys for missing values."""
+    """Return only the keys that have a value: this format has no keys for missing values."""
     return {key: value for key, value in data.items() if value is not None and value != "" and value is not False}

@@ -48,7 +48,7 @@ from limelight.grammar import closing_reason
 
 
 class V2Dialect:
-    """Translates one run. It keeps the steps of each agent, and the open texts and tool calls."""
+    """Translates one run into v2 messages. It keeps the steps of each agent, and the open texts and tool calls."""
 
     event_name: ClassVar[str] = ""
     joins: ClassVar[bool] = True

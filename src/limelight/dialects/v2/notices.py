@@ -33,7 +33,7 @@ END_TEXTS = {"max_steps": "The agent stopped at its limit of steps."}
 
 
 class Notices:
-    """Writes one message for each of these events."""
+    """Writes messages about input, todo lists, sub-agents, approvals, statuses, sources, usage, files and run ends."""
 
     def __init__(self, writer: MessageWriter, steps_of: Callable[[str], Steps], root: str) -> None:
         self._writer = writer
