@@ -67,7 +67,7 @@ class KeySet:
 
 
 def _signing_key(entry: dict[str, Any]) -> SigningKey | None:
-    """Return the key of a JWKS entry, None if it cannot sign tokens: for encryption, a secret, or of an unknown kind."""
+    """Return the key of a JWKS entry, None if it cannot sign tokens (encryption, a secret, an unknown kind)."""
     if entry.get("use", "sig") != "sig" or entry.get("kty") == "oct":
         return None
     try:

@@ -155,7 +155,7 @@ class Approvals:
 
 
 def _decision_label(event: ApprovalResolved) -> str:
-    """Name a decision. The server itself rejects an approval that expires, or that is open when its run or agent ends."""
+    """Name a decision. The server itself rejects an approval that expires, or that is open when its agent ends."""
     match event.decision:
         case "approve":
             return "Approved"

@@ -56,7 +56,7 @@ DONE = b'{"type":"done"}'
 
 
 class TypedDialect:
-    """Translates one run into typed frames. It keeps the names of open calls, the open approvals and the depth of each agent."""
+    """Translates one run into typed frames. It keeps open calls, open approvals and the depth of each agent."""
 
     event_name: ClassVar[str] = ""
     joins: ClassVar[bool] = True
