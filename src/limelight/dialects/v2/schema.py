@@ -99,8 +99,8 @@ class Metadata(Routing, total=False):
     is_delta: bool
     is_initial_stream: bool
     stream_id: str
-    continued: Annotated[bool, msgspec.Meta(description="True if a very long text goes on in the next message")]
-    continues: Annotated[str, msgspec.Meta(description="The id of the message that this one goes on from")]
+    continued: Annotated[bool, msgspec.Meta(description="True if a long text continues in the next message")]
+    continues: Annotated[str, msgspec.Meta(description="The id of the message that this one continues")]
     # Status bar
     agent_status: Literal["initial_planning", "update_planning", "thinking", "coding", "actions_running", "writing"]
     is_active: bool
