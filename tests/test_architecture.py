@@ -108,7 +108,7 @@ def is_allowed(imported: str, rules: set[str]) -> bool:
     return imported in rules or is_in(imported, rules - {"limelight"})
 
 
-def test_the_document_and_the_imports_are_read() -> None:
+def test_tables_and_imports_are_parsed() -> None:
     assert len(MODULES) > 40
     assert len(MAY_IMPORT) > 25
     assert {"limelight.events", "limelight.errors"} <= set(imports("limelight.grammar", MODULES["limelight.grammar"]))
@@ -120,7 +120,7 @@ def test_the_document_and_the_imports_are_read() -> None:
     assert "starlette" not in forbidden_for("limelight.server.v2.socket")
 
 
-def test_an_import_against_the_layers_is_refused() -> None:
+def test_import_against_the_layers_is_refused() -> None:
     assert not is_allowed("limelight.dialects.typed", MAY_IMPORT["limelight.runs"])
     assert not is_allowed("limelight.stores.sqlite.store", MAY_IMPORT["limelight.runs"])
     assert not is_allowed("limelight.runs", MAY_IMPORT["limelight.stores"])
@@ -191,7 +191,7 @@ def folders_of(folder: Path) -> set[str]:
     }
 
 
-def test_contributing_draws_the_folders_that_there_are() -> None:
+def test_tree_in_contributing_equals_the_folders() -> None:
     drawn = tree_in_contributing()
     assert {name.partition("/")[0] for name in drawn} == folders_of(ROOT)
     assert drawn["src/limelight"] == folders_of(PACKAGE)

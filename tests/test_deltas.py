@@ -1,4 +1,4 @@
-"""Joining neighbours: a reader that fell behind gets fewer Records and the same text."""
+"""Joining of neighbouring deltas: fewer Records with the same texts."""
 
 from itertools import pairwise
 
@@ -34,7 +34,7 @@ def texts_of(found: list[Joined]) -> list[str]:
 
 @settings(max_examples=100)
 @given(legal_runs(max_length=60))
-def test_joining_keeps_every_text_the_order_and_the_numbers(run: list[AnyEvent]) -> None:
+def test_join_keeps_texts_order_and_seqs(run: list[AnyEvent]) -> None:
     records = as_records(run)
     found = list(join(records))
     assert text_sums(item.record for item in found) == text_sums(records)
@@ -50,7 +50,7 @@ def test_joining_keeps_every_text_the_order_and_the_numbers(run: list[AnyEvent])
 
 @settings(max_examples=100)
 @given(legal_runs(max_length=60))
-def test_joined_neighbours_are_never_of_one_text(run: list[AnyEvent]) -> None:
+def test_join_leaves_no_neighbours_of_one_text_below_the_limit(run: list[AnyEvent]) -> None:
     found = [item.record.event for item in join(as_records(run))]
     for before, after in pairwise(found):
         if isinstance(before, Delta) and isinstance(after, Delta):
@@ -62,7 +62,7 @@ pieces = st.lists(st.sampled_from(["x", "\x00" * 900, "é" * 3000, "a" * 16_000,
 
 @settings(max_examples=60)
 @given(pieces)
-def test_joining_stays_below_the_limit_and_does_nothing_the_second_time(texts: list[str]) -> None:
+def test_join_stays_below_the_limit_and_is_idempotent(texts: list[str]) -> None:
     once = joined(*map(text, texts))
     assert "".join(texts_of(once)) == "".join(texts)
     assert all(json_size(content) <= MAX_DELTA for content in texts_of(once))
@@ -70,7 +70,7 @@ def test_joining_stays_below_the_limit_and_does_nothing_the_second_time(texts: l
     assert [item.record for item in again] == [item.record for item in once]
 
 
-def test_many_tokens_are_joined_up_to_the_limit_exactly() -> None:
+def test_join_fills_deltas_up_to_the_limit() -> None:
     found = joined(*[text("x")] * (MAX_DELTA + 5))
     assert [json_size(content) for content in texts_of(found)] == [MAX_DELTA, 7 + 2]
     assert [(item.first_seq, item.record.seq) for item in found] == [(1, MAX_DELTA - 2), (MAX_DELTA - 1, MAX_DELTA + 5)]
@@ -88,28 +88,28 @@ def test_many_tokens_are_joined_up_to_the_limit_exactly() -> None:
     ],
     ids=lambda event: type(event).__name__,
 )
-def test_only_pieces_of_one_text_are_joined(other: AnyEvent) -> None:
+def test_join_joins_only_pieces_of_one_text(other: AnyEvent) -> None:
     events = [text("a"), other, text("c")]
     assert [item.record.event for item in joined(*events)] == events
 
 
-def test_the_two_streams_of_a_tool_are_two_texts() -> None:
+def test_stdout_and_stderr_are_not_joined() -> None:
     out, err = ToolOutputDelta(call_id="c", text="o"), ToolOutputDelta(call_id="c", text="e", stream="stderr")
     found = [item.record.event for item in joined(out, out, err, err)]
     assert found == [msgspec.structs.replace(out, text="oo"), msgspec.structs.replace(err, text="ee")]
 
 
-def test_the_same_message_id_in_two_runs_is_two_texts() -> None:
+def test_messages_of_two_runs_are_not_joined() -> None:
     records = [Record(1, "run_1", 0, text("a")), Record(2, "run_2", 0, text("b"))]
     assert [item.record for item in join(records)] == records
 
 
-def test_a_joined_record_is_its_last_one_with_the_text_of_all() -> None:
+def test_joined_record_is_the_last_one_with_all_texts() -> None:
     records = [Record(seq, "r", seq * 10, text(c)) for seq, c in [(4, "a"), (5, "b"), (6, "c")]]
     assert list(join(records)) == [Joined(records, Record(6, "r", 60, text("abc")))]
 
 
-def test_nothing_gives_nothing() -> None:
+def test_join_of_nothing_is_empty() -> None:
     assert list(join([])) == []
 
 

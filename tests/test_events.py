@@ -1,4 +1,4 @@
-"""The vocabulary: its names, that it survives JSON, and that importing it costs no framework."""
+"""Events: their kinds, JSON form and defaults, and imports without frameworks."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Which orders are legal: as properties over any run and any nonsense, and one example for each rule."""
+"""The grammar: properties over random runs and random events, and one example for each rule."""
 
 import copy
 from typing import Any
@@ -42,7 +42,7 @@ START = RunStarted(agent="demo")
 TERMINALS: list[Terminal] = [RunFinished(), RunFailed(code="x", message="y"), RunCancelled()]
 
 
-def fed(*events: AnyEvent) -> Grammar:
+def grammar_of(*events: AnyEvent) -> Grammar:
     grammar = Grammar()
     for event in events:
         grammar.check(event)
@@ -61,7 +61,7 @@ def accepts(grammar: Grammar, event: AnyEvent) -> bool:
     return True
 
 
-def nothing_is_open(grammar: Grammar) -> bool:
+def has_nothing_open(grammar: Grammar) -> bool:
     opened = (grammar.agents, grammar.texts, grammar.reasonings, grammar.calls, grammar.steps, grammar.approvals)
     return not any(opened)
 
@@ -72,20 +72,20 @@ def nothing_is_open(grammar: Grammar) -> bool:
 @settings(max_examples=150)
 @given(legal_runs())
 def test_every_legal_run_is_accepted(run: list[AnyEvent]) -> None:
-    grammar = fed(*run)
+    grammar = grammar_of(*run)
     assert (grammar.terminal is not None) == isinstance(run[-1], TERMINAL_TYPES)
 
 
 @settings(max_examples=100)
 @given(legal_runs(cut=False))
-def test_a_whole_legal_run_needs_no_closing(run: list[AnyEvent]) -> None:
-    assert nothing_is_open(fed(*run))
+def test_complete_run_has_nothing_open(run: list[AnyEvent]) -> None:
+    assert has_nothing_open(grammar_of(*run))
 
 
 @settings(max_examples=200)
 @given(st.lists(colliding_events(), max_size=30))
-def test_a_rejected_event_leaves_the_state_as_it_was(events: list[AnyEvent]) -> None:
-    grammar = fed(START)
+def test_rejected_event_does_not_change_the_state(events: list[AnyEvent]) -> None:
+    grammar = grammar_of(START)
     for event in events:
         before = state_of(grammar)
         try:
@@ -97,33 +97,33 @@ def test_a_rejected_event_leaves_the_state_as_it_was(events: list[AnyEvent]) -> 
 
 @settings(max_examples=150)
 @given(legal_runs(cut=True), st.sampled_from(TERMINALS[1:]))
-def test_closing_and_a_terminal_always_end_a_run(run: list[AnyEvent], terminal: Terminal) -> None:
-    grammar = fed(*run)
+def test_closing_events_and_a_terminal_event_end_any_run(run: list[AnyEvent], terminal: Terminal) -> None:
+    grammar = grammar_of(*run)
     assume(grammar.terminal is None)
-    for event in grammar.closing("cut off"):
+    for event in grammar.closing_events("cut off"):
         grammar.check(event)
-    assert grammar.closing("cut off") == []
+    assert grammar.closing_events("cut off") == []
     grammar.check(terminal)
-    assert nothing_is_open(grammar)
+    assert has_nothing_open(grammar)
     assert grammar.terminal is terminal
 
 
 @settings(max_examples=150)
 @given(st.lists(colliding_events(), max_size=30))
-def test_closing_works_after_any_nonsense(events: list[AnyEvent]) -> None:
-    grammar = fed(START)
+def test_closing_events_are_legal_after_rejected_events(events: list[AnyEvent]) -> None:
+    grammar = grammar_of(START)
     for event in events:
         if not isinstance(event, TERMINAL_TYPES):
             accepts(grammar, event)
-    for event in grammar.closing("cut off"):
+    for event in grammar.closing_events("cut off"):
         grammar.check(event)
-    assert nothing_is_open(grammar)
+    assert has_nothing_open(grammar)
 
 
 @settings(max_examples=150)
 @given(legal_runs(cut=True), st.data())
-def test_what_is_missing_makes_an_ending_legal(run: list[AnyEvent], data: st.DataObject) -> None:
-    grammar = fed(*run)
+def test_missing_events_make_an_ending_legal(run: list[AnyEvent], data: st.DataObject) -> None:
+    grammar = grammar_of(*run)
     assume(grammar.terminal is None)
     endings: list[AnyEvent] = [
         *TERMINALS[1:],
@@ -139,8 +139,8 @@ def test_what_is_missing_makes_an_ending_legal(run: list[AnyEvent], data: st.Dat
 
 @settings(max_examples=150)
 @given(legal_runs(cut=False), st.lists(colliding_events(), max_size=10))
-def test_nothing_is_accepted_after_the_terminal(run: list[AnyEvent], late: list[AnyEvent]) -> None:
-    grammar = fed(*run)
+def test_no_event_is_accepted_after_the_terminal_event(run: list[AnyEvent], late: list[AnyEvent]) -> None:
+    grammar = grammar_of(*run)
     terminal = grammar.terminal
     assert not any(accepts(grammar, event) for event in [*late, *run, *TERMINALS])
     assert grammar.terminal is terminal
@@ -148,8 +148,8 @@ def test_nothing_is_accepted_after_the_terminal(run: list[AnyEvent], late: list[
 
 @settings(max_examples=100)
 @given(legal_runs(cut=False))
-def test_a_run_has_exactly_one_terminal_and_it_is_last(run: list[AnyEvent]) -> None:
-    """Of any two terminal events put into a run, the grammar takes the first and refuses what follows."""
+def test_run_has_exactly_one_terminal_event_at_its_end(run: list[AnyEvent]) -> None:
+    """The grammar accepts the first terminal event and refuses everything after it."""
     grammar = Grammar()
     accepted = [event for event in [*run, *TERMINALS, *run] if accepts(grammar, event)]
     assert [isinstance(event, TERMINAL_TYPES) for event in accepted] == [False] * (len(run) - 1) + [True]
@@ -158,10 +158,10 @@ def test_a_run_has_exactly_one_terminal_and_it_is_last(run: list[AnyEvent]) -> N
 # One example for each rule
 
 TEXT = TextDelta(message_id="m", text="a")
-WHOLE = ToolStarted(call_id="c", name="t", args={})
+CALL = ToolStarted(call_id="c", name="t", args={})
 STREAMED = ToolStarted(call_id="c", name="t")
 SUB = AgentStarted(agent_id="a", name="sub")
-ASKED = ApprovalRequested(approval_id="p", name="t", args={}, call_id="c")
+APPROVAL = ApprovalRequested(approval_id="p", name="t", args={}, call_id="c")
 ANSWER = FinalAnswer(content="yes")
 
 ILLEGAL: list[tuple[str, list[AnyEvent], AnyEvent, str]] = [
@@ -179,7 +179,7 @@ ILLEGAL: list[tuple[str, list[AnyEvent], AnyEvent, str]] = [
     ("agent of an unknown call", [START], AgentStarted(agent_id="a", name="x", call_id="c"), "no open call 'c'"),
     (
         "agent of another agent's call",
-        [START, WHOLE, SUB],
+        [START, CALL, SUB],
         AgentStarted(agent_id="b", name="x", parent_id="a", call_id="c"),
         "its parent has no open call 'c'",
     ),
@@ -200,33 +200,33 @@ ILLEGAL: list[tuple[str, list[AnyEvent], AnyEvent, str]] = [
     ("unknown step", [START], StepFinished(number=1), "step 1 is not open"),
     ("another step", [START, StepStarted(number=1)], StepFinished(number=2), "step 2 is not open"),
     ("call without id", [START], ToolStarted(call_id="", name="t"), "it needs a call id"),
-    ("call id twice", [START, WHOLE, ToolFinished(call_id="c")], WHOLE, "the call id 'c' was used before"),
+    ("call id twice", [START, CALL, ToolFinished(call_id="c")], CALL, "the call id 'c' was used before"),
     ("unknown call", [START], ToolFinished(call_id="c"), "call 'c' is not open"),
-    ("another agent's call", [START, SUB, WHOLE], ToolFinished(agent_id="a", call_id="c"), "call 'c' is not open"),
-    ("arguments after whole ones", [START, WHOLE], ToolArgsDelta(call_id="c", text="{"), "are already whole"),
+    ("another agent's call", [START, SUB, CALL], ToolFinished(agent_id="a", call_id="c"), "call 'c' is not open"),
+    ("arguments after complete ones", [START, CALL], ToolArgsDelta(call_id="c", text="{"), "are already complete"),
     ("ready twice", [START, STREAMED, ToolReady(call_id="c", args={})], ToolReady(call_id="c", args=""), "was ready"),
-    ("ready though whole", [START, WHOLE], ToolReady(call_id="c", args={}), "call 'c' was ready before"),
-    ("output before ready", [START, STREAMED], ToolOutputDelta(call_id="c", text=""), "are not whole yet"),
-    ("output while waiting", [START, WHOLE, ASKED], ToolOutputDelta(call_id="c", text=""), "waits for approval 'p'"),
+    ("ready after complete arguments", [START, CALL], ToolReady(call_id="c", args={}), "call 'c' was ready before"),
+    ("output before ready", [START, STREAMED], ToolOutputDelta(call_id="c", text=""), "are not complete yet"),
+    ("output while waiting", [START, CALL, APPROVAL], ToolOutputDelta(call_id="c", text=""), "waits for approval 'p'"),
     (
         "a call ends before its sub-agent",
-        [START, WHOLE, AgentStarted(agent_id="a", name="x", call_id="c")],
+        [START, CALL, AgentStarted(agent_id="a", name="x", call_id="c")],
         ToolFinished(call_id="c"),
         "still missing: agent_finished",
     ),
-    ("approval of an unknown call", [START], ASKED, "call 'c' is not open"),
-    ("approval before ready", [START, STREAMED], ASKED, "the arguments of 'c' are not whole yet"),
-    ("two approvals of a call", [START, WHOLE, ASKED],
-     ApprovalRequested(approval_id="q", name="t", args={}, call_id="c"), "waits for an approval already"),
-    ("approval id twice", [START, WHOLE, ASKED, ApprovalResolved(approval_id="p", decision="approve")], ASKED,
+    ("approval of an unknown call", [START], APPROVAL, "call 'c' is not open"),
+    ("approval before ready", [START, STREAMED], APPROVAL, "the arguments of 'c' are not complete yet"),
+    ("two approvals of a call", [START, CALL, APPROVAL],
+     ApprovalRequested(approval_id="q", name="t", args={}, call_id="c"), "already waits for an approval"),
+    ("approval id twice", [START, CALL, APPROVAL, ApprovalResolved(approval_id="p", decision="approve")], APPROVAL,
      "the approval id 'p' was used before"),
     ("unknown approval", [START], ApprovalResolved(approval_id="p", decision="approve"), "approval 'p' is not open"),
     ("a sub-agent's answer", [START, SUB], FinalAnswer(agent_id="a"), "only the main agent gives the final answer"),
-    ("two answers", [START, ANSWER], ANSWER, "there is one final answer"),
+    ("two answers", [START, ANSWER], ANSWER, "a run has only one final answer"),
     ("answer repeats nothing", [START], FinalAnswer(message_id="m"), "message 'm' was never sent"),
     ("a sub-agent ends the run", [START, SUB], RunCancelled(agent_id="a"), "only the main agent ends a run"),
     ("finished without an answer", [START], RunFinished(), "a finished run has a final_answer"),
-    ("terminal with an open call", [START, WHOLE], RunCancelled(), "still missing: tool_finished"),
+    ("terminal with an open call", [START, CALL], RunCancelled(), "still missing: tool_finished"),
     ("terminal with an open step", [START, StepStarted(number=1)], RunCancelled(), "still missing: step_finished"),
     ("terminal with an open agent", [START, SUB], RunCancelled(), "still missing: agent_finished"),
     ("terminal while waiting", [START, ApprovalRequested(approval_id="p", name="t", args={})], RunCancelled(),
@@ -234,19 +234,21 @@ ILLEGAL: list[tuple[str, list[AnyEvent], AnyEvent, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("before", "event", "why"), [case[1:] for case in ILLEGAL], ids=[case[0] for case in ILLEGAL])
-def test_an_illegal_order_is_refused_and_says_why(before: list[AnyEvent], event: AnyEvent, why: str) -> None:
-    grammar = fed(*before)
+@pytest.mark.parametrize(
+    ("before", "event", "reason"), [case[1:] for case in ILLEGAL], ids=[case[0] for case in ILLEGAL]
+)
+def test_illegal_order_is_refused_with_the_reason(before: list[AnyEvent], event: AnyEvent, reason: str) -> None:
+    grammar = grammar_of(*before)
     with pytest.raises(BadEvent) as caught:
         grammar.check(event)
-    assert why in caught.value.detail
+    assert reason in caught.value.detail
     assert caught.value.detail.startswith(kind_of(event))
     assert caught.value.code == "bad_event"
 
 
 def test_parallel_sub_agents_end_in_any_order() -> None:
-    """The one that began first ends last, and each one's events stay its own."""
-    grammar = fed(
+    """The agent that started first ends last."""
+    grammar = grammar_of(
         START,
         ToolStarted(call_id="c1", name="task", args={}),
         ToolStarted(call_id="c2", name="task", args={}),
@@ -265,11 +267,11 @@ def test_parallel_sub_agents_end_in_any_order() -> None:
         ANSWER,
         RunFinished(),
     )
-    assert nothing_is_open(grammar)
+    assert has_nothing_open(grammar)
 
 
-def test_closing_ends_the_innermost_first_and_names_the_reason() -> None:
-    grammar = fed(
+def test_closing_events_end_the_innermost_first_with_the_reason() -> None:
+    grammar = grammar_of(
         START,
         TEXT,
         STREAMED,
@@ -280,7 +282,7 @@ def test_closing_ends_the_innermost_first_and_names_the_reason() -> None:
         ApprovalRequested(agent_id="a", approval_id="p", name="t", args={}, call_id="d"),
         StepStarted(number=4, step_kind="plan"),
     )
-    assert grammar.closing("stopped") == [
+    assert grammar.closing_events("stopped") == [
         ApprovalResolved(agent_id="a", approval_id="p", decision="reject", reason="stopped", by="system"),
         ToolFinished(agent_id="a", call_id="d", result="Error: stopped", error="stopped"),
         AgentFinished(agent_id="a", error="stopped"),
@@ -291,8 +293,8 @@ def test_closing_ends_the_innermost_first_and_names_the_reason() -> None:
     ]
 
 
-def test_closing_a_success_invents_no_failure_of_a_call() -> None:
-    grammar = fed(
+def test_closing_events_of_a_success_have_no_failed_calls() -> None:
+    grammar = grammar_of(
         START,
         STREAMED,
         AgentStarted(agent_id="a", name="sub"),
@@ -302,7 +304,7 @@ def test_closing_a_success_invents_no_failure_of_a_call() -> None:
     )
     inner: list[AnyEvent] = [
         ApprovalResolved(agent_id="a", approval_id="p", decision="reject", reason="x", by="system"),
-        ToolFinished(agent_id="a", call_id="e", result="Error: x", error="x"),  # it waited, so it did not run
+        ToolFinished(agent_id="a", call_id="e", result="Error: x", error="x"),  # it did not run
         ToolFinished(agent_id="a", call_id="d", result="No result seen", result_seen=False),
     ]
     assert grammar.missing_before(AgentFinished(agent_id="a"), "x") == inner
@@ -315,51 +317,56 @@ def test_closing_a_success_invents_no_failure_of_a_call() -> None:
 
 
 @pytest.mark.parametrize("ending", [AgentFinished(agent_id="a", error="y"), *TERMINALS[1:]])
-def test_closing_what_did_not_succeed_fails_its_calls(ending: AnyEvent) -> None:
-    grammar = fed(START, SUB, ToolStarted(agent_id="a", call_id="d", name="t", args={}))
+def test_closing_events_of_a_failure_have_failed_calls(ending: AnyEvent) -> None:
+    grammar = grammar_of(START, SUB, ToolStarted(agent_id="a", call_id="d", name="t", args={}))
     failed = ToolFinished(agent_id="a", call_id="d", result="Error: x", error="x")
     assert grammar.missing_before(ending, "x")[0] == failed
 
 
-def test_closing_ends_the_newest_call_first() -> None:
-    """It may have been made by the code of an older one."""
+def test_closing_events_end_the_newest_call_first() -> None:
+    """The code of an older call may have made it."""
     grammar = Grammar()
     for event in (RunStarted(agent="a"), *(ToolStarted(call_id=call_id, name="t", args={}) for call_id in "12")):
         grammar.check(event)
-    assert [event.call_id for event in grammar.closing("stopped") if isinstance(event, ToolFinished)] == ["2", "1"]
+    assert [event.call_id for event in grammar.closing_events("stopped") if isinstance(event, ToolFinished)] == [
+        "2",
+        "1",
+    ]
 
 
-def test_closing_one_agent_leaves_the_others_alone() -> None:
-    grammar = fed(START, TEXT, SUB, AgentStarted(agent_id="b", name="x"), StepStarted(agent_id="b", number=1))
-    assert grammar.closing("x", "b") == [StepFinished(agent_id="b", number=1, error="x")]
+def test_closing_events_of_one_agent_do_not_close_others() -> None:
+    grammar = grammar_of(START, TEXT, SUB, AgentStarted(agent_id="b", name="x"), StepStarted(agent_id="b", number=1))
+    assert grammar.closing_events("x", "b") == [StepFinished(agent_id="b", number=1, error="x")]
     assert grammar.missing_before(AgentFinished(agent_id="a"), "x") == []
 
 
-def test_a_tool_that_ends_early_gets_its_arguments_or_its_refusal_first() -> None:
+def test_call_that_ends_early_first_gets_its_arguments_or_its_rejection() -> None:
     ending = ToolFinished(call_id="c")
-    streaming = fed(START, STREAMED, ToolArgsDelta(call_id="c", text="{"))
+    streaming = grammar_of(START, STREAMED, ToolArgsDelta(call_id="c", text="{"))
     assert streaming.missing_before(ending, "x") == [ToolReady(call_id="c", args="{")]
     refused = ApprovalResolved(approval_id="p", decision="reject", reason="x", by="system")
-    assert fed(START, WHOLE, ASKED).missing_before(ending, "x") == [refused]
+    assert grammar_of(START, CALL, APPROVAL).missing_before(ending, "x") == [refused]
 
 
-@pytest.mark.parametrize("event", [Status(text="x"), TEXT, FinalAnswer(), AgentFinished(agent_id="nobody")])
-def test_nothing_is_missing_before_what_ends_nothing(event: AnyEvent) -> None:
-    assert fed(START, TEXT, WHOLE).missing_before(event, "x") == []
+@pytest.mark.parametrize("event", [Status(text="x"), TEXT, FinalAnswer(), AgentFinished(agent_id="unknown")])
+def test_no_events_are_missing_before_an_event_that_ends_nothing(event: AnyEvent) -> None:
+    assert grammar_of(START, TEXT, CALL).missing_before(event, "x") == []
 
 
-def test_a_run_is_busy_while_a_tool_runs_and_waits_while_a_person_decides() -> None:
-    grammar = fed(START)
+def test_run_is_busy_during_a_call_and_waiting_during_an_approval() -> None:
+    grammar = grammar_of(START)
     assert (grammar.busy, grammar.waiting) == (False, False)
-    grammar.check(WHOLE)
+    grammar.check(CALL)
     assert (grammar.busy, grammar.waiting) == (True, False)
-    grammar.check(ASKED)
+    grammar.check(APPROVAL)
     assert (grammar.busy, grammar.waiting) == (True, True)
     grammar.check(ApprovalResolved(approval_id="p", decision="approve"))
     grammar.check(ToolFinished(call_id="c"))
     assert (grammar.busy, grammar.waiting) == (False, False)
 
 
-def test_the_answer_may_repeat_a_message_that_has_ended() -> None:
-    grammar = fed(START, TEXT, TextFinished(message_id="m"), FinalAnswer(content="a", message_id="m"), RunFinished())
+def test_final_answer_may_name_a_finished_message() -> None:
+    grammar = grammar_of(
+        START, TEXT, TextFinished(message_id="m"), FinalAnswer(content="a", message_id="m"), RunFinished()
+    )
     assert grammar.answered

@@ -1,4 +1,4 @@
-"""Messages in all the forms in which clients send them."""
+"""Messages: the text and the files of all forms of content."""
 
 import base64
 from typing import Any
@@ -15,7 +15,7 @@ def user(content: Any) -> Message:
     return Message(role="user", content=content)
 
 
-def test_a_message_is_a_dict_that_keeps_what_it_does_not_know() -> None:
+def test_message_keeps_unknown_keys() -> None:
     message = Message({"role": "assistant", "content": None, "tool_calls": [1]})
     assert message["tool_calls"] == [1]
     assert message.role == "assistant"
@@ -36,11 +36,11 @@ def test_a_message_is_a_dict_that_keeps_what_it_does_not_know() -> None:
         ([1, None, ["x"], {"type": "text", "text": "still here"}], "still here"),
     ],
 )
-def test_the_text_of_a_message(content: Any, text: str) -> None:
+def test_text_joins_the_text_parts(content: Any, text: str) -> None:
     assert user(content).text == text
 
 
-def test_a_message_without_content_has_no_text() -> None:
+def test_message_without_content_has_no_text() -> None:
     assert Message(role="user").text == ""
 
 
@@ -67,11 +67,11 @@ def test_a_message_without_content_has_no_text() -> None:
         ),
     ],
 )
-def test_a_file_in_a_message(part: dict[str, Any], file: InlineFile) -> None:
+def test_file_of_a_part_is_decoded(part: dict[str, Any], file: InlineFile) -> None:
     assert files_of(user(["look", {"type": "text", "text": "x"}, part])) == [file]
 
 
-def test_data_that_cannot_be_read_is_a_file_without_bytes() -> None:
+def test_invalid_data_url_is_a_file_without_bytes() -> None:
     assert files_of(user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,A"}}])) == [
         InlineFile("image", "image/png", None)
     ]
@@ -94,10 +94,10 @@ def test_data_that_cannot_be_read_is_a_file_without_bytes() -> None:
         [5, None],
     ],
 )
-def test_what_is_no_file_is_not_taken_for_one(content: Any) -> None:
+def test_other_parts_are_not_files(content: Any) -> None:
     assert files_of(user(content)) == []
 
 
-def test_several_files_keep_their_order() -> None:
+def test_files_keep_their_order() -> None:
     parts = [{"type": "image_url", "image_url": {"url": f"https://example.org/{n}"}} for n in range(3)]
     assert [file.url for file in files_of(user(parts))] == [f"https://example.org/{n}" for n in range(3)]

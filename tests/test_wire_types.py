@@ -1,4 +1,4 @@
-"""What the page knows of the events and of the panes is what the server says."""
+"""The generated types of the page are up to date with the events and panes of the server."""
 
 import msgspec
 

@@ -13,8 +13,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from limelight import events
-from limelight.dialects.v2.routing import CODE_PANE, PANES
-from limelight.dialects.v2.tool_messages import CODE_KEYS, PYTHON_TOOLS
+from limelight.dialects.v2.schema import CODE_PANE, PANES
+from limelight.dialects.v2.tool_calls import CODE_KEYS, PYTHON_TOOLS
 
 WEB = Path(__file__).parents[1] / "web" / "src"
 EVENTS_FILE = WEB / "wire" / "events.ts"

@@ -1,6 +1,6 @@
-"""Deltas and how neighbours are joined: what lets a reader who fell behind get less and still get everything.
+"""Deltas, and how neighbouring deltas of one text are joined, so that a slow viewer gets fewer frames. Pure.
 
-Pure. The compact form of the log groups by `delta_key`; streams that catch up send what `join` makes.
+The packed form of the log groups deltas by `delta_key`; viewers that catch up get the Records of `join`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,16 +12,16 @@ from limelight.events import PlanDelta, ReasoningDelta, Record, TextDelta, ToolA
 
 Delta = TextDelta | ReasoningDelta | PlanDelta | ToolArgsDelta | ToolOutputDelta
 DELTA_TYPES = (TextDelta, ReasoningDelta, PlanDelta, ToolArgsDelta, ToolOutputDelta)
-"""The same for `isinstance`, which is faster with a tuple."""
+"""The types of Delta as a tuple, with which `isinstance` is faster."""
 
 MAX_DELTA = 16 * 1024
-"""The most bytes that a delta's text may take as JSON; a larger one is split, and joining stops there."""
+"""The limit for the text of a delta, in bytes of JSON. Larger deltas are split, and joined ones do not exceed it."""
 QUOTES = 2
-"""How much of that the quotes take."""
+"""Bytes of the quotes in MAX_DELTA."""
 
 
 class Joined(NamedTuple):
-    """A Record that stands for its parts."""
+    """A Record that was joined from `parts`."""
 
     parts: list[Record]
     record: Record
@@ -32,7 +32,7 @@ class Joined(NamedTuple):
 
 
 def delta_key(event: Delta) -> tuple[Any, ...]:
-    """Deltas with the same key are pieces of one text."""
+    """Return a key that pieces of one text have in common."""
     match event:
         case TextDelta() | ReasoningDelta():
             return (type(event), event.agent_id, event.message_id)
@@ -45,7 +45,7 @@ def delta_key(event: Delta) -> tuple[Any, ...]:
 
 
 def join(records: Iterable[Record]) -> Iterator[Joined]:
-    """Join neighbouring deltas of one text. A joined Record has the seq and time of its last one."""
+    """Join neighbouring deltas of one text. A joined Record has the `seq` and the time of the last one."""
     group: list[Record] = []
     texts: list[str] = []
     key: tuple[Any, ...] = ()
@@ -54,14 +54,14 @@ def join(records: Iterable[Record]) -> Iterator[Joined]:
         event = record.event
         if not isinstance(event, DELTA_TYPES):
             if group:
-                yield _joined(group, texts)
+                yield _merge(group, texts)
                 group = []
             yield Joined([record], record)
             continue
         event_key, event_size = delta_key(event), json_size(event.text) - QUOTES
         full = QUOTES + size + event_size > MAX_DELTA
         if group and (full or event_key != key or record.run_id != group[0].run_id):
-            yield _joined(group, texts)
+            yield _merge(group, texts)
             group = []
         if not group:
             group, texts, key, size = [], [], event_key, 0
@@ -69,10 +69,10 @@ def join(records: Iterable[Record]) -> Iterator[Joined]:
         texts.append(event.text)
         size += event_size
     if group:
-        yield _joined(group, texts)
+        yield _merge(group, texts)
 
 
-def _joined(group: list[Record], texts: list[str]) -> Joined:
+def _merge(group: list[Record], texts: list[str]) -> Joined:
     last = group[-1]
     if len(group) == 1:
         return Joined(group, last)
@@ -81,5 +81,5 @@ def _joined(group: list[Record], texts: list[str]) -> Joined:
 
 
 def json_size(text: str) -> int:
-    """How many bytes a text takes inside a JSON string, quotes included."""
+    """Return the bytes of a text as a JSON string, with its quotes."""
     return len(msgspec.json.encode(text))

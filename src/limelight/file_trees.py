@@ -1,7 +1,7 @@
-"""Trees of files, however deep an agent has made them: nothing here calls itself, and no link is followed.
+"""Walks, opens and removes trees of files that agents have made.
 
-Agents write in workspaces while a backup reads them. So a path there is opened part by part, and no part of it may have
-become a link meanwhile.
+Nothing here is recursive, because an agent can nest folders as deep as it likes, and no link is followed. Agents write
+into workspaces while a backup reads them, so a path there is opened part by part: none of the parts may be a link.
 """
 
 import errno
@@ -11,22 +11,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-"""Without waiting: a pipe would wait for a writer."""
+"""Non-blocking, because opening a pipe would wait for a writer."""
 GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
-"""It was removed, or something is in its place that does not belong into a backup: a link, a socket."""
+"""The file was removed, or replaced by something that is not part of a backup, as a link or a socket."""
 
 
 class Gone(Exception):
-    """It is not there any more."""
+    """The file does not exist any more."""
 
 
 class Unreadable(Exception):
-    """It is there. Says why it cannot be read."""
+    """The file exists but cannot be read. The message has the reason."""
 
 
 @contextmanager
-def looking() -> Generator[None]:
-    """Raises Gone or Unreadable for what the system says about somebody else's file."""
+def translate_errors() -> Generator[None]:
+    """Raise Gone or Unreadable instead of OSError."""
     try:
         yield
     except OSError as error:
@@ -35,21 +35,21 @@ def looking() -> Generator[None]:
         raise Unreadable(error.strerror or str(error)) from error
 
 
-def open_below(root: Path, name: str) -> int:
-    """A descriptor for reading of what has this path below the folder. Raises OSError."""
-    at = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+def open_inside(root: Path, name: str) -> int:
+    """Open a file or folder by its path inside of a folder, and return the descriptor. Raises OSError."""
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     for part in name.split("/"):
         try:
-            inner = os.open(part, READ, dir_fd=at)
+            inner = os.open(part, READ, dir_fd=descriptor)
         finally:
-            os.close(at)
-        at = inner
-    return at
+            os.close(descriptor)
+        descriptor = inner
+    return descriptor
 
 
-def entries_of(root: Path, name: str) -> tuple[list[str], list[str]]:
-    """The folders and the files in one folder, by their paths below the root. Raises OSError."""
-    descriptor = open_below(root, name)
+def list_folder(root: Path, name: str) -> tuple[list[str], list[str]]:
+    """Return the folders and the files in one folder, as paths inside of the root. Raises OSError."""
+    descriptor = open_inside(root, name)
     folders, files = list[str](), list[str]()
     try:
         with os.scandir(descriptor) as entries:
@@ -63,21 +63,21 @@ def entries_of(root: Path, name: str) -> tuple[list[str], list[str]]:
     return folders, files
 
 
-# Where nobody else writes.
+# The functions below are for folders into which no other process writes.
 
 
-def below(folder: Path) -> Iterator[Path]:
-    """All that is in a folder, folders before what is in them. Raises OSError."""
-    waiting = [folder]
-    while waiting:
-        for path in sorted(waiting.pop().iterdir()):
+def walk(folder: Path) -> Iterator[Path]:
+    """Yield everything inside of a folder, each folder before its content. Raises OSError."""
+    pending = [folder]
+    while pending:
+        for path in sorted(pending.pop().iterdir()):
             yield path
             if path.is_dir() and not path.is_symlink():
-                waiting.append(path)
+                pending.append(path)
 
 
 def make_folders(folder: Path) -> None:
-    """The folder and those above it that are not there. Raises OSError."""
+    """Create a folder and its missing parents. Raises OSError."""
     missing: list[Path] = []
     while not folder.exists():
         missing.append(folder)
@@ -86,11 +86,11 @@ def make_folders(folder: Path) -> None:
         path.mkdir(mode=0o700)
 
 
-def remove(path: Path) -> None:
-    """The file or folder with all that is in it, as far as that can be."""
+def remove_tree(path: Path) -> None:
+    """Remove a file, or a folder with its content, as far as possible. It raises nothing."""
     found = [path]
     with suppress(OSError):
-        found.extend(below(path))
+        found.extend(walk(path))
     for inner in reversed(found):
         with suppress(OSError):
             if inner.is_dir() and not inner.is_symlink():

@@ -1,11 +1,11 @@
-"""Which orders of events are legal, what is open, and which events close it.
+"""The grammar of events: which order is legal, what is open, and which events close it.
 
-One Grammar follows one run. It is fed every Event before that Event reaches the log, and raises BadEvent for one that
-has no place there. It does no I/O and has no clock; the engine and the recovery after a crash are its callers.
+One Grammar follows one run. It checks every event before that event is appended to the log. It does no I/O and has no
+clock; the engine and the recovery after a crash use it.
 
-The rules in short: `run_started` is first and alone; everything else needs an open agent; ids of calls, agents,
-approvals and messages are used once per run; arguments stream before a call is ready, output comes after; whatever
-was opened is closed before its agent ends, and before the one terminal event.
+The rules in short: `run_started` comes first and only once; every other event needs an open agent; ids of calls,
+agents, approvals and messages are used once per run; arguments stream before a call is ready, output comes after;
+everything that was opened is closed before its agent ends, and before the one terminal event.
 """
 
 from typing import Any, assert_never
@@ -46,57 +46,60 @@ from limelight.events import (
     kind_of,
 )
 
-CUT_OFF = "the run ended before this did"
+RUN_ENDED = "the run ended before this did"
+"""The error of what is still open when a run finishes."""
 
 
 class OpenCall(msgspec.Struct):
-    """A tool call that has begun and not ended."""
+    """An open tool call."""
 
     agent_id: str
     args_text: list[str] | None
-    """The pieces of the arguments so far; None once they are whole."""
+    """The pieces of the arguments; None once these are complete."""
     approval_id: str = ""
-    """The approval it waits for, if it does."""
+    """The approval that the call waits for, "" if none."""
 
 
 class OpenAgent(msgspec.Struct, frozen=True):
-    """A sub-agent that has begun and not ended."""
+    """An open sub-agent."""
 
     parent_id: str
     call_id: str
 
 
 class Grammar:
-    """Follows one run. `check` takes an event in or raises BadEvent; `missing_before` says what would make it legal."""
+    """The state of one run: what has started, what is open, and how it ended."""
 
     def __init__(self) -> None:
         self.started = False
         self.terminal: Terminal | None = None
         self.answered = False
         self.agents: dict[str, OpenAgent] = {}
-        """Open sub-agents, in the order in which they began."""
+        """Open sub-agents by their ids, in the order in which they started."""
         self.texts: dict[str, str] = {}
-        """Open text messages and their agents; reasoning, calls, steps and approvals likewise."""
+        """The agents of open text messages, by message id."""
         self.reasonings: dict[str, str] = {}
+        """The agents of open reasoning messages, by message id."""
         self.calls: dict[str, OpenCall] = {}
         self.steps: dict[str, StepStarted] = {}
+        """The open step of each agent."""
         self.approvals: dict[str, ApprovalRequested] = {}
-        self._used: set[tuple[str, str]] = set()
+        self._used_ids: set[tuple[str, str]] = set()
 
     @property
     def waiting(self) -> bool:
-        """True while a person has to decide something."""
+        """Whether an approval is open."""
         return bool(self.approvals)
 
     @property
     def busy(self) -> bool:
-        """True while silence is no bad sign: a tool runs or a person thinks."""
+        """Whether a tool call or an approval is open, so that the source may be silent."""
         return bool(self.calls or self.approvals)
 
     def check(self, event: AnyEvent) -> None:
-        """Take the event in, or raise BadEvent and stay as before."""
+        """Apply an event. Raises BadEvent if it is illegal, and then the state does not change."""
         if type(event) is TextDelta and self.texts.get(event.message_id) == event.agent_id and self.terminal is None:
-            return  # nine events in ten: one more piece of an open message
+            return  # most events are this: one more piece of an open message
         if self.terminal is not None:
             raise _bad(event, "the run has already ended")
         if isinstance(event, RunStarted):
@@ -109,14 +112,14 @@ class Grammar:
             return
         if event.agent_id and event.agent_id not in self.agents:
             raise _bad(event, f"agent {event.agent_id!r} is not open")
-        self._inside(event)
+        self._apply(event)
 
-    def closing(self, reason: str, agent_id: str = "", *, succeeded: bool = False) -> list[AnyEvent]:
-        """The events that close all that `agent_id` and its sub-agents have open, innermost first.
+    def closing_events(self, reason: str, agent_id: str = "", *, succeeded: bool = False) -> list[AnyEvent]:
+        """Return the events that close everything that an agent and its sub-agents have open, innermost first.
 
-        For the main agent that is everything; the terminal event itself is not among them. An open tool call counts as
-        failed, with `reason` as its error. If the agent `succeeded`, the call ends without an error, as one whose
-        result was not seen; a call that still waits for an approval has failed in either case, because it did not run.
+        For the main agent this is everything, but not the terminal event. An open tool call fails with `reason` as its
+        error. If the agent `succeeded`, the call ends without an error, with a result that was not seen; a call that
+        waits for an approval fails in either case, because it did not run.
         """
         events: list[AnyEvent] = []
         for child, agent in self.agents.items():
@@ -124,44 +127,44 @@ class Grammar:
                 events += self._closing_agent(reason, child, succeeded=succeeded)
         events += [TextFinished(agent_id=a, message_id=m) for m, a in self.texts.items() if a == agent_id]
         events += [ReasoningFinished(agent_id=a, message_id=m) for m, a in self.reasonings.items() if a == agent_id]
-        asked = [r for r in self.approvals.values() if r.agent_id == agent_id and not r.call_id]
-        events += [_rejection(request, reason) for request in asked]
-        for call_id, call in reversed(self.calls.items()):  # a call may have been made by one before it
+        requests = [r for r in self.approvals.values() if r.agent_id == agent_id and not r.call_id]
+        events += [_rejection(request, reason) for request in requests]
+        for call_id, call in reversed(self.calls.items()):  # a call may have been made by an earlier one
             if call.agent_id == agent_id:
                 unseen = succeeded and not call.approval_id
-                events += self._settling(reason, call_id)
-                events.append(unseen_result(agent_id, call_id) if unseen else _cut_off(agent_id, call_id, reason))
+                events += self._before_call_end(reason, call_id)
+                events.append(unseen_result(agent_id, call_id) if unseen else _failed_call(agent_id, call_id, reason))
         if agent_id in self.steps:
             step = self.steps[agent_id]
             events.append(StepFinished(agent_id=agent_id, number=step.number, step_kind=step.step_kind, error=reason))
         return events
 
     def missing_before(self, event: AnyEvent, reason: str) -> list[AnyEvent]:
-        """The events that have to come first so that this one, which ends something, leaves nothing open inside it."""
+        """Return the events that have to come before this one, so that what it ends has nothing open inside."""
         match event:
             case RunFinished() | RunFailed() | RunCancelled():
-                return self.closing(reason, succeeded=isinstance(event, RunFinished))
+                return self.closing_events(reason, succeeded=isinstance(event, RunFinished))
             case AgentFinished() if event.agent_id in self.agents:
-                return self.closing(reason, event.agent_id, succeeded=event.error is None)
+                return self.closing_events(reason, event.agent_id, succeeded=event.error is None)
             case ToolFinished() if event.call_id in self.calls:
                 succeeded = event.error is None
                 spawned = [child for child, agent in self.agents.items() if agent.call_id == event.call_id]
                 closed = [e for child in spawned for e in self._closing_agent(reason, child, succeeded=succeeded)]
-                return closed + self._settling(reason, event.call_id)
+                return closed + self._before_call_end(reason, event.call_id)
             case _:
                 return []
 
     def _closing_agent(self, reason: str, agent_id: str, *, succeeded: bool) -> list[AnyEvent]:
-        closed = self.closing(reason, agent_id, succeeded=succeeded)
+        closed = self.closing_events(reason, agent_id, succeeded=succeeded)
         return [*closed, AgentFinished(agent_id=agent_id, error=reason)]
 
-    def _settling(self, reason: str, call_id: str) -> list[AnyEvent]:
-        """What a call still waits for before it can end: a person's word, or the rest of its arguments."""
+    def _before_call_end(self, reason: str, call_id: str) -> list[AnyEvent]:
+        """Return the event that a call needs before it can end: a decision, or its complete arguments."""
         call = self.calls[call_id]
         if call.approval_id:
             return [_rejection(self.approvals[call.approval_id], reason)]
         if call.args_text is not None:
-            return [ToolReady(agent_id=call.agent_id, call_id=call_id, args=args_of("".join(call.args_text)))]
+            return [ToolReady(agent_id=call.agent_id, call_id=call_id, args=parse_args("".join(call.args_text)))]
         return []
 
     def _start(self, event: RunStarted) -> None:
@@ -183,7 +186,7 @@ class Grammar:
         self._use_once(event, "agent", event.agent_id)
         self.agents[event.agent_id] = OpenAgent(event.parent_id, event.call_id)
 
-    def _inside(self, event: AnyEvent) -> None:
+    def _apply(self, event: AnyEvent) -> None:
         match event:
             case TextDelta():
                 self._message_delta(event, self.texts, "text")
@@ -220,16 +223,16 @@ class Grammar:
             case Status() | PlanDelta() | Plan() | SourceCited() | ArtifactMade() | Usage():
                 pass
             case RunStarted() | AgentStarted():
-                raise AssertionError("check() has dealt with these")
+                raise AssertionError("check() handles these")
             case _:
                 assert_never(event)
 
     def _use_once(self, event: AnyEvent, what: str, id_: str) -> None:
         if not id_:
             raise _bad(event, f"it needs a {what} id")
-        if (what, id_) in self._used:
+        if (what, id_) in self._used_ids:
             raise _bad(event, f"the {what} id {id_!r} was used before")
-        self._used.add((what, id_))
+        self._used_ids.add((what, id_))
 
     def _message_delta(self, event: TextDelta | ReasoningDelta, open_: dict[str, str], what: str) -> None:
         owner = open_.get(event.message_id)
@@ -251,7 +254,7 @@ class Grammar:
         match event:
             case ToolArgsDelta():
                 if call.args_text is None:
-                    raise _bad(event, f"the arguments of {event.call_id!r} are already whole")
+                    raise _bad(event, f"the arguments of {event.call_id!r} are already complete")
                 call.args_text.append(event.text)
             case ToolReady():
                 if call.args_text is None:
@@ -259,11 +262,11 @@ class Grammar:
                 call.args_text = None
             case ToolOutputDelta() | ToolFinished():
                 if call.args_text is not None:
-                    raise _bad(event, f"the arguments of {event.call_id!r} are not whole yet")
+                    raise _bad(event, f"the arguments of {event.call_id!r} are not complete yet")
                 if call.approval_id:
                     raise _bad(event, f"call {event.call_id!r} waits for approval {call.approval_id!r}")
                 if isinstance(event, ToolFinished):
-                    self._nothing_missing(event)
+                    self._require_closed(event)
                     del self.calls[event.call_id]
 
     def _approval_requested(self, event: ApprovalRequested) -> None:
@@ -273,9 +276,9 @@ class Grammar:
             if call is None or call.agent_id != event.agent_id:
                 raise _bad(event, f"call {event.call_id!r} is not open")
             if call.args_text is not None:
-                raise _bad(event, f"the arguments of {event.call_id!r} are not whole yet")
+                raise _bad(event, f"the arguments of {event.call_id!r} are not complete yet")
             if call.approval_id:
-                raise _bad(event, f"call {event.call_id!r} waits for an approval already")
+                raise _bad(event, f"call {event.call_id!r} already waits for an approval")
         self._use_once(event, "approval", event.approval_id)
         self.approvals[event.approval_id] = event
         if call is not None:
@@ -292,15 +295,15 @@ class Grammar:
     def _agent_finished(self, event: AgentFinished) -> None:
         if not event.agent_id:
             raise _bad(event, "the main agent ends with the run")
-        self._nothing_missing(event)
+        self._require_closed(event)
         del self.agents[event.agent_id]
 
     def _final_answer(self, event: FinalAnswer) -> None:
         if event.agent_id:
             raise _bad(event, "only the main agent gives the final answer")
         if self.answered:
-            raise _bad(event, "there is one final answer")
-        if event.message_id is not None and ("text", event.message_id) not in self._used:
+            raise _bad(event, "a run has only one final answer")
+        if event.message_id is not None and ("text", event.message_id) not in self._used_ids:
             raise _bad(event, f"message {event.message_id!r} was never sent")
         self.answered = True
 
@@ -309,20 +312,20 @@ class Grammar:
             raise _bad(event, "only the main agent ends a run")
         if isinstance(event, RunFinished) and not self.answered:
             raise _bad(event, "a finished run has a final_answer")
-        self._nothing_missing(event)
+        self._require_closed(event)
         self.terminal = event
 
-    def _nothing_missing(self, event: AnyEvent) -> None:
-        left = self.missing_before(event, "")
-        if left:
-            raise _bad(event, f"still missing: {', '.join(sorted({kind_of(e) for e in left}))}")
+    def _require_closed(self, event: AnyEvent) -> None:
+        missing = self.missing_before(event, "")
+        if missing:
+            raise _bad(event, f"still missing: {', '.join(sorted({kind_of(e) for e in missing}))}")
 
 
-def reason_to_close(terminal: Terminal) -> str:
-    """What the events say that close a run's calls, steps and sub-agents before its end."""
+def closing_reason(terminal: Terminal) -> str:
+    """Return the error of the events that close calls, steps and sub-agents before this end of a run."""
     match terminal:
         case RunFinished():
-            return CUT_OFF
+            return RUN_ENDED
         case RunFailed():
             return terminal.message
         case RunCancelled():
@@ -330,19 +333,19 @@ def reason_to_close(terminal: Terminal) -> str:
 
 
 def unseen_result(agent_id: str, call_id: str) -> ToolFinished:
-    """The end of a call whose result was not seen. That is not a failure: it is not known how the call ended."""
+    """Return the end of a call whose result was not seen. It has no error, because the outcome is unknown."""
     return ToolFinished(agent_id=agent_id, call_id=call_id, result=NO_RESULT_SEEN, result_seen=False)
 
 
-def args_of(text: str) -> dict[str, Any] | str:
-    """Arguments that came as text: the object that they are, or the text itself if they are none."""
+def parse_args(text: str) -> dict[str, Any] | str:
+    """Parse the arguments of a call. Returns the text itself if it is not a JSON object."""
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return text
 
 
-def _cut_off(agent_id: str, call_id: str, reason: str) -> ToolFinished:
+def _failed_call(agent_id: str, call_id: str, reason: str) -> ToolFinished:
     return ToolFinished(agent_id=agent_id, call_id=call_id, result=f"Error: {reason}", error=reason)
 
 

@@ -1,4 +1,4 @@
-"""Ids: 26 characters that sort by the time they were made and do not repeat (the form of a ULID)."""
+"""Unique ids that sort by creation time, in the form of ULIDs, and the wall clock that they begin with."""
 
 import secrets
 import time
@@ -7,11 +7,11 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def sortable_id(prefix: str) -> str:
-    """`run_` -> `run_01k9…`: 48 bits of milliseconds, then 80 random bits, in Crockford's base 32."""
+    """Return a new id, as `run_01k9…`: the prefix, then 48 bits of milliseconds and 80 random bits in base 32."""
     number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
     return prefix + "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -5, -5))
 
 
 def now_ms() -> int:
-    """The wall clock in milliseconds."""
+    """Return the current time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000

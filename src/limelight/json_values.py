@@ -9,7 +9,7 @@ import msgspec
 from limelight.events import JsonValue
 
 MAX_DEPTH = 200
-"""How deep a value may be nested; parsers of JSON have different limits, all of which are higher."""
+"""The deepest nesting of a value. All known JSON parsers allow more."""
 _ITEMS: dict[type, Callable[[Any], Iterable[Any]]] = {dict: dict[Any, Any].values, list: iter, tuple: iter}
 
 
@@ -77,7 +77,7 @@ def _convert(value: Any) -> Any:
 
 
 def _clean(value: Any) -> Any:
-    """The same JSON value with texts and keys that can be encoded."""
+    """Return a JSON value with texts and keys that can be encoded."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, dict):

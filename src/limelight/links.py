@@ -1,23 +1,24 @@
-"""Where a client gets what a Record or a frame only names or shows in part.
+"""Links to artifacts and to complete values that the log has truncated.
 
-Paths, without a host. The log has them without the root below which a client finds the server, as that may change;
-`link` puts it in front of what goes out.
+Links are paths without a host. Those in the log have no root path either, because it may change; `link` adds it to
+what is sent to clients.
 """
 
 from urllib.parse import quote
 
 
 def link(root: str, path: str) -> str:
-    """A path of the log as a client asks for it; "" is nothing to ask for."""
+    """Return a path of the log with the root path before it; "" stays ""."""
     return root + path if path else ""
 
 
 def artifact_url(artifact_id: str) -> str:
+    """Return the path of an artifact."""
     return f"/artifacts/{artifact_id}"
 
 
 def result_url(run_id: str, kind: str, id_: str) -> str:
-    """The path of one value; `kind` is the name under which the log keeps it."""
+    """Return the path of a complete value: the input, the answer (`content`), an approval or a tool call."""
     match kind:
         case "input":
             return f"/runs/{run_id}/input"

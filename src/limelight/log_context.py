@@ -1,8 +1,8 @@
-"""Which run and session a line of the server's log is about.
+"""Fields of log records that name the run, the session, the agent and the error.
 
-Who begins to work for a run or a session says so once, with `logged_as`. Everything that is logged in that task, in
-tasks that it starts and in threads that get its context is then about it, also what libraries of agents log that know
-nothing of us. A line that knows better says it itself, with `extra=ids(…)`.
+The code that starts to work for a run or a session binds the fields once, with `bind_log_fields`. They apply to
+everything that is logged in that task, in tasks that it starts and in threads that get its context, also to records of
+libraries that agents use. A single log call can add fields with `extra=log_fields(…)`.
 """
 
 import logging
@@ -13,27 +13,27 @@ from types import MappingProxyType
 
 FIELDS = ("run_id", "session_id", "agent", "error_id")
 
-_ABOUT: ContextVar[Mapping[str, str]] = ContextVar("limelight_log_context", default=MappingProxyType({}))
+_BOUND: ContextVar[Mapping[str, str]] = ContextVar("limelight_log_context", default=MappingProxyType({}))
 
 
-def ids(*, run_id: str = "", session_id: str = "", agent: str = "", error_id: str = "") -> dict[str, str]:
-    """What a line is about, as far as it is known."""
-    known = {"run_id": run_id, "session_id": session_id, "agent": agent, "error_id": error_id}
-    return {name: value for name, value in known.items() if value}
+def log_fields(*, run_id: str = "", session_id: str = "", agent: str = "", error_id: str = "") -> dict[str, str]:
+    """Return the fields that are known, for `bind_log_fields` or as `extra` of a log call."""
+    fields = {"run_id": run_id, "session_id": session_id, "agent": agent, "error_id": error_id}
+    return {name: value for name, value in fields.items() if value}
 
 
 @contextmanager
-def logged_as(about: Mapping[str, str]) -> Generator[None]:
-    """Lines are about this meanwhile, and about what they were about before as far as this does not say it."""
-    token = _ABOUT.set({**_ABOUT.get(), **about})
+def bind_log_fields(fields: Mapping[str, str]) -> Generator[None]:
+    """Add fields to all log records inside of the block. They override those of an outer block."""
+    token = _BOUND.set({**_BOUND.get(), **fields})
     try:
         yield
     finally:
-        _ABOUT.reset(token)
+        _BOUND.reset(token)
 
 
-def ids_of(line: logging.LogRecord) -> dict[str, str]:
-    """What a line is about: as it says itself, else as the work in which it was written. Asked where it is written."""
-    about = {**_ABOUT.get()}
-    about.update((name, str(value)) for name in FIELDS if (value := getattr(line, name, None)))
-    return about
+def fields_of_record(record: logging.LogRecord) -> dict[str, str]:
+    """Return the fields of a record: its own, and the bound ones of the current context."""
+    fields = {**_BOUND.get()}
+    fields.update((name, str(value)) for name in FIELDS if (value := getattr(record, name, None)))
+    return fields

@@ -1,7 +1,6 @@
-"""Messages as clients send them and agents get them: OpenAI's shape, a dict with `role` and `content`.
+"""Messages in the format of OpenAI: dicts with `role` and `content`, as clients send them and agents get them.
 
-`content` is a string or a list of parts (`text`, `image_url`, `file`, …). Parts that we do not know are kept and
-passed on.
+`content` is a string or a list of parts (`text`, `image_url`, `file`, …). Unknown parts are kept.
 """
 
 import base64
@@ -15,7 +14,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 class Message(dict[str, Any]):
-    """A dict, so that an agent can treat it as one; `role` and `text` are there for convenience."""
+    """A message: a dict, with properties for its role and its text."""
 
     @property
     def role(self) -> Role:
@@ -23,7 +22,7 @@ class Message(dict[str, Any]):
 
     @property
     def text(self) -> str:
-        """The text of all text parts, whatever the form of the content."""
+        """The text of the content: of the string, or of all text parts."""
         content: Any = self.get("content")
         if isinstance(content, str):
             return content
@@ -35,7 +34,7 @@ class Message(dict[str, Any]):
 
 
 class InlineFile(msgspec.Struct, frozen=True):
-    """A file or image in a message: its bytes, or where they are if they were not sent along."""
+    """A file or image in a message: its bytes, or its URL if the message does not contain them."""
 
     name: str
     media_type: str
@@ -44,7 +43,7 @@ class InlineFile(msgspec.Struct, frozen=True):
 
 
 def files_of(message: Message) -> list[InlineFile]:
-    """The images and files among a message's parts."""
+    """Return the images and files among the parts of a message."""
     content: Any = message.get("content")
     if not isinstance(content, list):
         return []

@@ -1,4 +1,4 @@
-"""Sources, dialects and stores, found by entry point: the built-in ones and those of other packages alike."""
+"""Finds sources, dialects and stores by entry point, the built-in ones and those of other packages."""
 
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -8,12 +8,12 @@ from limelight.errors import SetupError
 
 
 def find(group: str) -> dict[str, Any]:
-    """All plug-ins of a group (`sources`, `dialects`, `stores`) by name."""
+    """Load all plug-ins of a group (`sources`, `dialects`, `stores`) and return them by name."""
     return {name: entry.load() for name, entry in _entries(group).items()}
 
 
-def one(group: str, name: str) -> Any:
-    """The plug-in with this name. Raises SetupError, which lists the installed ones."""
+def get(group: str, name: str) -> Any:
+    """Load the plug-in with this name. Raises SetupError, which lists the installed ones."""
     entries = _entries(group)
     if name in entries:
         return entries[name].load()
@@ -23,5 +23,5 @@ def one(group: str, name: str) -> Any:
 
 @cache
 def _entries(group: str) -> dict[str, EntryPoint]:
-    """The entry points of a group. Cached, because each lookup reads the metadata of all installed packages."""
+    """Return the entry points of a group. Cached, because each lookup reads the metadata of all installed packages."""
     return {entry.name: entry for entry in entry_points(group=f"limelight.{group}")}

@@ -1,7 +1,7 @@
-"""Answers that have parts: an object, or a text that is one, with a title, a content and sources. Pure.
+"""Structured answers: an object, or a text that contains one, with a title, a content and sources. Pure.
 
-An agent may answer with anything: a text that only looks like an object is a text, and nothing here raises. The log
-(`runs/truncation.py`) and the wires that show the parts (`dialects/v2`) read answers alike by this.
+An agent may answer with any value. A text that cannot be parsed as an object is a plain text, and nothing here raises.
+The log (`runs/truncation.py`) and the dialects that show the parts (`dialects/v2`) both decide with this module.
 """
 
 import ast
@@ -15,81 +15,84 @@ from limelight.events import JsonValue
 
 PREFIX = "Final answer:"
 FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
-"""A text that is one block of code and nothing else."""
+"""A text that is one markdown code block and nothing else."""
 KEYS = frozenset({"title", "content", "sources"})
-NOT_AN_OBJECT = (ValueError, TypeError, OverflowError, SyntaxError, RecursionError, MemoryError, msgspec.DecodeError)
+PARSE_ERRORS = (ValueError, TypeError, OverflowError, SyntaxError, RecursionError, MemoryError, msgspec.DecodeError)
 encode = msgspec.json.Encoder().encode
 
 
-class Parts(NamedTuple):
-    """Each as text."""
+class AnswerParts(NamedTuple):
+    """The title, the content and the sources of an answer, as texts."""
 
     title: str
     content: str
     sources: tuple[str, ...]
 
 
-def parts_of(answer: JsonValue) -> Parts | None:
-    """None if it has no parts, and is to be shown as it is."""
-    value = _object(answer)
-    if value is None or not _has_parts(value, answer):
+def parse_answer(answer: JsonValue) -> AnswerParts | None:
+    """Return the parts of a structured answer, None for any other."""
+    value = _parse_object(answer)
+    if value is None or not _is_structured(value, answer):
         return None
-    return Parts(text_in(value.get("title")), _content(value), _sources(value.get("sources")))
+    return AnswerParts(to_text(value.get("title")), _content(value), _sources(value.get("sources")))
 
 
-def stripped(text: str) -> str:
-    """Without the words by which some agents say that it is the answer."""
+def strip_prefix(text: str) -> str:
+    """Remove "Final answer:", with which some agents begin their answer."""
     return text.lstrip().removeprefix(PREFIX).lstrip() if text.lstrip().startswith(PREFIX) else text
 
 
-def text_in(value: JsonValue) -> str:
-    """A string as it is, anything else as JSON. Nothing is no text, and not the word for it."""
+def to_text(value: JsonValue) -> str:
+    """Return a string unchanged, None as "", and any other value as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else encode(value).decode()
 
 
-def _has_parts(value: dict[str, Any], given: JsonValue) -> bool:
-    """A title alone makes an answer of an object; a text may be any JSON, and then it is shown as it is."""
-    return "content" in value or ("title" in value and (given is value or value.keys() <= KEYS))
+def _is_structured(value: dict[str, Any], answer: JsonValue) -> bool:
+    """Whether an object is a structured answer: it has a content, or a title.
+
+    A text may contain any JSON. If that has a title but no content, it must not have other keys.
+    """
+    return "content" in value or ("title" in value and (answer is value or value.keys() <= KEYS))
 
 
 def _content(value: dict[str, Any]) -> str:
-    """Where nothing is called the content, it is what else there is."""
+    """Return the content as text; if there is none, the other keys as JSON."""
     if "content" in value:
-        return text_in(value["content"])
-    rest = {key: kept for key, kept in value.items() if key not in KEYS}
+        return to_text(value["content"])
+    rest = {key: item for key, item in value.items() if key not in KEYS}
     return encode(rest).decode() if rest else ""
 
 
 def _sources(value: JsonValue) -> tuple[str, ...]:
-    """A list of them, or one alone."""
+    """Return the sources of a list, or of a single value."""
     listed = value if isinstance(value, list) else [value]
-    return tuple(text for source in listed if (text := text_in(source)))
+    return tuple(text for source in listed if (text := to_text(source)))
 
 
-def _object(answer: JsonValue) -> dict[str, Any] | None:
-    """A dict as it is; a text if it is JSON or a Python literal of one."""
+def _parse_object(answer: JsonValue) -> dict[str, Any] | None:
+    """Return a dict unchanged, and parse a text that is JSON or a Python literal. None if it is not an object."""
     if isinstance(answer, dict):
         return answer
     if not isinstance(answer, str):
         return None
-    text = stripped(answer).strip()
+    text = strip_prefix(answer).strip()
     if fenced := FENCED.fullmatch(text):
         text = fenced[1].strip()
     if not (text.startswith("{") and text.endswith("}")):
         return None
-    for parse in (msgspec.json.decode, _literal):
+    for parse in (msgspec.json.decode, _parse_literal):
         try:
             found = parse(text)
-            encode(found)  # what cannot be written must not be sent
-        except NOT_AN_OBJECT:
+            encode(found)  # raises if it cannot be sent
+        except PARSE_ERRORS:
             continue
         if isinstance(found, dict):
             return cast("dict[str, Any]", found)
     return None
 
 
-def _literal(text: str) -> Any:
-    """A literal of Python, if JSON has a form for all of it: it has none for `...`, `1j` or half a character."""
+def _parse_literal(text: str) -> Any:
+    """Parse a Python literal. Raises if JSON has no form for a part of it, as for `...`, `1j` or a lone surrogate."""
     return msgspec.json.decode(json.dumps(ast.literal_eval(text), allow_nan=False, ensure_ascii=False))

@@ -1,14 +1,14 @@
-"""Moments as text. It turns a number into words and never asks a clock, so that pure parts may use it."""
+"""Formats timestamps as ISO 8601. It reads no clock, so that pure layers may use it."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
 
-LAST = 253_402_300_799_999
-"""The end of the year 9999, behind which calendars have no words."""
+MAX_MS = 253_402_300_799_999
+"""The end of the year 9999, the last that `datetime` supports."""
 
 
-@lru_cache(maxsize=256)  # what happens at once is dated alike
+@lru_cache(maxsize=256)  # many records have the same time
 def iso(at: int) -> str:
-    """Milliseconds since 1970 as an ISO 8601 text in UTC."""
-    moment = datetime.fromtimestamp(min(max(at, 0), LAST) / 1000, UTC)
+    """Format milliseconds since 1970 as ISO 8601 in UTC."""
+    moment = datetime.fromtimestamp(min(max(at, 0), MAX_MS) / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

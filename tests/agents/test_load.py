@@ -1,4 +1,4 @@
-"""From what a person writes to an agent, and the one line that helps if it does not work."""
+"""Loading of agents from targets, and the errors of invalid ones."""
 
 import os
 import sys
@@ -52,7 +52,7 @@ BOTS = dedent(
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
-    """A folder with agents in it, in which we are; what gets imported from it is forgotten again."""
+    """The working directory, with modules of agents. Modules that a test imports are removed from sys.modules."""
     before = set(sys.modules)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
@@ -77,23 +77,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
         ("neighbour.py:bot", "bot"),
     ],
 )
-def test_a_module_or_a_file_names_an_agent(target: str, name: str) -> None:
+def test_target_is_loaded_from_a_module_or_a_file(target: str, name: str) -> None:
     agent = load_agent(target)
     assert isinstance(agent.source, FunctionSource)
     assert (agent.name, agent.title) == (name, name)
 
 
-def test_the_description_is_the_first_line_of_the_docstring() -> None:
+def test_description_is_the_first_line_of_the_docstring() -> None:
     assert load_agent("limelight_bots:agent").description == "Says hello."
     assert load_agent("limelight_bots:other").description == ""
 
 
-def test_a_name_of_ones_own_wins() -> None:
+def test_given_name_overrides_the_variable_name() -> None:
     agent = load_agent("limelight_bots:agent", name="bot")
     assert (agent.name, agent.title, agent.description) == ("bot", "bot", "Says hello.")
 
 
-def test_a_file_that_is_called_as_a_module_does_not_replace_it() -> None:
+def test_file_with_the_name_of_a_module_does_not_replace_it() -> None:
     load_agent("code.py:agent")
     assert "code" not in sys.modules or not hasattr(sys.modules["code"], "agent")
 
@@ -117,7 +117,7 @@ def test_a_file_that_is_called_as_a_module_does_not_replace_it() -> None:
         ("builtins:min", r"is a builtin_function_or_method, which no installed source takes"),
     ],
 )
-def test_a_wrong_target_says_what_is_wrong_and_what_to_write(target: str, message: str) -> None:
+def test_invalid_target_is_reported_with_a_fix(target: str, message: str) -> None:
     with pytest.raises(SetupError, match=message):
         load_agent(target)
 
@@ -136,9 +136,7 @@ def test_a_wrong_target_says_what_is_wrong_and_what_to_write(target: str, messag
     ],
 )
 @pytest.mark.parametrize("target", ["broken_bot:agent", "broken_bot.py:agent"])
-def test_a_module_that_cannot_be_imported_says_why_in_one_line(
-    folder: Path, target: str, source: str, message: str
-) -> None:
+def test_failed_import_is_reported_in_one_line(folder: Path, target: str, source: str, message: str) -> None:
     (folder / "broken_bot.py").write_text(source)
     with pytest.raises(SetupError) as caught:
         load_agent(target)
@@ -147,25 +145,25 @@ def test_a_module_that_cannot_be_imported_says_why_in_one_line(
     assert "\n" not in caught.value.detail
 
 
-async def test_a_coroutine_without_parameters_is_a_factory(folder: Path) -> None:
+async def test_coroutine_function_without_parameters_is_a_factory(folder: Path) -> None:
     source = load_agent("limelight_bots:async_factory").source
     assert isinstance(source, FactorySource)
-    await source.open(Nowhere())
+    await source.open(NoResources())
     assert (source.framework, source.description, source.keeps_memory) == ("function", "Says hello.", False)
     assert isinstance(load_agent("limelight_bots:any_arguments").source, FunctionSource)
     failing = load_agent("limelight_bots:failing_async_factory").source
     with pytest.raises(SetupError, match="failing_async_factory' cannot be made: RuntimeError: no database"):
-        await failing.open(Nowhere())
+        await failing.open(NoResources())
 
 
-async def test_options_that_a_factorys_agent_does_not_have_are_refused() -> None:
+async def test_unsupported_options_of_a_factory_are_refused() -> None:
     source = load_agent("limelight_bots:async_factory", options=Options(max_steps=3)).source
     with pytest.raises(SetupError, match="max_steps makes no difference for this agent"):
-        await source.open(Nowhere())
+        await source.open(NoResources())
 
 
-class Nowhere:
-    """A home that nobody needs."""
+class NoResources:
+    """Agent resources that are not used."""
 
     data = Path()
 
@@ -173,12 +171,12 @@ class Nowhere:
         raise RuntimeError
 
 
-def test_a_factory_that_fails_is_named() -> None:
+def test_failed_factory_is_reported() -> None:
     with pytest.raises(SetupError, match="'limelight_bots:failing_factory' cannot be made: RuntimeError: no model"):
         load_agent("limelight_bots:failing_factory")
 
 
-def test_an_object_can_be_wrapped_as_it_is() -> None:
+def test_wrap_accepts_objects_and_factories() -> None:
     async def mine(messages: object, ctx: object) -> AsyncGenerator[str]:
         yield "x"
 
@@ -186,21 +184,21 @@ def test_an_object_can_be_wrapped_as_it_is() -> None:
     assert isinstance(wrap(lambda: mine, "factory"), FunctionSource)
 
 
-def test_a_file_is_imported_once_for_all_its_agents_and_again_if_it_failed(tmp_path: Path) -> None:
+def test_file_is_imported_once_and_again_after_a_failure(tmp_path: Path) -> None:
     path = tmp_path / "twins.py"
     path.write_text("raise RuntimeError('not yet')\n")
     with pytest.raises(SetupError, match="RuntimeError: not yet"):
         load_agent(f"{path}:one")
     path.write_text(
-        "kept = []\nasync def one(messages, ctx):\n    yield 'a'\nasync def two(messages, ctx):\n    yield 'b'\n"
+        "state = []\nasync def one(messages, ctx):\n    yield 'a'\nasync def two(messages, ctx):\n    yield 'b'\n"
     )
-    os.utime(path, (1, 1))  # so that no compiled file of the first attempt is taken for it
-    modules = {sys.modules[name] for name in _loaded(f"{path}:one", f"{path}:two")}
+    os.utime(path, (1, 1))  # so that the compiled file of the first attempt is not used
+    modules = {sys.modules[name] for name in _module_names(f"{path}:one", f"{path}:two")}
     assert len(modules) == 1
 
 
-def _loaded(*targets: str) -> list[str]:
-    """Under which names the modules of these targets are known."""
+def _module_names(*targets: str) -> list[str]:
+    """Load targets of one file, and return the names of its modules."""
     for target in targets:
         load_agent(target)
     stem = Path(targets[0].rpartition(":")[0]).stem

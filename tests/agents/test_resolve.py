@@ -1,4 +1,4 @@
-"""Which agents are served, and what a person reads whose setting would make no difference."""
+"""Resolution of targets and settings to agents, and the errors of settings."""
 
 import importlib.util
 import os
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from limelight.agents.resolve import Offer, offered
+from limelight.agents.resolve import ResolvedAgents, resolve_agents
 from limelight.builtin import catalogue
 from limelight.builtin.catalogue import BUILT_INS
 from limelight.config import load_settings
@@ -23,23 +23,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def offer(text: str = "", *targets: str, environ: dict[str, str] | None = None, only: str | None = None) -> Offer:
+def resolve(
+    text: str = "", *targets: str, environ: dict[str, str] | None = None, only: str | None = None
+) -> ResolvedAgents:
     Path("config.toml").write_text(text)
-    return offered(load_settings(environ={}), targets, only=only, environ=environ or {})
+    return resolve_agents(load_settings(environ={}), targets, only=only, environ=environ or {})
 
 
 def names(*arguments: str, **options: Any) -> list[str]:
-    return [agent.name for agent in offer(*arguments, **options).agents]
+    return [agent.name for agent in resolve(*arguments, **options).agents]
 
 
-def wrong(text: str, *targets: str, **options: Any) -> str:
+def error_of(text: str, *targets: str, **options: Any) -> str:
     with pytest.raises(SetupError) as caught:
-        offer(text, *targets, **options)
+        resolve(text, *targets, **options)
     assert "\n" not in caught.value.detail
     return caught.value.detail
 
 
-OWN = '[agents.mine]\ntarget = "bots.py:bot"\n'
+MINE = '[agents.mine]\ntarget = "bots.py:bot"\n'
 
 
 @pytest.mark.parametrize(
@@ -49,22 +51,22 @@ OWN = '[agents.mine]\ntarget = "bots.py:bot"\n'
         ("[agents.codact]\nmax_steps = 5", [], ALL),
         ("[agents.codact]\n[agents.deep]", [], ALL),
         ('[agents.coder]\ntarget = "codact"', [], [*ALL, "coder"]),
-        (OWN, [], ["mine"]),
-        (f"{OWN}[agents.codact]", [], ["mine", "codact"]),
-        (f"[agents.react]\n{OWN}[agents.demo]", [], ["react", "mine", "demo"]),
+        (MINE, [], ["mine"]),
+        (f"{MINE}[agents.codact]", [], ["mine", "codact"]),
+        (f"[agents.react]\n{MINE}[agents.demo]", [], ["react", "mine", "demo"]),
         ('[agents.deep]\ntarget = "bots.py:bot"', [], ["deep"]),
         ("", ["bots.py:bot"], ["bot"]),
-        (OWN, ["demo", "bots.py:bot"], ["demo", "bot"]),
-        (OWN, ["mine", "react"], ["mine", "react"]),
+        (MINE, ["demo", "bots.py:bot"], ["demo", "bot"]),
+        (MINE, ["mine", "react"], ["mine", "react"]),
         ('[agents.coder]\ntarget = "codact"', ["coder"], ["coder"]),
         ('[agents.deep]\ntarget = "codact"', [], ALL),
     ],
 )
-def test_what_is_served(text: str, targets: list[str], served: list[str]) -> None:
+def test_targets_and_tables_decide_which_agents_are_offered(text: str, targets: list[str], served: list[str]) -> None:
     assert names(text, *targets) == served
 
 
-def test_a_table_adjusts_a_built_in_agent() -> None:
+def test_table_adjusts_a_built_in_agent() -> None:
     text = """
     [agents.codact]
     title = "Coder"
@@ -74,45 +76,45 @@ def test_a_table_adjusts_a_built_in_agent() -> None:
     planning_interval = 2
     status = {search = "Looking"}
     """
-    agents = {agent.name: agent for agent in offer(text).agents}
+    agents = {agent.name: agent for agent in resolve(text).agents}
     coder, other = agents["codact"], agents["react"]
     assert (coder.title, coder.description, coder.enable_streaming) == ("Coder", "Codes", False)
     assert (coder.max_steps, coder.status, coder.source.framework) == (7, {"search": "Looking"}, "smolagents")
     assert (other.title, other.enable_streaming, other.max_steps) == ("ReAct agent", True, None)
 
 
-def test_a_table_adjusts_an_agent_of_ones_own(folder: Path) -> None:
-    (agent,) = offer(f'{OWN}workspace = "files"\nenable_streaming = false\nstatus = {{x = "y"}}').agents
+def test_table_adjusts_the_users_own_agent(folder: Path) -> None:
+    (agent,) = resolve(f'{MINE}workspace = "files"\nenable_streaming = false\nstatus = {{x = "y"}}').agents
     assert (agent.title, agent.description, agent.workspace) == ("mine", "Says hello.", "files")
     assert (agent.enable_streaming, agent.status) == (False, {"x": "y"})
 
 
-def test_each_built_in_agent_says_what_it_is_before_anything_is_loaded() -> None:
-    listed = {a.name: (a.source.framework, a.source.keeps_memory) for a in offer().agents}
+def test_built_in_agents_have_framework_and_description_before_loading() -> None:
+    listed = {a.name: (a.source.framework, a.source.keeps_memory) for a in resolve().agents}
     assert listed["deep"] == ("langgraph", True)
     assert listed["demo"] == ("function", False)
-    for agent in offer().agents:
+    for agent in resolve().agents:
         assert agent.title
         assert agent.description == agent.source.description != ""
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (
-            f'{OWN}model = "x"',
+            f'{MINE}model = "x"',
             "config.toml:3: [agents.mine] model makes no difference for this agent: that agent brings",
         ),
-        (f'{OWN}base_url = "x"', "config.toml:3: [agents.mine] base_url makes no difference"),
-        (f"{OWN}imports = []", "imports makes no difference for this agent: they are for codact"),
+        (f'{MINE}base_url = "x"', "config.toml:3: [agents.mine] base_url makes no difference"),
+        (f"{MINE}imports = []", "imports makes no difference for this agent: they are for codact"),
         (
-            f"{OWN}planning_interval = 2",
+            f"{MINE}planning_interval = 2",
             "config.toml:3: [agents.mine] planning_interval makes no difference for this agent:",
         ),
-        (f"{OWN}max_steps = 2", "its framework (function) has no steps that could be counted"),
+        (f"{MINE}max_steps = 2", "its framework (function) has no steps that could be counted"),
         (
             "[agents.demo]\nmodel = 'x'",
-            "config.toml:2: [agents.demo] model makes no difference for this agent: it talks to no",
+            "config.toml:2: [agents.demo] model makes no difference for this agent: it uses no model",
         ),
         ("[agents.demo]\nmax_steps = 2", "its framework (function) has no steps"),
         ("[agents.deep]\nplanning_interval = 2", "its framework (langgraph) makes no plans of its own"),
@@ -151,16 +153,22 @@ def test_each_built_in_agent_says_what_it_is_before_anything_is_loaded() -> None
             "[agents.x]\ntarget = 'bots.py:bit'",
             "config.toml:2: [agents.x] target 'bots.py:bit': bots.py has no 'bit'; it has: bot",
         ),
-        (f"{OWN}workspace = 'config.toml'", "config.toml:3: [agents.mine] workspace: config.toml is no folder"),
-        (f"{OWN}workspace = 'bots.py/x'", "config.toml:3: [agents.mine] workspace: bots.py/x cannot be made, as "),
-        ("[agents.demo]\nworkspace = 'bots.py'", "config.toml:2: [agents.demo] workspace: bots.py is no folder"),
-        (f"{OWN}workspace = 'new/{'x' * 300}'", "cannot be made in "),
-        (f'{OWN}workspace = "new/\\u0000"', "cannot be made in "),
-        (f"{OWN}workspace = '~nobody-is-called-so/x'", "workspace: ~nobody-is-called-so/x cannot be reached: "),
+        (
+            f"{MINE}workspace = 'config.toml'",
+            "config.toml:3: [agents.mine] workspace: config.toml is not a folder",
+        ),
+        (
+            f"{MINE}workspace = 'bots.py/x'",
+            "config.toml:3: [agents.mine] workspace: bots.py/x cannot be made, as ",
+        ),
+        ("[agents.demo]\nworkspace = 'bots.py'", "config.toml:2: [agents.demo] workspace: bots.py is not a folder"),
+        (f"{MINE}workspace = 'new/{'x' * 300}'", "cannot be made in "),
+        (f'{MINE}workspace = "new/\\u0000"', "cannot be made in "),
+        (f"{MINE}workspace = '~nobody-is-called-so/x'", "workspace: ~nobody-is-called-so/x cannot be reached: "),
         ("[tools]\nsearch_url = 'http://x/'", "config.toml:2: tools.search_url has no {query} in it"),
         (
             "[tools]\nsearch_url = 'x/{query}'",
-            "config.toml:2: tools.search_url is no address: it has to begin with http",
+            "config.toml:2: tools.search_url is not a valid address: it has to begin with http",
         ),
         (
             "[agents.codact]\nimports = ['math', 'statistcs']",
@@ -173,55 +181,55 @@ def test_each_built_in_agent_says_what_it_is_before_anything_is_loaded() -> None
         ("[agents.codact]\nimports = ['']", "config.toml:2: [agents.codact] imports: '' names no module; leave it out"),
     ],
 )
-def test_what_makes_no_difference_or_no_sense_is_refused(text: str, told: str) -> None:
-    assert told in wrong(text)
+def test_settings_without_effect_and_invalid_ones_are_refused(text: str, message: str) -> None:
+    assert message in error_of(text)
 
 
 @pytest.mark.parametrize(
     "url", ["localhost:1/v1", "ftp://h/v1", "http://", "http:///v1", "h", "http://h:x/", "http://h h/", "http://[h/"]
 )
-def test_a_model_is_at_an_address_of_the_web(url: str) -> None:
-    told = wrong(f"[agents.deep]\nmodel = 'm'\nbase_url = {url!r}")
-    assert told.startswith(f"config.toml:3: [agents.deep] base_url {url!r} is no address: it has to begin with http://")
-    told = wrong("", environ={"LIMELIGHT_MODEL": "m", "OPENAI_BASE_URL": url})
-    assert told.startswith(f"OPENAI_BASE_URL {url!r} is no address")
+def test_base_url_has_to_be_a_web_address(url: str) -> None:
+    message = error_of(f"[agents.deep]\nmodel = 'm'\nbase_url = {url!r}")
+    assert message.startswith(
+        f"config.toml:3: [agents.deep] base_url {url!r} is not a valid address: it has to begin with http://"
+    )
+    message = error_of("", environ={"LIMELIGHT_MODEL": "m", "OPENAI_BASE_URL": url})
+    assert message.startswith(f"OPENAI_BASE_URL {url!r} is not a valid address")
 
 
-def test_a_folder_that_cannot_be_written_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workspace_without_write_permission_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "locked").mkdir()
 
     def access(path: Path, mode: int) -> bool:
         return "locked" not in str(path)
 
     monkeypatch.setattr(os, "access", access)
-    assert wrong(f"{OWN}workspace = 'locked'").endswith("[agents.mine] workspace: locked cannot be written")
-    assert f"workspace: locked/new cannot be made in {folder / 'locked'}" in wrong(f"{OWN}workspace = 'locked/new'")
-    assert names(f"{OWN}workspace = 'new'") == ["mine"]
+    assert error_of(f"{MINE}workspace = 'locked'").endswith("[agents.mine] workspace: locked cannot be written")
+    assert f"workspace: locked/new cannot be made in {folder / 'locked'}" in error_of(f"{MINE}workspace = 'locked/new'")
+    assert names(f"{MINE}workspace = 'new'") == ["mine"]
 
 
-@pytest.mark.skipif(
-    not Path("/proc/self").exists(), reason="a folder in which nobody can write, whatever its rights say"
-)
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that is never writable")
 @pytest.mark.parametrize(
-    ("workspace", "told"),
+    ("workspace", "message"),
     [
         ("/proc/nope", "/proc/nope cannot be made in /proc"),
         ("/proc/self/a/b", "/proc/self/a/b cannot be made in /proc/self"),
         ("/proc", "/proc cannot be written"),
     ],
 )
-def test_a_folder_that_can_never_be_made_is_refused(workspace: str, told: str) -> None:
-    assert wrong(f"{OWN}workspace = '{workspace}'").startswith(f"config.toml:3: [agents.mine] workspace: {told}")
+def test_workspace_that_cannot_be_created_is_refused(workspace: str, message: str) -> None:
+    assert error_of(f"{MINE}workspace = '{workspace}'").startswith(f"config.toml:3: [agents.mine] workspace: {message}")
 
 
-def test_a_workspace_that_is_tried_out_leaves_nothing_behind(folder: Path) -> None:
+def test_workspace_check_leaves_nothing_behind(folder: Path) -> None:
     (folder / "there").mkdir()
-    assert names(f"{OWN}workspace = 'new/deep/down'") == names(f"{OWN}workspace = 'there'") == ["mine"]
+    assert names(f"{MINE}workspace = 'new/deep/down'") == names(f"{MINE}workspace = 'there'") == ["mine"]
     assert {one.name for one in folder.iterdir()} - {"__pycache__"} == {"bots.py", "config.toml", "there"}
     assert list((folder / "there").iterdir()) == []
 
 
-def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
+def test_all_mistakes_of_all_agents_are_reported_together(folder: Path) -> None:
     text = """[agents.codact]
 imports = ["zzzzz"]
 planning_interval = 1
@@ -235,142 +243,144 @@ planning_interval = 1
 [agents.codcat]
 """
     with pytest.raises(SetupError) as caught:
-        offer(text)
+        resolve(text)
     lines = caught.value.detail.splitlines()
     assert [line.split(" ")[0] for line in lines] == [f"config.toml:{at}:" for at in (4, 2, 6, 7, 10, 11)]
 
 
-def test_one_cause_is_told_once() -> None:
-    assert wrong("", environ={"LIMELIGHT_MODEL": "big"}).startswith(
+def test_mistake_that_affects_all_agents_is_reported_once() -> None:
+    assert error_of("", environ={"LIMELIGHT_MODEL": "big"}).startswith(
         "the model 'big' at https://api.openai.com/v1 needs"
     )
-    assert wrong("[tools]\nsearch_url = 'x'").count("search_url") == 1
+    assert error_of("[tools]\nsearch_url = 'x'").count("search_url") == 1
 
 
-def test_a_text_for_a_tool_that_an_agent_does_not_have_is_told() -> None:
+def test_status_of_an_unknown_tool_is_a_warning() -> None:
     text = "[agents.codact]\ntitle = 'x'\n[agents.codact.status]\nsearch = 'a'\nserch = 'b'\npaint = 'c'"
-    served = offer(text)
-    assert len(served.agents) == len(ALL)
-    first, second = served.hint.splitlines()
+    resolved = resolve(text)
+    assert len(resolved.agents) == len(ALL)
+    first, second = resolved.hint.splitlines()
     assert first == (
-        "config.toml:5: [agents.codact] status.serch will not be said: codact has no tool 'serch'; "
+        "config.toml:5: [agents.codact] status.serch will not be shown: codact has no tool 'serch'; "
         "did you mean 'search'?"
     )
-    assert second.startswith("config.toml:6: [agents.codact] status.paint will not be said: codact has no tool 'paint'")
+    assert second.startswith(
+        "config.toml:6: [agents.codact] status.paint will not be shown: codact has no tool 'paint'"
+    )
     assert second.endswith("it has: search, readurl, python_interpreter, final_answer")
 
 
-def test_a_variable_whose_name_fits_no_address_is_refused(folder: Path) -> None:
+def test_target_with_an_invalid_agent_name_is_refused(folder: Path) -> None:
     (folder / "bots.py").write_text("async def böt(messages, ctx):\n    yield 'hello'\n")
-    assert "'böt' cannot be the name of an agent" in wrong("", "bots.py:böt")
+    assert "'böt' cannot be the name of an agent" in error_of("", "bots.py:böt")
     assert names('[agents.bot]\ntarget = "bots.py:böt"') == ["bot"]
 
 
-def test_an_open_model_needs_its_key_for_every_agent_that_talks_to_one() -> None:
-    assert "OPENAI_API_KEY" in wrong("", environ={"LIMELIGHT_MODEL": "big"})
+def test_real_model_needs_a_key_for_agents_that_use_it() -> None:
+    assert "OPENAI_API_KEY" in error_of("", environ={"LIMELIGHT_MODEL": "big"})
     assert names("", environ={"LIMELIGHT_MODEL": "big", "OPENAI_API_KEY": "k"}) == ALL
     assert names("", "demo", environ={"LIMELIGHT_MODEL": "big"}) == ["demo"]
 
 
-def test_a_table_may_put_one_built_in_agent_in_the_place_of_another() -> None:
-    assert offer('[agents.deep]\ntarget = "codact"').agents[0].source.framework == "smolagents"
+def test_table_can_replace_a_built_in_agent_by_another() -> None:
+    assert resolve('[agents.deep]\ntarget = "codact"').agents[0].source.framework == "smolagents"
 
 
-def test_a_name_that_is_none_is_told_which_was_meant_or_which_there_are() -> None:
-    assert wrong("", "codcat").endswith(
+def test_unknown_target_gets_a_suggestion_or_all_names() -> None:
+    assert error_of("", "codcat").endswith(
         "there is no module 'codcat' here; write module:name or path/to/file.py:name; did you mean 'codact'?"
     )
-    told = wrong("", "nobody")
-    assert "there is no module 'nobody' here" in told
-    assert told.endswith("or the name of a built-in agent: deep, agno, agno-team, react, codact, demo")
+    message = error_of("", "nobody")
+    assert "there is no module 'nobody' here" in message
+    assert message.endswith("or the name of a built-in agent: deep, agno, agno-team, react, codact, demo")
 
 
 @pytest.fixture
 def without_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if only smolagents were installed."""
-    gone = {"deepagents", "agno"}
+    """Pretend that only smolagents is installed."""
+    missing = {"deepagents", "agno"}
 
     def find(name: str) -> Any:
-        return None if name in gone else importlib.util.find_spec(name)
+        return None if name in missing else importlib.util.find_spec(name)
 
     monkeypatch.setattr(catalogue, "find_spec", find)
 
 
 @pytest.mark.usefixtures("without_frameworks")
 class TestWithoutFrameworks:
-    def test_agents_that_nobody_named_are_left_out_in_one_line(self) -> None:
-        served = offer()
-        assert [agent.name for agent in served.agents] == ["react", "codact", "demo"]
-        assert served.hint == (
+    def test_agents_that_were_not_requested_are_left_out(self) -> None:
+        resolved = resolve()
+        assert [agent.name for agent in resolved.agents] == ["react", "codact", "demo"]
+        assert resolved.hint == (
             "Left out, as their extras are not installed: deep, agno, agno-team  "
             "(pip install 'limelight[deepagents,agno]')"
         )
 
     @pytest.mark.parametrize(
         ("text", "targets"),
-        [("", ["deep"]), ("[agents.deep]", []), (f"{OWN}[agents.deep]", []), ("[agents.deep]", ["deep"])],
+        [("", ["deep"]), ("[agents.deep]", []), (f"{MINE}[agents.deep]", []), ("[agents.deep]", ["deep"])],
     )
-    def test_one_that_was_named_is_missed(self, text: str, targets: list[str]) -> None:
-        told = "agent 'deep' needs the deepagents extra: pip install 'limelight[deepagents]'"
-        assert wrong(text, *targets) == told
+    def test_requested_agent_is_an_error(self, text: str, targets: list[str]) -> None:
+        message = "agent 'deep' needs the deepagents extra: pip install 'limelight[deepagents]'"
+        assert error_of(text, *targets) == message
 
-    def test_one_that_was_named_is_missed_though_another_of_its_kind_is_left_out(self) -> None:
-        assert "agent 'mine' needs the deepagents extra" in wrong('[agents.mine]\ntarget = "deep"')
+    def test_requested_agent_under_another_name_is_an_error(self) -> None:
+        assert "agent 'mine' needs the deepagents extra" in error_of('[agents.mine]\ntarget = "deep"')
 
-    def test_the_only_one_is_the_first_that_is_there(self) -> None:
+    def test_default_agent_is_the_first_installed_one(self) -> None:
         assert names("", only="") == ["react"]
-        assert "needs the agno extra" in wrong("", only="agno")
+        assert "needs the agno extra" in error_of("", only="agno")
 
 
-def test_nothing_is_left_out_if_all_is_there() -> None:
-    assert offer().hint == ""
+def test_hint_is_empty_if_all_agents_are_installed() -> None:
+    assert resolve().hint == ""
 
 
-def test_only_one_agent_is_loaded_if_only_one_is_wanted() -> None:
+def test_only_loads_a_single_agent() -> None:
     broken = '[agents.broken]\ntarget = "nowhere:agent"\n'
-    assert names(OWN + broken, only="") == ["mine"]
-    assert names(OWN + broken, only="mine") == ["mine"]
-    assert "there is no module" in wrong(OWN + broken, only="broken")
-    assert wrong(OWN, only="nobody") == "there is no agent 'nobody'; there are: mine"
-    assert wrong("", only="codcat") == "there is no agent 'codcat'; did you mean 'codact'?"
+    assert names(MINE + broken, only="") == ["mine"]
+    assert names(MINE + broken, only="mine") == ["mine"]
+    assert "there is no module" in error_of(MINE + broken, only="broken")
+    assert error_of(MINE, only="nobody") == "there is no agent 'nobody'; there are: mine"
+    assert error_of("", only="codcat") == "there is no agent 'codcat'; did you mean 'codact'?"
     assert names("", only="codact") == ["codact"]
 
 
-def test_the_catalogue_is_in_order() -> None:
+def test_catalogue_has_the_documented_order() -> None:
     assert [one.name for one in BUILT_INS] == ALL
 
 
-# Which model plays
+# Models
 
 
 def models(*arguments: str, **options: Any) -> dict[str, str]:
-    return {agent.name: agent.model for agent in offer(*arguments, **options).agents}
+    return {agent.name: agent.model for agent in resolve(*arguments, **options).agents}
 
 
-def test_the_understudy_is_told_apart_from_agents_without_a_model() -> None:
+def test_model_is_the_understudy_or_empty_for_agents_without_one() -> None:
     assert models() == {**dict.fromkeys(ALL, "understudy"), "demo": ""}
 
 
-def test_a_model_is_known_by_its_name_and_that_of_ones_own_agent_is_not() -> None:
+def test_model_names_a_configured_model_and_is_empty_for_own_agents() -> None:
     environ = {"LIMELIGHT_MODEL": "big", "OPENAI_API_KEY": "k"}
     assert models("", environ=environ) == {**dict.fromkeys(ALL, "big"), "demo": ""}
     table = '[agents.react]\nmodel = "small"\nbase_url = "http://127.0.0.1:11434/v1"\n'
     assert models(table, environ=environ)["react"] == "small"
-    assert models(f"{OWN}[agents.codact]") == {"mine": "", "codact": "understudy"}
+    assert models(f"{MINE}[agents.codact]") == {"mine": "", "codact": "understudy"}
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("[agents.deep]\napprove = ['delet']", "cannot ask before 'delet'; did you mean 'delete'?"),
         ("[agents.agno-team]\napprove = ['delegate_task_to_member']", "there are: search, readurl, calculate"),
         ("[agents.codact]\napprove = ['serch']", "codact cannot ask before 'serch'; did you mean 'search'?"),
         ("[agents.react]\napprove = ['final_answer']", "react cannot ask before 'final_answer'; there are: search"),
         ("[agents.demo]\napprove = ['write_file']", "it asks itself: "),
-        (f"{OWN}approve = ['x']", "it asks itself: "),
+        (f"{MINE}approve = ['x']", "it asks itself: "),
     ],
 )
-def test_asking_where_nobody_could_be_asked_is_refused(text: str, told: str) -> None:
-    detail = wrong(text)
-    assert told in detail
+def test_approve_with_unsupported_tools_is_refused(text: str, message: str) -> None:
+    detail = error_of(text)
+    assert message in detail
     assert detail.startswith("config.toml:")

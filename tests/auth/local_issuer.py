@@ -27,7 +27,7 @@ PAIRS: dict[str, Any] = {
 }
 
 
-class SignedBy:
+class KeyPair:
     """A key pair of an issuer."""
 
     def __init__(self, key_id: str = "one", algorithm: str = "RS256") -> None:
@@ -36,31 +36,31 @@ class SignedBy:
         self.private = PAIRS[algorithm]()
 
     def public(self, **more: Any) -> dict[str, Any]:
-        """As a JWKS document has it."""
-        written = jwt.get_algorithm_by_name(self.algorithm).to_jwk(self.private.public_key())
-        return {**json.loads(written), "kid": self.key_id, "use": "sig", **more}
+        """Return the public key as an entry of a JWKS document."""
+        encoded = jwt.get_algorithm_by_name(self.algorithm).to_jwk(self.private.public_key())
+        return {**json.loads(encoded), "kid": self.key_id, "use": "sig", **more}
 
 
 class LocalIssuer:
-    """Its address, its keys, and how often these were asked for."""
+    """An issuer: its address, its keys, and a count of the requests for them."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.keys = [SignedBy()]
-        self.asked = 0
+        self.keys = [KeyPair()]
+        self.key_requests = 0
         self.is_down = False
-        self.nonsense: dict[str, str] = {}
-        """What it answers in place of its `configuration` or its `keys`."""
+        self.invalid_answers: dict[str, str] = {}
+        """Invalid answers, for `configuration` or `keys`."""
 
     @property
     def settings(self) -> dict[str, Any]:
         return {"auth__issuer": self.url, "auth__audience": AUDIENCE}
 
-    def token(self, user: str = "ann", by: SignedBy | None = None, lasts: float = 60, **claims: Any) -> str:
+    def token(self, user: str = "ann", by: KeyPair | None = None, lasts: float = 60, **claims: Any) -> str:
         by = by or self.keys[0]
-        said = {"iss": self.url, "aud": AUDIENCE, "sub": user, "exp": time.time() + lasts, **claims}
-        said = {name: value for name, value in said.items() if value is not None}
-        return jwt.encode(said, by.private, by.algorithm, headers={"kid": by.key_id})
+        payload = {"iss": self.url, "aud": AUDIENCE, "sub": user, "exp": time.time() + lasts, **claims}
+        payload = {name: value for name, value in payload.items() if value is not None}
+        return jwt.encode(payload, by.private, by.algorithm, headers={"kid": by.key_id})
 
     def headers(self, user: str = "ann", **options: Any) -> dict[str, str]:
         return {"authorization": f"Bearer {self.token(user, **options)}"}
@@ -69,17 +69,17 @@ class LocalIssuer:
         return self._reply("configuration", {"issuer": self.url, "jwks_uri": f"{self.url}/keys"})
 
     async def key_set(self, _: Request) -> Response:
-        self.asked += 1
+        self.key_requests += 1
         if self.is_down:
             return Response(status_code=500)
         return self._reply("keys", {"keys": [key.public() for key in self.keys]})
 
     def _reply(self, what: str, document: dict[str, Any]) -> Response:
-        return Response(self.nonsense[what]) if what in self.nonsense else JSONResponse(document)
+        return Response(self.invalid_answers[what]) if what in self.invalid_answers else JSONResponse(document)
 
 
 @asynccontextmanager
-async def issuing() -> AsyncGenerator[LocalIssuer]:
+async def running_issuer() -> AsyncGenerator[LocalIssuer]:
     listener = bind("127.0.0.1", 0)
     issuer = LocalIssuer(f"http://127.0.0.1:{listener.getsockname()[1]}")
     routes = [

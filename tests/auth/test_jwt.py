@@ -1,4 +1,4 @@
-"""Which tokens hold, and whom they stand for."""
+"""Verification of tokens: signatures, claims, users and scopes."""
 
 import base64
 import time
@@ -7,36 +7,36 @@ from typing import Any
 import jwt
 import pytest
 
-from limelight.auth.jwt import KeySet, TokenRules, holder_of, key_id_of
+from limelight.auth.jwt import KeySet, TokenRules, key_id_of, verify_token
 from limelight.errors import Unauthorized
-from tests.auth.local_issuer import AUDIENCE, PAIRS, LocalIssuer, SignedBy
+from tests.auth.local_issuer import AUDIENCE, PAIRS, KeyPair, LocalIssuer
 
 ISSUER = LocalIssuer("https://login.example")
 RULES = TokenRules(issuer=ISSUER.url, audience=AUDIENCE)
 
 
-def read(token: str, keys: list[dict[str, Any]] | None = None, rules: TokenRules = RULES) -> Any:
+def verify(token: str, keys: list[dict[str, Any]] | None = None, rules: TokenRules = RULES) -> Any:
     key = KeySet(keys or [ISSUER.keys[0].public()]).find(key_id_of(token))
     assert key is not None
-    return holder_of(token, key, rules)
+    return verify_token(token, key, rules)
 
 
 def refusal(token: str, **options: Any) -> str:
     with pytest.raises(Unauthorized) as refused:
-        read(token, **options)
+        verify(token, **options)
     return refused.value.detail.removeprefix("this token is not accepted: ")
 
 
 @pytest.mark.parametrize("declares", [True, False])
 @pytest.mark.parametrize("algorithm", PAIRS)
-def test_every_way_to_sign_with_a_public_key(algorithm: str, declares: bool) -> None:
-    pair = SignedBy("k", algorithm)
+def test_token_with_any_public_key_algorithm_is_accepted(algorithm: str, declares: bool) -> None:
+    pair = KeyPair("k", algorithm)
     public = pair.public(**({"alg": algorithm} if declares else {}))
-    assert read(ISSUER.token("ann", by=pair, name="Ann Other"), [public]) == ("ann", "Ann Other", {"use"})
+    assert verify(ISSUER.token("ann", by=pair, name="Ann Other"), [public]) == ("ann", "Ann Other", {"use"})
 
 
 @pytest.mark.parametrize(
-    ("claims", "why"),
+    ("claims", "reason"),
     [
         ({"lasts": -60}, "it has expired"),
         ({"exp": None}, 'Token is missing the "exp" claim'),
@@ -51,19 +51,19 @@ def test_every_way_to_sign_with_a_public_key(algorithm: str, declares: bool) -> 
         ({"user": " local"}, "a user id has no spaces around it"),
         ({"user": "a\x00b"}, "a user id is text that can be printed, percent-encoded as UTF-8 in a header"),
         ({"user": "x" * 300}, "a user id has at most 256 characters, and at least one"),
-        ({"by": SignedBy("one")}, "its signature is wrong"),
+        ({"by": KeyPair("one")}, "its signature is wrong"),
     ],
 )
-def test_why_a_token_does_not_hold(claims: dict[str, Any], why: str) -> None:
-    assert refusal(ISSUER.token(**claims)) == why
+def test_invalid_token_is_refused_with_the_reason(claims: dict[str, Any], reason: str) -> None:
+    assert refusal(ISSUER.token(**claims)) == reason
 
 
-def test_a_clock_may_be_a_little_wrong() -> None:
-    assert read(ISSUER.token(lasts=-5)).user_id == "ann"
+def test_token_that_expired_within_the_leeway_is_accepted() -> None:
+    assert verify(ISSUER.token(lasts=-5)).user_id == "ann"
 
 
-def test_a_signature_with_the_public_key_as_a_secret_is_none() -> None:
-    """The oldest trick: sign with HMAC, and with what everybody knows."""
+def test_hmac_signature_with_the_public_key_is_refused() -> None:
+    """A known attack: sign with HMAC, and use the public key as the secret."""
     public = ISSUER.keys[0].public()
     claims = {"iss": ISSUER.url, "aud": AUDIENCE, "sub": "ann", "exp": time.time() + 60}
     secret = public["n"].encode()
@@ -74,22 +74,22 @@ def test_a_signature_with_the_public_key_as_a_secret_is_none() -> None:
         KeySet([oct_key])
 
 
-def test_a_token_without_a_signature_is_none() -> None:
+def test_unsigned_token_is_refused() -> None:
     head, claims, _ = ISSUER.token().split(".")
     none = base64.urlsafe_b64encode(b'{"alg": "none", "kid": "one"}').decode().rstrip("=")
     assert refusal(f"{none}.{claims}.") == "it is signed in a way that is not accepted here"
     assert refusal(f"{head}.{claims}.") == "its signature is wrong"
 
 
-def test_a_key_is_used_only_as_it_says() -> None:
-    token = ISSUER.token(by=SignedBy("one", "PS384"))
+def test_key_is_used_only_with_its_declared_algorithm() -> None:
+    token = ISSUER.token(by=KeyPair("one", "PS384"))
     assert (
         refusal(token, keys=[ISSUER.keys[0].public(alg="RS256")]) == "it is signed in a way that is not accepted here"
     )
 
 
 @pytest.mark.parametrize("text", ["..", "a.b.c", "eyJ.eyJ.x", "\u2026.\u2026.\u2026"])
-def test_what_is_no_token_at_all(text: str) -> None:
+def test_text_that_is_not_a_token_is_refused(text: str) -> None:
     with pytest.raises(Unauthorized, match="it cannot be read"):
         key_id_of(text)
 
@@ -104,22 +104,22 @@ def test_what_is_no_token_at_all(text: str) -> None:
         ({"scope": {"limelight:admin": True}}, {"use"}),
     ],
 )
-def test_scopes_are_named_with_our_name_before_them(claims: dict[str, Any], scopes: set[str]) -> None:
-    assert read(ISSUER.token(**claims)).scopes == scopes
+def test_only_scopes_with_our_prefix_count(claims: dict[str, Any], scopes: set[str]) -> None:
+    assert verify(ISSUER.token(**claims)).scopes == scopes
 
 
-def test_the_claims_can_be_others() -> None:
+def test_names_of_claims_can_be_configured() -> None:
     rules = TokenRules(
         issuer=ISSUER.url, audience=AUDIENCE, user_claim="email", name_claim="nick", scope_claim="roles", scopes=()
     )
     token = ISSUER.token(email="ann@example.org", nick="Ann", roles=["limelight:use"], aud=["x", AUDIENCE])
-    assert read(token, rules=rules) == ("ann@example.org", "Ann", {"use"})
+    assert verify(token, rules=rules) == ("ann@example.org", "Ann", {"use"})
 
 
-def test_keys_that_are_no_keys_for_signatures_are_left_out() -> None:
-    one, two = SignedBy("one"), SignedBy("two", "ES256")
+def test_key_set_ignores_keys_that_cannot_sign() -> None:
+    one, two = KeyPair("one"), KeyPair("two", "ES256")
     keys = KeySet([one.public(use="enc"), {"kty": "quantum", "kid": "q"}, {}, two.public(), {"kty": "RSA", "kid": "n"}])
     assert keys.find("one") is None and keys.find("q") is None and keys.find("n") is None
     assert keys.find("two") is not None
-    assert keys.find(None) is keys.find("two")  # the only one that is left
+    assert keys.find(None) is keys.find("two")  # the only key that can sign
     assert KeySet([one.public(), two.public()]).find(None) is None

@@ -63,7 +63,7 @@ def test_unreadable_files_are_reported_and_the_rest_is_backed_up(foreign_folder:
 def cleared(tmp_path: Path) -> Generator[None]:
     """Delete the folders of the test, which are too deep for pytest."""
     yield
-    file_trees.remove(tmp_path)
+    file_trees.remove_tree(tmp_path)
     assert not tmp_path.exists()
 
 
@@ -184,14 +184,14 @@ def test_file_that_is_no_longer_a_regular_file_is_skipped(
 def test_folder_that_disappears_while_it_is_listed_is_skipped(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def entries_of(root: Path, name: str) -> tuple[list[str], list[str]]:
+    def list_folder(root: Path, name: str) -> tuple[list[str], list[str]]:
         folders, files = real(root, name)
         if name == "workspaces":
             move_away(data / "workspaces" / "ann").rename(tmp_path / "ann")
         return folders, files
 
-    real = file_trees.entries_of
-    monkeypatch.setattr("limelight.backups.content.entries_of", entries_of)
+    real = file_trees.list_folder
+    monkeypatch.setattr("limelight.backups.content.list_folder", list_folder)
     made = back_up(data, tmp_path / "copy")
     assert (made.files, made.unread) == (1, {})
 
@@ -243,13 +243,13 @@ def test_damaged_framework_database_is_copied_byte_by_byte(
 def test_damaged_framework_database_without_its_wal_is_left_out(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def open_below(root: Path, name: str) -> int:
+    def open_inside(root: Path, name: str) -> int:
         if name == "langgraph.db-wal":
             raise PermissionError(errno.EACCES, "Permission denied")
-        return file_trees.open_below(root, name)
+        return file_trees.open_inside(root, name)
 
     ruin(data / "langgraph.db")
-    monkeypatch.setattr(file_copy, "open_below", open_below)
+    monkeypatch.setattr(file_copy, "open_inside", open_inside)
     made = back_up(data, tmp_path / "copy")
     assert (made.unread, made.doubtful) == ({"langgraph.db": "Permission denied"}, {})
     assert not [*(tmp_path / "copy").glob("langgraph*")]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from limelight.agents.resolve import offered
+from limelight.agents.resolve import resolve_agents
 from limelight.builtin.agent_config import IMPORTS, AgentConfig
 from limelight.builtin.model_choice import ModelChoice
 from limelight.builtin.search_tools import SearchTools
@@ -44,7 +44,7 @@ async def serve_agent(data: Path, name: str = "", config: str = "", **settings: 
     """A server with one built-in agent, or with all of them."""
     file = data.with_suffix(".toml")
     file.write_text(config)
-    agents = offered(load_settings(file, environ={}), [name] if name else (), environ={}).agents
+    agents = resolve_agents(load_settings(file, environ={}), [name] if name else (), environ={}).agents
     async with serving(agents=agents, data=data, **settings) as served:
         yield served
 
@@ -188,7 +188,7 @@ async def test_configured_model_is_used(tmp_path: Path, name: str) -> None:
     async with Understudy(parse_scripts("- steps: [{text: It will be dry.}]")) as real:
         environ = {"LIMELIGHT_MODEL": "m", "OPENAI_BASE_URL": real.base_url, "OPENAI_API_KEY": real.key}
         one_step = Settings(agents={name: AgentSettings(max_steps=1)})
-        async with serving(agents=offered(one_step, [name], environ=environ).agents, data=tmp_path) as served:
+        async with serving(agents=resolve_agents(one_step, [name], environ=environ).agents, data=tmp_path) as served:
             run = await ask(served, "Will it rain?")
     text = "".join(str(getattr(event, "text", "")) for event in run.events)
     assert "dry" in text
@@ -198,7 +198,7 @@ async def test_configured_model_is_used(tmp_path: Path, name: str) -> None:
 async def test_unreachable_model_is_named_by_its_address(tmp_path: Path, name: str) -> None:
     address = f"http://127.0.0.1:{free_port()}/v1"
     environ = {"LIMELIGHT_MODEL": "m", "OPENAI_BASE_URL": address, "OPENAI_API_KEY": "k"}
-    async with serving(agents=offered(Settings(), [name], environ=environ).agents, data=tmp_path) as served:
+    async with serving(agents=resolve_agents(Settings(), [name], environ=environ).agents, data=tmp_path) as served:
         run = checked_run(await collect(served.ask("Will it rain?", format="records")))
     assert isinstance(run.terminal, RunFailed)
     assert address in run.terminal.message

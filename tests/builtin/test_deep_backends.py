@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from limelight.agents.resolve import offered
+from limelight.agents.resolve import resolve_agents
 from limelight.config import load_settings
 from limelight.errors import SetupError
 from limelight.events import ApprovalRequested, RunCancelled, RunFinished
@@ -103,7 +103,7 @@ def test_execute_is_validated(tmp_path: Path) -> None:
         file = tmp_path / "config.toml"
         file.write_text(config)
         try:
-            offered(load_settings(file, environ={}), environ={})
+            resolve_agents(load_settings(file, environ={}), environ={})
         except SetupError as error:
             return error.detail
         return ""

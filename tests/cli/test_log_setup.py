@@ -11,13 +11,13 @@ import pytest
 from limelight.cli.log_setup import JsonFormatter, TextFormatter, set_up_log
 from limelight.config import load_settings
 from limelight.errors import SetupError
-from limelight.log_context import ids, logged_as
-from limelight.redaction.rules import HIDDEN, Hiding
+from limelight.log_context import bind_log_fields, log_fields
+from limelight.redaction.rules import REDACTED, Redactor
 from tests.cli.runner import own_logging
 
 SECRET = 'sk-"quoted"\nand in two lines'
-HIDING = Hiding([re.compile(r"card \d+")], secrets=[SECRET])
-CONTEXT = ids(run_id="run_1", session_id="s", agent="demo")
+HIDING = Redactor([re.compile(r"card \d+")], secrets=[SECRET])
+CONTEXT = log_fields(run_id="run_1", session_id="s", agent="demo")
 
 
 def log_record(message: str, *args: object, raised: BaseException | None = None, **extra: str) -> logging.LogRecord:
@@ -35,7 +35,7 @@ def test_json_line_has_the_known_fields_only() -> None:
     plain = read(log_record("%d bees", 3))
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", plain.pop("time"))
     assert plain == {"level": "ERROR", "logger": "bees", "message": "3 bees"}
-    with logged_as(CONTEXT):
+    with bind_log_fields(CONTEXT):
         known = read(log_record("broke, err_1", error_id="err_1"))
     assert {name: known[name] for name in (*CONTEXT, "error_id")} == {**CONTEXT, "error_id": "err_1"}
 
@@ -46,21 +46,21 @@ def test_json_line_has_the_traceback_of_an_exception() -> None:
     except ValueError as error:
         line = read(log_record("broke", raised=error))
     assert line["exception"].startswith("Traceback (most recent call last):\n")
-    assert line["exception"].endswith(f"ValueError: two\nlines with {HIDDEN}")
+    assert line["exception"].endswith(f"ValueError: two\nlines with {REDACTED}")
 
 
 def test_json_line_has_no_secrets_and_control_characters() -> None:
-    with logged_as(ids(session_id=f"s {SECRET}")):
+    with bind_log_fields(log_fields(session_id=f"s {SECRET}")):
         line = read(log_record("%s of card 1234 \x1b[2J\u202e", SECRET))
-    assert line["message"] == f"{HIDDEN} of {HIDDEN} ␛[2J\\u202e"
-    assert line["session_id"] == f"s {HIDDEN}"
+    assert line["message"] == f"{REDACTED} of {REDACTED} ␛[2J\\u202e"
+    assert line["session_id"] == f"s {REDACTED}"
 
 
 def test_text_line_names_run_and_session_unless_the_message_does() -> None:
     text = TextFormatter(HIDING, with_time=False)
     assert text.format(log_record("hm")) == "ERROR hm"
-    with logged_as(CONTEXT):
-        assert text.format(log_record("hm %s", SECRET)) == f"ERROR [run_1 s] hm {HIDDEN}"
+    with bind_log_fields(CONTEXT):
+        assert text.format(log_record("hm %s", SECRET)) == f"ERROR [run_1 s] hm {REDACTED}"
         assert text.format(log_record("run run_1 failed in x")) == "ERROR [s] run run_1 failed in x"
         assert text.format(log_record("run run_1 of s failed")) == "ERROR run run_1 of s failed"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d .* ERROR hm", TextFormatter(HIDING, with_time=True).format(log_record("hm")))

@@ -1,4 +1,4 @@
-"""Settings: who wins, and what a person reads who made a mistake."""
+"""Loading of settings: precedence, and the report of mistakes."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def load(config: Path, text: str, environ: dict[str, str] | None = None, **overr
     return load_settings(config, environ or {}, {("server", key): value for key, value in overrides.items()})
 
 
-def test_the_defaults_are_the_documented_ones() -> None:
+def test_defaults_are_the_documented_ones() -> None:
     settings = Settings()
     assert (settings.server.host, settings.server.port, settings.server.default_format) == ("127.0.0.1", 8000, "typed")
     assert (settings.limits.run_seconds, settings.limits.silence_seconds) == (3600, 300)
@@ -31,7 +31,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
     assert settings.agents == {}
 
 
-def test_the_command_line_wins_over_the_environment_and_that_over_the_file(config: Path) -> None:
+def test_command_line_overrides_environment_and_environment_overrides_file(config: Path) -> None:
     text = '[server]\nport = 1\nhost = "file"\ndefault_format = "records"'
     environ = {"LIMELIGHT_PORT": "2", "LIMELIGHT_HOST": "environment"}
     server = load(config, text, environ, port=3).server
@@ -39,12 +39,12 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(confi
     assert server.heartbeat_seconds == Settings().server.heartbeat_seconds
 
 
-def test_an_option_that_was_not_given_changes_nothing(config: Path) -> None:
+def test_missing_option_changes_nothing(config: Path) -> None:
     assert load(config, "[server]\nport = 1", port=None).server.port == 1
 
 
 @pytest.mark.parametrize("setting", [s for s in all_settings() if s.env], ids=lambda s: s.env)
-def test_every_setting_can_come_from_the_environment(setting: Any, config: Path) -> None:
+def test_every_setting_with_a_variable_can_come_from_the_environment(setting: Any, config: Path) -> None:
     flag, number = isinstance(setting.default, bool), isinstance(setting.default, int | float)
     value = "true" if flag else "9" if number else "nine"
     section = getattr(load(config, "", {setting.env: value}), setting.section)
@@ -52,21 +52,21 @@ def test_every_setting_can_come_from_the_environment(setting: Any, config: Path)
     assert getattr(section, setting.key) != setting.default
 
 
-def test_no_two_settings_share_a_variable() -> None:
+def test_every_setting_has_its_own_variable_and_a_description() -> None:
     names = [setting.env for setting in all_settings() if setting.env]
     assert len(set(names)) == len(names)
     assert {name for name in names if not name.startswith("LIMELIGHT_")} == {"OTEL_EXPORTER_OTLP_ENDPOINT"}
     assert all(setting.description for setting in all_settings())
 
 
-def test_the_file_beside_us_is_read_if_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_config_toml_in_the_working_directory_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert load_settings(environ={}).server.port == 8000
     (tmp_path / "config.toml").write_text("[server]\nport = 5")
     assert load_settings(environ={}).server.port == 5
 
 
-def test_agents_are_tables_of_their_own(config: Path) -> None:
+def test_each_agent_has_its_own_table(config: Path) -> None:
     agents = load(config, '[agents.one]\ntarget = "m:a"\n[agents.two]\ntarget = "b.py:b"\ntitle = "Zwei"').agents
     assert {name: (agent.target, agent.title) for name, agent in agents.items()} == {
         "one": ("m:a", ""),
@@ -74,7 +74,7 @@ def test_agents_are_tables_of_their_own(config: Path) -> None:
     }
 
 
-def test_an_agent_can_be_set_in_all_its_ways(config: Path) -> None:
+def test_all_settings_of_an_agent_are_read(config: Path) -> None:
     text = """
     [agents.a]
     target = "m:a"
@@ -95,14 +95,14 @@ def test_an_agent_can_be_set_in_all_its_ways(config: Path) -> None:
     assert (plain.enable_streaming, plain.max_steps, plain.imports, plain.status) == (True, None, None, {})
 
 
-def test_settings_know_the_place_that_they_come_from(config: Path) -> None:
+def test_origin_names_file_and_line(config: Path) -> None:
     origin = load(config, "# agents\n[agents.a]\ntitle = 'x'").origin
     assert origin.place("agents", "a", "title") == f"{config}:3: "
     assert origin.place("agents", "b") == f"{config}: "
     assert Settings().origin.place("agents", "a") == ""
 
 
-def test_what_the_environment_or_the_command_line_says_is_not_looked_for_in_the_file(config: Path) -> None:
+def test_origin_names_environment_and_command_line(config: Path) -> None:
     origin = load(config, "[server]\nport = 1\nhost = 'x'", {"LIMELIGHT_PORT": "2"}, host="y").origin
     assert origin.place("server", "port") == "LIMELIGHT_PORT, which sets `server.port`: "
     assert origin.place("server", "host") == "`server.host` on the command line: "
@@ -192,12 +192,12 @@ def test_what_the_environment_or_the_command_line_says_is_not_looked_for_in_the_
         ("[server\nport = 1", r"config\.toml is not valid TOML: .*line 1"),
     ],
 )
-def test_a_mistake_in_the_file_is_named_with_the_nearest_right_word(config: Path, text: str, message: str) -> None:
+def test_mistake_in_the_file_is_reported_with_line_and_suggestion(config: Path, text: str, message: str) -> None:
     with pytest.raises(SetupError, match=message):
         load(config, text)
 
 
-def test_all_mistakes_are_told_at_once_a_line_each(config: Path) -> None:
+def test_all_mistakes_are_reported_together(config: Path) -> None:
     text = """
     [server]
     prot = 1
@@ -212,7 +212,7 @@ def test_all_mistakes_are_told_at_once_a_line_each(config: Path) -> None:
     with pytest.raises(SetupError) as caught:
         load(config, text)
     places = [line.removeprefix(f"{config}:").partition(": ") for line in caught.value.detail.splitlines()]
-    assert [(line, told.partition(";")[0].partition(":")[0]) for line, _, told in places] == [
+    assert [(line, message.partition(";")[0].partition(":")[0]) for line, _, message in places] == [
         ("3", "[server] has no setting 'prot'"),
         ("4", "[server] host is wrong"),
         ("5", "there is no section [stroe]"),
@@ -225,11 +225,11 @@ def test_all_mistakes_are_told_at_once_a_line_each(config: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "deep", "agno-team", "gpt-4.1", "my_bot", "7", "A" * 64])
-def test_a_name_that_fits_an_address_is_one(config: Path, name: str) -> None:
+def test_valid_agent_names_are_accepted(config: Path, name: str) -> None:
     assert list(load(config, f"[agents.'{name}']").agents) == [name]
 
 
-def test_a_wrong_value_in_the_environment_names_the_variable(config: Path) -> None:
+def test_invalid_value_in_the_environment_names_the_variable(config: Path) -> None:
     with pytest.raises(
         SetupError,
         match=r'^LIMELIGHT_PORT, which sets `server\.port`, is wrong: expected a whole number, got the text "m',
@@ -237,30 +237,30 @@ def test_a_wrong_value_in_the_environment_names_the_variable(config: Path) -> No
         load(config, "[server]\nport = 1", {"LIMELIGHT_PORT": "many"})
 
 
-def test_a_wrong_value_on_the_command_line_says_so(config: Path) -> None:
-    told = r"^`server\.port` on the command line is wrong: expected a whole number of at most 65535, got 99999$"
-    with pytest.raises(SetupError, match=told):
+def test_invalid_value_on_the_command_line_names_the_setting(config: Path) -> None:
+    message = r"^`server\.port` on the command line is wrong: expected a whole number of at most 65535, got 99999$"
+    with pytest.raises(SetupError, match=message):
         load(config, "[server]\nport = 1", port=99999)
 
 
-def test_a_file_that_is_asked_for_and_not_there_is_an_error(config: Path) -> None:
+def test_missing_config_file_is_an_error(config: Path) -> None:
     with pytest.raises(SetupError, match=r"config\.toml cannot be read: No such file or directory"):
         load_settings(config, {})
 
 
-def test_a_file_that_is_not_text_is_an_error(config: Path) -> None:
+def test_binary_config_file_is_an_error(config: Path) -> None:
     config.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SetupError, match=r"config\.toml is not valid TOML"):
         load_settings(config, {})
 
 
-def test_the_file_is_read_as_utf_8(config: Path) -> None:
+def test_config_file_is_read_as_utf8(config: Path) -> None:
     config.write_bytes('[agents.a]\ntarget = "m:a"\ntitle = "Büchner"'.encode())
     assert load_settings(config, {}).agents["a"].title == "Büchner"
 
 
-def test_a_mark_at_the_beginning_of_the_file_is_no_mistake(config: Path) -> None:
-    """Some editors put one there; lines are counted all the same."""
+def test_byte_order_mark_is_ignored(config: Path) -> None:
+    """Some editors write one; line numbers do not change."""
     assert load(config, "\ufeff[server]\nport = 7\n").server.port == 7
     with pytest.raises(SetupError, match=r"config\.toml:2: .*no setting 'prot'"):
         load(config, "\ufeff[server]\nprot = 7\n")

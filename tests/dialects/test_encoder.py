@@ -1,4 +1,4 @@
-"""What holds for every installed dialect: golden transcripts, exact resume, no kind that vanishes, ids and cursors."""
+"""Properties of every installed dialect: golden transcripts, exact resume, declared drops, frames and cursors."""
 
 import os
 from pathlib import Path
@@ -42,7 +42,7 @@ from tests.support.strategies import as_records, legal_runs, write_run
 GOLDEN = Path(__file__).parent / "golden"
 WRITE = os.environ.get("LIMELIGHT_GOLDEN") == "write"
 CORPUS: list[list[AnyEvent]] = [*SCRIPTS.values(), *(write_run(Random(seed), 80) for seed in range(12))]
-"""Runs in which every kind occurs in every form."""
+"""Runs that contain every kind of event."""
 
 each_dialect = pytest.mark.parametrize("dialect", DIALECTS)
 each_script = pytest.mark.parametrize("script", SCRIPTS)
@@ -59,7 +59,7 @@ def compare(path: Path, found: bytes) -> None:
 
 
 @each_script
-def test_a_script_is_a_legal_run(script: str) -> None:
+def test_scripts_are_legal_runs(script: str) -> None:
     grammar = Grammar()
     for event in SCRIPTS[script]:
         grammar.check(event)
@@ -67,15 +67,15 @@ def test_a_script_is_a_legal_run(script: str) -> None:
 
 
 @each_script
-def test_the_records_of_a_script_are_the_golden_ones(script: str) -> None:
+def test_records_of_a_script_equal_the_golden_file(script: str) -> None:
     found = b"".join(msgspec.json.encode(record) + b"\n" for record in records_of(script))
     compare(GOLDEN / f"{script}.jsonl", found)
 
 
 @each_dialect
 @each_script
-def test_the_frames_of_a_script_are_the_golden_ones(script: str, dialect: str) -> None:
-    """The input is read from the golden Records, so that a transcript stands for itself."""
+def test_frames_of_a_script_equal_the_golden_file(script: str, dialect: str) -> None:
+    """The input is read from the golden Records, so that both golden files belong together."""
     lines = (GOLDEN / f"{script}.jsonl").read_bytes().splitlines()
     records = [msgspec.json.decode(line, type=Record) for line in lines]
     encoder = FrameEncoder(DIALECTS[dialect])
@@ -83,17 +83,17 @@ def test_the_frames_of_a_script_are_the_golden_ones(script: str, dialect: str) -
     compare(GOLDEN / f"{script}.{dialect}.sse", sse_framing(DIALECTS[dialect]().event_name)(frames))
 
 
-def test_no_golden_file_is_left_over() -> None:
+def test_every_golden_file_belongs_to_a_script() -> None:
     expected = {f"{script}.jsonl" for script in SCRIPTS}
     expected |= {f"{script}.{dialect}.sse" for script in SCRIPTS for dialect in DIALECTS}
     assert {path.name for path in GOLDEN.iterdir()} == expected
 
 
-# No kind vanishes by accident
+# Every kind of event is sent or declared as dropped
 
 
 def emitted_kinds(dialect: str) -> dict[type[Event], int]:
-    """How many frames each kind gave, over all runs that we have."""
+    """Count the frames of each kind of event over the corpus."""
     counts: dict[type[Event], int] = dict.fromkeys(EVENT_TYPES, 0)
     for run in CORPUS:
         encoder = FrameEncoder(DIALECTS[dialect])
@@ -102,12 +102,12 @@ def emitted_kinds(dialect: str) -> dict[type[Event], int]:
     return counts
 
 
-def test_the_corpus_has_every_kind() -> None:
+def test_corpus_has_every_kind_of_event() -> None:
     assert {type(event) for run in CORPUS for event in run} == set(EVENT_TYPES)
 
 
 @each_dialect
-def test_each_kind_is_either_emitted_or_dropped_on_purpose(dialect: str) -> None:
+def test_each_kind_is_either_sent_or_declared_in_drops(dialect: str) -> None:
     silent = {kind for kind, count in emitted_kinds(dialect).items() if not count}
     declared: frozenset[type[Event]] = DIALECTS[dialect]().DROPS
     assert {kind_of(kind) for kind in silent} == {kind_of(kind) for kind in declared}
@@ -116,8 +116,8 @@ def test_each_kind_is_either_emitted_or_dropped_on_purpose(dialect: str) -> None
 # Resume
 
 
-def every_cut_is_exact(dialect: str, run: list[AnyEvent]) -> list[str]:
-    """Frames up to a cut + frames after resuming there = the uninterrupted ones. Returns the cut points."""
+def assert_every_cut_is_exact(dialect: str, run: list[AnyEvent]) -> list[str]:
+    """Assert that frames up to a cut and frames after it are the uninterrupted ones. Return all cut points."""
     make_dialect, records = DIALECTS[dialect], as_records(run)
     frames = live(make_dialect, records)
     uninterrupted = pieces(dialect, frames)
@@ -127,15 +127,15 @@ def every_cut_is_exact(dialect: str, run: list[AnyEvent]) -> list[str]:
         assert joined(uninterrupted[:position] + after) == expected, f"cut at {cut}"
     places = {frame.id: position for position, frame in enumerate(frames, start=1)}
     replayed = pieces(dialect, resumed(make_dialect, records, "0"))
-    for position, piece in enumerate(replayed, start=1):  # whoever was late can be cut off as well
-        assert piece.id in places, f"nobody who watched from the beginning has seen {piece.id}"
+    for position, piece in enumerate(replayed, start=1):  # a viewer that catches up can be cut off too
+        assert piece.id in places, f"a live viewer has not seen {piece.id}"
         if "." in piece.id:
             assert joined(replayed[:position]) == joined(uninterrupted[: places[piece.id]]), f"cut at {piece.id}"
     return [frame.id for frame in frames]
 
 
 @each_dialect
-def test_resume_is_exact_in_texts_of_many_pages(dialect: str) -> None:
+def test_resume_is_exact_in_texts_of_several_pages(dialect: str) -> None:
     pieces_of_text = [f"{number:04} " * 200 for number in range(130)]
     said = [TextDelta(message_id="m", text=text) for text in pieces_of_text]
     printed = [ToolOutputDelta(call_id="t", text=text) for text in pieces_of_text]
@@ -143,38 +143,38 @@ def test_resume_is_exact_in_texts_of_many_pages(dialect: str) -> None:
     text = [*said, TextFinished(message_id="m")]
     preview = Plan(text="".join(pieces_of_text)[:10_000], truncated=True)
     plan = [*(PlanDelta(text=text) for text in pieces_of_text), preview]
-    every_cut_is_exact(dialect, [RunStarted(agent="a", input="x"), *plan, *call, *text, RunFinished()])
+    assert_every_cut_is_exact(dialect, [RunStarted(agent="a", input="x"), *plan, *call, *text, RunFinished()])
 
 
-def test_every_dialect_says_how_its_deltas_are_joined() -> None:
+def test_every_dialect_has_a_delta_parser() -> None:
     assert set(DELTAS) == set(DIALECTS)
 
 
 @each_dialect
 def test_resume_is_exact_at_every_frame_of_a_long_run(dialect: str) -> None:
-    """A run of 300 events that fails, because then its last Record gives several frames on some wires."""
+    """The run fails, because then its last Record has several frames in some dialects."""
     runs = (write_run(Random(seed), 280) for seed in range(100))
     run = next(run for run in runs if isinstance(run[-1], RunFailed))
     assert len(run) >= 300
-    cuts = every_cut_is_exact(dialect, run)
-    assert len(cuts) > 90  # the wire that drops most
+    cuts = assert_every_cut_is_exact(dialect, run)
+    assert len(cuts) > 90  # of the dialect that drops most
     assert len(set(cuts)) == len(cuts), "no two frames have the same id"
 
 
 @each_dialect
 @each_script
 def test_resume_is_exact_at_every_frame_of_a_script(dialect: str, script: str) -> None:
-    assert every_cut_is_exact(dialect, SCRIPTS[script])
+    assert assert_every_cut_is_exact(dialect, SCRIPTS[script])
 
 
 @each_dialect
 @settings(max_examples=30)
 @given(run=legal_runs(max_length=40))
 def test_resume_is_exact_at_every_frame_of_any_run(dialect: str, run: list[AnyEvent]) -> None:
-    assert every_cut_is_exact(dialect, run)
+    assert assert_every_cut_is_exact(dialect, run)
 
 
-def test_a_cut_inside_a_record_is_among_those_tested() -> None:
+def test_cut_points_include_positions_inside_a_record() -> None:
     ids = [frame.id for frame in live(DIALECTS["typed"], records_of("failed"))]
     assert ids[-3:] == ["4.1", "4.2", "4"]
 
@@ -182,20 +182,20 @@ def test_a_cut_inside_a_record_is_among_those_tested() -> None:
 # The encoder
 
 
-class Loud:
-    """A made-up dialect: as many frames for a status as its text has words, and a memory of what it saw."""
+class WordDialect:
+    """Sends a frame for each word of a status, with the number of Records that it was fed."""
 
     event_name: ClassVar[str] = "message"
     joins: ClassVar[bool] = True
     DROPS: ClassVar[frozenset[type[Event]]] = frozenset()
 
     def __init__(self, root: str = "") -> None:
-        self._seen = 0
+        self._fed = 0
 
     def feed(self, record: Record) -> list[bytes]:
-        self._seen += 1
+        self._fed += 1
         text = record.event.text if isinstance(record.event, Status | TextDelta) else ""
-        return [b"%d %b" % (self._seen, word.encode()) for word in text.split()]
+        return [b"%d %b" % (self._fed, word.encode()) for word in text.split()]
 
     def fits(self, event: Delta) -> bool:
         return True
@@ -208,39 +208,39 @@ def record(seq: int, text: str) -> Record:
     return Record(seq, "r", 0, Status(text=text))
 
 
-def test_the_last_frame_of_a_record_has_its_number_and_those_before_it_count() -> None:
-    frames = FrameEncoder(Loud).encode(record(57, "one two three"))
+def test_last_frame_of_a_record_has_its_seq_and_earlier_ones_inner_cursors() -> None:
+    frames = FrameEncoder(WordDialect).encode(record(57, "one two three"))
     assert frames == [("57.1", b"1 one"), ("57.2", b"1 two"), ("57", b"1 three")]
 
 
-def test_the_inner_ids_of_a_joined_record_count_from_its_first() -> None:
-    frames = FrameEncoder(Loud).encode(record(57, "one two"), first_seq=50)
+def test_inner_cursors_of_a_joined_record_have_the_first_seq() -> None:
+    frames = FrameEncoder(WordDialect).encode(record(57, "one two"), first_seq=50)
     assert [frame.cursor for frame in frames] == ["50.1", "57"]
 
 
 @pytest.mark.parametrize(("skip", "ids"), [(0, ["7.1", "7.2", "7"]), (1, ["7.2", "7"]), (2, ["7"]), (3, []), (9, [])])
-def test_frames_that_are_known_are_skipped_and_the_others_keep_their_ids(skip: int, ids: list[str]) -> None:
-    assert [frame.cursor for frame in FrameEncoder(Loud).encode(record(7, "a b c"), skip=skip)] == ids
+def test_skipped_frames_do_not_change_the_cursors_of_others(skip: int, ids: list[str]) -> None:
+    assert [frame.cursor for frame in FrameEncoder(WordDialect).encode(record(7, "a b c"), skip=skip)] == ids
 
 
-def test_a_single_frame_can_be_skipped_too() -> None:
-    assert FrameEncoder(Loud).encode(record(7, "a"), skip=1) == []
+def test_single_frame_can_be_skipped() -> None:
+    assert FrameEncoder(WordDialect).encode(record(7, "a"), skip=1) == []
 
 
-def test_a_record_without_payloads_has_no_frames() -> None:
-    assert FrameEncoder(Loud).encode(record(7, "")) == []
+def test_record_without_payloads_has_no_frames() -> None:
+    assert FrameEncoder(WordDialect).encode(record(7, "")) == []
 
 
-def test_each_run_begins_with_a_fresh_dialect() -> None:
-    encoder = FrameEncoder(Loud)
+def test_each_run_started_creates_a_new_dialect() -> None:
+    encoder = FrameEncoder(WordDialect)
     encoder.feed(record(1, ""))
     assert encoder.feed(record(2, "x")) == [b"2 x"]
     encoder.feed(Record(3, "r2", 0, RunStarted(agent="a")))
-    assert encoder.feed(record(4, "x")) == [b"2 x"], "the run_started itself is the first that it sees"
+    assert encoder.feed(record(4, "x")) == [b"2 x"], "the run_started is the first Record of the new dialect"
 
 
-def test_a_gap_has_the_cursor_of_its_last_record() -> None:
-    assert FrameEncoder(Loud).gap(3, 9) == ("9", b"gap 3 9")
+def test_gap_frame_has_the_cursor_of_the_last_record() -> None:
+    assert FrameEncoder(WordDialect).gap(3, 9) == ("9", b"gap 3 9")
 
 
 # Cursors, depth, text
@@ -249,22 +249,22 @@ def test_a_gap_has_the_cursor_of_its_last_record() -> None:
 @pytest.mark.parametrize(
     ("text", "cursor"), [("0", (0, 0)), ("57", (57, 0)), ("57.1", (57, 1)), ("57.0", (57, 0)), ("007.02", (7, 2))]
 )
-def test_a_cursor_is_a_number_with_or_without_a_frame(text: str, cursor: tuple[int, int]) -> None:
+def test_cursor_parses_seq_and_frame(text: str, cursor: tuple[int, int]) -> None:
     assert Cursor.parse(text) == cursor
 
 
 @pytest.mark.parametrize("text", ["", "a", "-1", "1.", ".1", "1.2.3", "1.x", " 1", "1e3", "١", "²", "9" * 33])
-def test_what_is_no_cursor_is_refused(text: str) -> None:
+def test_invalid_cursor_is_refused(text: str) -> None:
     with pytest.raises(BadCursor, match=r"a cursor is a number like 57 or 57\.1"):
         Cursor.parse(text)
 
 
 @given(st.integers(0, 10**15), st.integers(0, 99))
-def test_the_id_of_a_frame_is_its_cursor(seq: int, k: int) -> None:
+def test_cursor_parses_what_the_encoder_writes(seq: int, k: int) -> None:
     assert Cursor.parse(f"{seq}.{k}") == Cursor(seq, k)
 
 
-def test_depth_comes_from_the_tree_of_agents() -> None:
+def test_depth_is_derived_from_the_agent_tree() -> None:
     tree = AgentTree()
     assert tree.add(AgentStarted(agent_id="a", name="")) == 1
     assert tree.add(AgentStarted(agent_id="b", name="", parent_id="a")) == 2
@@ -275,5 +275,5 @@ def test_depth_comes_from_the_tree_of_agents() -> None:
 @pytest.mark.parametrize(
     ("value", "text"), [("as it is", "as it is"), ("", ""), (None, "null"), ({"a": [1]}, '{"a":[1]}'), (True, "true")]
 )
-def test_a_value_as_text(value: JsonValue, text: str) -> None:
+def test_text_of_returns_strings_unchanged_and_others_as_json(value: JsonValue, text: str) -> None:
     assert text_of(value) == text

@@ -1,4 +1,4 @@
-"""The flat wire: the documents' seven types with the documents' keys, a call told once, results cut at 2,000."""
+"""The flat format: seven documented types with their keys, one announcement for each call, truncated results."""
 
 from random import Random
 from typing import Any
@@ -45,29 +45,25 @@ def frames_of(run: list[AnyEvent]) -> list[dict[str, Any]]:
     return [msgspec.json.decode(frame.data) for frame in live(ToolCallsDialect, as_records(run))]
 
 
-def after_the_start(*events: AnyEvent) -> list[dict[str, Any]]:
-    """The frames behind the first status."""
+def frames_after_start(*events: AnyEvent) -> list[dict[str, Any]]:
+    """Return the frames after the first status."""
     return frames_of([RunStarted(agent="a"), *events])[1:]
 
 
 @pytest.mark.parametrize("type_", DOCUMENTED)
-def test_each_documented_type_is_flat_and_has_the_documented_keys(type_: str) -> None:
+def test_documented_types_are_flat_and_have_the_documented_keys(type_: str) -> None:
     found = [frame for run in RUNS for frame in frames_of(run) if frame["type"] == type_]
     assert found
     assert all(DOCUMENTED[type_] <= set(frame) and "data" not in frame for frame in found)
 
 
-def test_there_are_no_other_types() -> None:
+def test_no_other_types_are_sent() -> None:
     assert {frame["type"] for run in RUNS for frame in frames_of(run)} == set(DOCUMENTED)
-
-
-def test_every_frame_is_an_event_of_the_name_message() -> None:
-    assert ToolCallsDialect.event_name == "message"
 
 
 @settings(max_examples=60)
 @given(legal_runs(cut=False))
-def test_a_run_begins_with_thinking_and_ends_with_done_alone(run: list[AnyEvent]) -> None:
+def test_run_begins_with_a_thinking_status_and_ends_with_done(run: list[AnyEvent]) -> None:
     frames = frames_of(run)
     assert frames[0] == {"type": "status", "content": "Thinking..."}
     assert [frame for frame in frames if frame["type"] == "done"] == [{"type": "done"}]
@@ -76,42 +72,42 @@ def test_a_run_begins_with_thinking_and_ends_with_done_alone(run: list[AnyEvent]
 
 @settings(max_examples=60)
 @given(legal_runs(cut=False))
-def test_every_call_starts_once_and_ends_once_under_the_same_name_with_the_same_arguments(run: list[AnyEvent]) -> None:
-    def about(frame: dict[str, Any]) -> tuple[str, str, str]:
+def test_every_call_starts_and_ends_once_with_the_same_name_and_arguments(run: list[AnyEvent]) -> None:
+    def call_fields(frame: dict[str, Any]) -> tuple[str, str, str]:
         return frame["tool_call_id"], frame["tool_name"], repr(frame["tool_args"])
 
     frames = frames_of(run)
-    started = [about(frame) for frame in frames if frame["type"] == "tool_call_start"]
-    ended = [about(frame) for frame in frames if frame["type"] in ("tool_call_complete", "tool_call_error")]
+    started = [call_fields(frame) for frame in frames if frame["type"] == "tool_call_start"]
+    ended = [call_fields(frame) for frame in frames if frame["type"] in ("tool_call_complete", "tool_call_error")]
     assert sorted(started) == sorted(ended)
     assert len(set(started)) == len(started)
 
 
-def test_a_call_is_announced_when_its_arguments_are_whole() -> None:
-    frames = after_the_start(
+def test_call_is_announced_when_its_arguments_are_complete() -> None:
+    frames = frames_after_start(
         ToolStarted(call_id="c", name="read"),
         ToolArgsDelta(call_id="c", text='{"n": '),
         ToolArgsDelta(call_id="c", text="1}"),
         ToolReady(call_id="c", args={"n": 1}),
         ToolFinished(call_id="c", result={"found": True}),
     )
-    about = {"tool_call_id": "c", "tool_name": "read", "tool_args": {"n": 1}}
+    call = {"tool_call_id": "c", "tool_name": "read", "tool_args": {"n": 1}}
     assert frames == [
-        {"type": "tool_call_start", **about},
-        {"type": "tool_call_complete", **about, "result": '{"found":true}'},
+        {"type": "tool_call_start", **call},
+        {"type": "tool_call_complete", **call, "result": '{"found":true}'},
     ]
 
 
-def test_a_call_that_ends_before_its_arguments_are_whole_is_told_all_the_same() -> None:
-    frames = after_the_start(
+def test_call_that_ends_before_its_arguments_are_complete_is_still_announced() -> None:
+    frames = frames_after_start(
         ToolStarted(call_id="c", name="read"), ToolFinished(call_id="c", result="Error: cut", error="cut")
     )
-    about: dict[str, Any] = {"tool_call_id": "c", "tool_name": "read", "tool_args": {}}
-    assert frames == [{"type": "tool_call_start", **about}, {"type": "tool_call_error", **about, "error": "cut"}]
+    call: dict[str, Any] = {"tool_call_id": "c", "tool_name": "read", "tool_args": {}}
+    assert frames == [{"type": "tool_call_start", **call}, {"type": "tool_call_error", **call, "error": "cut"}]
 
 
-def test_a_failed_tool_is_an_error_only_with_its_arguments() -> None:
-    frames = after_the_start(
+def test_failed_call_has_an_error_and_no_result() -> None:
+    frames = frames_after_start(
         ToolStarted(call_id="c", name="read", args={"name": "x"}),
         ToolFinished(call_id="c", result="Error: no such file", error="no such file"),
     )
@@ -127,8 +123,8 @@ def test_a_failed_tool_is_an_error_only_with_its_arguments() -> None:
 
 
 @pytest.mark.parametrize("length", [1_999, 2_000, 2_001, 9_000])
-def test_a_result_over_two_thousand_characters_is_cut_and_says_where_the_whole_is(length: int) -> None:
-    (end,) = after_the_start(
+def test_result_over_2000_characters_is_truncated_and_links_to_the_complete_one(length: int) -> None:
+    (end,) = frames_after_start(
         ToolStarted(call_id="a/b", name="read", args={}), ToolFinished(call_id="a/b", result="é" * length)
     )[1:]
     if length <= 2_000:
@@ -140,8 +136,8 @@ def test_a_result_over_two_thousand_characters_is_cut_and_says_where_the_whole_i
         assert end["result_url"] == f"/runs/{RUN_ID}/tools/a%2Fb"
 
 
-def test_the_text_of_a_sub_agent_is_not_sent_and_its_tools_carry_its_name() -> None:
-    frames = after_the_start(
+def test_sub_agent_text_is_not_sent_and_its_tools_have_its_name() -> None:
+    frames = frames_after_start(
         ToolStarted(call_id="t", name="task", args={}),
         AgentStarted(agent_id="s", name="researcher", call_id="t"),
         Status(agent_id="s", text="Reading"),
@@ -161,7 +157,7 @@ def test_the_text_of_a_sub_agent_is_not_sent_and_its_tools_carry_its_name() -> N
     ]
 
 
-def test_an_approval_is_a_status_while_it_waits_and_after_the_decision() -> None:
+def test_approval_has_a_status_while_open_and_after_the_decision() -> None:
     sub = AgentStarted(agent_id="s", name="researcher")
     first = ApprovalRequested(agent_id="s", approval_id="p1", name="send_mail", args={})
     second = ApprovalRequested(approval_id="p2", name="publish", args={})
@@ -169,7 +165,7 @@ def test_an_approval_is_a_status_while_it_waits_and_after_the_decision() -> None
         ApprovalResolved(approval_id="p2", decision="reject", by="ada"),
         ApprovalResolved(agent_id="s", approval_id="p1", decision="approve", by="ada"),
     ]
-    assert after_the_start(sub, first, second, *decisions) == [
+    assert frames_after_start(sub, first, second, *decisions) == [
         {"type": "status", "content": "Waiting for approval: researcher › send_mail"},
         {"type": "status", "content": "Waiting for approval: publish"},
         {"type": "status", "content": "Waiting for approval: researcher › send_mail"},
@@ -177,17 +173,17 @@ def test_an_approval_is_a_status_while_it_waits_and_after_the_decision() -> None
     ]
 
 
-def test_an_answer_is_sent_once_whether_it_was_streamed_or_not() -> None:
-    streamed = after_the_start(TextDelta(message_id="m", text="Yes."), FinalAnswer(content="Yes.", message_id="m"))
-    whole = after_the_start(FinalAnswer(content="Yes."))
-    assert streamed == whole == [{"type": "message", "content": "Yes."}]
+def test_answer_is_sent_once_whether_streamed_or_not() -> None:
+    streamed = frames_after_start(TextDelta(message_id="m", text="Yes."), FinalAnswer(content="Yes.", message_id="m"))
+    not_streamed = frames_after_start(FinalAnswer(content="Yes."))
+    assert streamed == not_streamed == [{"type": "message", "content": "Yes."}]
 
 
-def test_failure_and_stop_come_before_done() -> None:
-    failed = after_the_start(RunFailed(code="agent_error", message="no", error_id="err_1"))
+def test_failure_and_stop_are_sent_before_done() -> None:
+    failed = frames_after_start(RunFailed(code="agent_error", message="no", error_id="err_1"))
     assert failed == [
         {"type": "error", "message": "no", "code": "agent_error", "error_id": "err_1"},
         {"type": "done"},
     ]
-    assert after_the_start(RunCancelled(reason="x")) == [{"type": "status", "content": "Stopped"}, {"type": "done"}]
-    assert after_the_start(RunFinished()) == [{"type": "done"}]
+    assert frames_after_start(RunCancelled(reason="x")) == [{"type": "status", "content": "Stopped"}, {"type": "done"}]
+    assert frames_after_start(RunFinished()) == [{"type": "done"}]

@@ -1,4 +1,4 @@
-"""The typed wire: the document's seven types with the document's keys, and what Limelight adds."""
+"""The typed format: seven documented types with their keys, and the types that Limelight adds."""
 
 from itertools import pairwise
 from random import Random
@@ -42,7 +42,7 @@ DOCUMENTED: dict[str, set[str]] = {
     "agent_end": {"agent_id", "depth"},
     "done": set(),
 }
-ADDED: dict[str, set[str]] = {
+ADDITIONAL: dict[str, set[str]] = {
     "error": {"message", "code", "error_id"},
     "cancelled": {"reason"},
     "reasoning": {"content", "agent_id", "agent_depth"},
@@ -63,7 +63,7 @@ def frames_of(run: list[AnyEvent]) -> list[dict[str, Any]]:
 
 
 def data_of(*events: AnyEvent) -> list[dict[str, Any]]:
-    """The data of the frames behind the first status."""
+    """Return the data of the frames after the first status."""
     return [frame.get("data", {}) for frame in frames_of([RunStarted(agent="a"), *events])[1:]]
 
 
@@ -71,30 +71,30 @@ def types_and_data(*events: AnyEvent) -> list[tuple[str, dict[str, Any]]]:
     return [(frame["type"], frame["data"]) for frame in frames_of([RunStarted(agent="a"), *events])[1:]]
 
 
-# The document
+# Types and keys
 
 
 @pytest.mark.parametrize("type_", DOCUMENTED)
-def test_the_documented_types_have_the_documented_keys(type_: str) -> None:
+def test_documented_types_have_the_documented_keys(type_: str) -> None:
     found = [frame for run in RUNS for frame in frames_of(run) if frame["type"] == type_]
     assert found
     assert all(DOCUMENTED[type_] <= set(frame.get("data", {})) for frame in found)
 
 
-@pytest.mark.parametrize("type_", ADDED)
-def test_the_added_types_have_their_keys(type_: str) -> None:
+@pytest.mark.parametrize("type_", ADDITIONAL)
+def test_additional_types_have_their_keys(type_: str) -> None:
     found = [frame["data"] for run in RUNS for frame in frames_of(run) if frame["type"] == type_]
     assert found
-    assert all(ADDED[type_] <= set(data) for data in found)
+    assert all(ADDITIONAL[type_] <= set(data) for data in found)
 
 
-def test_there_are_no_other_types() -> None:
-    assert {frame["type"] for run in RUNS for frame in frames_of(run)} == {*DOCUMENTED, *ADDED}
+def test_no_other_types_are_sent() -> None:
+    assert {frame["type"] for run in RUNS for frame in frames_of(run)} == {*DOCUMENTED, *ADDITIONAL}
 
 
 @settings(max_examples=60)
 @given(legal_runs(cut=False))
-def test_a_run_begins_with_thinking_and_ends_with_done_alone(run: list[AnyEvent]) -> None:
+def test_run_begins_with_a_thinking_status_and_ends_with_done(run: list[AnyEvent]) -> None:
     frames = frames_of(run)
     assert frames[0] == {"type": "status", "data": {"description": "Thinking...", "agent_depth": 0}}
     assert [frame for frame in frames if frame["type"] == "done"] == [{"type": "done"}]
@@ -103,13 +103,13 @@ def test_a_run_begins_with_thinking_and_ends_with_done_alone(run: list[AnyEvent]
 
 @settings(max_examples=40)
 @given(legal_runs(cut=True))
-def test_a_run_that_goes_on_is_not_done(run: list[AnyEvent]) -> None:
+def test_unfinished_run_has_no_done(run: list[AnyEvent]) -> None:
     assert all(frame["type"] != "done" for frame in frames_of(run))
 
 
 @settings(max_examples=60)
 @given(legal_runs(cut=False))
-def test_every_tool_and_agent_that_starts_ends_under_the_same_name_and_depth(run: list[AnyEvent]) -> None:
+def test_every_tool_and_agent_ends_with_the_name_and_depth_of_its_start(run: list[AnyEvent]) -> None:
     frames = frames_of(run)
     tools = {
         (f["data"]["tool_id"], f["data"]["name"], f["data"]["agent_depth"]) for f in frames if f["type"] == "tool_start"
@@ -121,7 +121,7 @@ def test_every_tool_and_agent_that_starts_ends_under_the_same_name_and_depth(run
     assert agents == {(f["data"]["agent_id"], f["data"]["depth"]) for f in frames if f["type"] == "agent_end"}
 
 
-def test_a_failure_and_a_stop_come_before_done() -> None:
+def test_failure_and_stop_are_sent_before_done() -> None:
     failed = frames_of([RunStarted(agent="a"), RunFailed(code="agent_error", message="no", error_id="err_1")])
     assert failed[1:] == [
         {"type": "token", "data": {"content": "Error: no", "agent_depth": 0, "fallback_for": "error"}},
@@ -136,12 +136,12 @@ def test_a_failure_and_a_stop_come_before_done() -> None:
     ]
 
 
-# What clients that know only the document's types see of failures, stops and approvals
+# Fallbacks for clients that know only the documented types
 
 
 @settings(max_examples=60)
 @given(legal_runs(cut=False))
-def test_a_fallback_is_a_documented_frame_before_the_added_one_that_it_names(run: list[AnyEvent]) -> None:
+def test_fallback_is_a_documented_frame_before_the_additional_one(run: list[AnyEvent]) -> None:
     frames = frames_of(run)
     named: list[str] = []
     for frame, following in pairwise(frames):
@@ -153,7 +153,7 @@ def test_a_fallback_is_a_documented_frame_before_the_added_one_that_it_names(run
 
 
 @pytest.mark.parametrize("code", ["agent_error", "run_timeout", "silence_timeout", "interrupted", "log_full"])
-def test_the_text_of_a_failure_is_the_message_of_the_error(code: str) -> None:
+def test_fallback_of_an_error_has_its_message(code: str) -> None:
     text, error, _ = frames_of([RunStarted(agent="a"), RunFailed(code=code, message="It took too long.")])[1:]
     assert text["data"]["content"] == f"Error: {error['data']['message']}"
 
@@ -162,7 +162,7 @@ BLOCK = "\n\nError: no"
 
 
 @pytest.mark.parametrize(
-    ("said", "content"),
+    ("events", "content"),
     [
         ([], "Error: no"),
         ([Status(text="Looking")], "Error: no"),
@@ -171,12 +171,12 @@ BLOCK = "\n\nError: no"
         ([AgentStarted(agent_id="s", name="sub"), TextDelta(agent_id="s", message_id="m", text="I will")], BLOCK),
     ],
 )
-def test_the_text_of_a_failure_is_a_paragraph_of_its_own(said: list[AnyEvent], content: str) -> None:
-    frames = frames_of([RunStarted(agent="a"), *said, RunFailed(code="agent_error", message="no")])
+def test_fallback_of_an_error_is_a_separate_paragraph(events: list[AnyEvent], content: str) -> None:
+    frames = frames_of([RunStarted(agent="a"), *events, RunFailed(code="agent_error", message="no")])
     assert frames[-3]["data"] == {"content": content, "agent_depth": 0, "fallback_for": "error"}
 
 
-def test_the_text_of_a_failure_is_not_joined_with_the_text_before_it() -> None:
+def test_fallback_of_an_error_is_not_joined_with_the_text_before_it() -> None:
     records = as_records(
         [
             RunStarted(agent="a"),
@@ -210,18 +210,18 @@ def statuses(*events: AnyEvent) -> list[str]:
         (ApprovalResolved(approval_id="p", decision="reject", reason="stopped", by="system"), "Approval withdrawn: rm"),
     ],
 )
-def test_an_approval_is_a_status_while_it_waits_and_after_the_decision(decision: ApprovalResolved, status: str) -> None:
+def test_approval_has_a_status_while_open_and_after_the_decision(decision: ApprovalResolved, status: str) -> None:
     request = ApprovalRequested(approval_id="p", name="rm", args={})
     assert statuses(request, decision) == ["Waiting for approval: rm", status]
 
 
-def test_the_status_after_a_decision_names_an_approval_that_still_waits() -> None:
+def test_status_after_a_decision_names_an_approval_that_is_still_open() -> None:
     requests = [ApprovalRequested(approval_id=name, name=name, args={}) for name in ("a", "b", "c")]
     decisions = [ApprovalResolved(approval_id=name, decision="approve") for name in ("c", "a", "b")]
     assert statuses(*requests, *decisions)[3:] == ["Waiting for approval: b", "Waiting for approval: b", "Approved: b"]
 
 
-def test_the_status_of_an_approval_carries_the_agent_that_it_names() -> None:
+def test_status_of_an_approval_has_the_agent_of_its_subject() -> None:
     sub = AgentStarted(agent_id="s", name="sub")
     mine = ApprovalRequested(approval_id="p1", name="rm", args={})
     its = ApprovalRequested(agent_id="s", approval_id="p2", name="publish", args={})
@@ -236,7 +236,7 @@ def test_the_status_of_an_approval_carries_the_agent_that_it_names() -> None:
 # Depth
 
 
-def test_depth_is_that_of_the_tree_when_agents_end_out_of_order() -> None:
+def test_depth_is_right_when_agents_end_out_of_order() -> None:
     depths = [
         (frame["type"], frame["data"].get("agent_id"), frame["data"].get("depth", frame["data"].get("agent_depth")))
         for frame in frames_of(SCRIPTS["sub_agents"])
@@ -256,14 +256,14 @@ def test_depth_is_that_of_the_tree_when_agents_end_out_of_order() -> None:
     ]
 
 
-def test_a_sub_agent_names_its_parent_and_the_call_that_spawned_it() -> None:
-    whole = ToolStarted(call_id="c", name="task", args={})
-    started = data_of(whole, AgentStarted(agent_id="a", name="n", call_id="c"), AgentFinished(agent_id="a", error="no"))
+def test_agent_start_names_the_parent_and_the_spawning_call() -> None:
+    call = ToolStarted(call_id="c", name="task", args={})
+    started = data_of(call, AgentStarted(agent_id="a", name="n", call_id="c"), AgentFinished(agent_id="a", error="no"))
     assert started[1] == {"agent_id": "a", "name": "n", "depth": 1, "parent_id": "", "tool_id": "c"}
     assert started[2] == {"agent_id": "a", "depth": 1, "error": "no"}
 
 
-def test_what_a_sub_agent_does_carries_its_id_and_depth() -> None:
+def test_frames_of_a_sub_agent_have_its_id_and_depth() -> None:
     sub = AgentStarted(agent_id="a", name="n")
     found = data_of(sub, Status(agent_id="a", text="x"), TextDelta(agent_id="a", message_id="m", text="y"))
     assert found[1:] == [
@@ -275,7 +275,7 @@ def test_what_a_sub_agent_does_carries_its_id_and_depth() -> None:
 # Answers and values
 
 
-def test_an_answer_that_was_streamed_is_not_sent_again() -> None:
+def test_streamed_answer_is_not_sent_again() -> None:
     assert data_of(
         TextDelta(message_id="m", text="yes"), FinalAnswer(content="yes", message_id="m"), RunFinished()
     ) == [
@@ -285,25 +285,25 @@ def test_an_answer_that_was_streamed_is_not_sent_again() -> None:
 
 
 @pytest.mark.parametrize(("content", "sent"), [("yes", "yes"), ({"a": 1}, '{"a":1}')])
-def test_an_answer_that_was_never_streamed_is_sent_as_text(content: Any, sent: str) -> None:
+def test_answer_that_was_not_streamed_is_sent_as_text(content: Any, sent: str) -> None:
     assert data_of(FinalAnswer(content=content))[0] == {"content": sent, "agent_depth": 0}
 
 
-def test_title_and_sources_follow_the_text_which_is_not_sent_again_as_token() -> None:
-    told = FinalAnswer(content="yes", title="May I?", sources=("https://example.org/",))
+def test_title_and_sources_of_a_streamed_answer_are_sent_without_a_token() -> None:
+    answer = FinalAnswer(content="yes", title="May I?", sources=("https://example.org/",))
     more = {"title": "May I?", "content": "yes", "sources": ["https://example.org/"]}
-    assert types_and_data(told) == [("token", {"content": "yes", "agent_depth": 0}), ("answer", more)]
-    streamed = msgspec.structs.replace(told, message_id="m")
-    said = TextDelta(message_id="m", text="yes")
-    assert types_and_data(said, streamed) == [("token", {"content": "yes", "agent_depth": 0}), ("answer", more)]
+    assert types_and_data(answer) == [("token", {"content": "yes", "agent_depth": 0}), ("answer", more)]
+    streamed = msgspec.structs.replace(answer, message_id="m")
+    text = TextDelta(message_id="m", text="yes")
+    assert types_and_data(text, streamed) == [("token", {"content": "yes", "agent_depth": 0}), ("answer", more)]
 
 
-def test_an_answer_that_is_a_value_is_there_as_a_value() -> None:
+def test_answer_that_is_a_json_value_is_sent_as_value() -> None:
     assert types_and_data(FinalAnswer(content={"a": 1}))[1:] == [
         ("answer", {"title": "", "content": {"a": 1}, "sources": []})
     ]
-    cut = FinalAnswer(content="[1, 2", title="Numbers", truncated=True, size=99_999, result_url="/runs/r/answer")
-    assert data_of(cut)[1] == {
+    truncated = FinalAnswer(content="[1, 2", title="Numbers", truncated=True, size=99_999, result_url="/runs/r/answer")
+    assert data_of(truncated)[1] == {
         "title": "Numbers",
         "content": "[1, 2",
         "sources": [],
@@ -313,11 +313,11 @@ def test_an_answer_that_is_a_value_is_there_as_a_value() -> None:
     }
 
 
-def test_an_empty_answer_is_no_frame() -> None:
+def test_empty_answer_has_no_frame() -> None:
     assert data_of(FinalAnswer(content="")) == []
 
 
-def test_the_name_of_a_tool_is_repeated_at_its_end_and_the_result_is_a_string() -> None:
+def test_tool_end_repeats_the_name_and_has_the_result_as_string() -> None:
     start, end = (
         ToolStarted(call_id="c", name="sum", args={"a": 1}),
         ToolFinished(call_id="c", result=[3], duration_ms=7),
@@ -328,19 +328,19 @@ def test_the_name_of_a_tool_is_repeated_at_its_end_and_the_result_is_a_string() 
     ]
 
 
-def test_a_tool_that_took_no_time_says_so() -> None:
+def test_tool_end_has_a_duration_of_zero() -> None:
     start, end = ToolStarted(call_id="c", name="t", args={}), ToolFinished(call_id="c", duration_ms=0)
     assert data_of(start, end)[1]["duration_ms"] == 0
 
 
-def test_a_result_that_was_cut_says_so_and_where_the_rest_is() -> None:
+def test_truncated_result_has_its_size_and_a_link() -> None:
     (end,) = [frame["data"] for frame in frames_of(SCRIPTS["truncated_result"]) if frame["type"] == "tool_end"]
     assert len(end["result"]) == 10_000
     assert (end["truncated"], end["size"], end["result_url"]) == (True, 50_000, "/runs/run_0/tools/c1")
 
 
 def test_arguments_are_sent_once() -> None:
-    """Those that came in pieces are not repeated when they are whole; those that did not are sent then."""
+    """Arguments that came in pieces are not repeated when they are complete; others are sent then."""
     frames = [f["data"] for f in frames_of(SCRIPTS["streamed_args"]) if f["type"] == "tool_args"]
     assert frames == [
         {"tool_id": "c1", "content": '{"path": "x.txt", '},
@@ -349,7 +349,7 @@ def test_arguments_are_sent_once() -> None:
     ]
 
 
-def test_arguments_that_were_cut_say_so() -> None:
+def test_truncated_arguments_are_marked() -> None:
     ready = ToolReady(call_id="c", args="preview", truncated=True, size=99, result_url="/u")
     assert data_of(ToolStarted(call_id="c", name="t"), ready)[1] == {
         "tool_id": "c",
@@ -360,18 +360,18 @@ def test_arguments_that_were_cut_say_so() -> None:
     }
 
 
-def test_a_plan_is_text_or_items() -> None:
+def test_plan_has_text_or_items() -> None:
     assert data_of(Plan(text="look"), Plan(items=(Todo("look", "completed"),), update=True)) == [
         {"text": "look", "update": False, "agent_depth": 0},
         {"items": [{"content": "look", "status": "completed"}], "update": True, "agent_depth": 0},
     ]
 
 
-def test_a_citation_keeps_its_keys_when_they_are_empty() -> None:
+def test_citation_has_all_keys_when_they_are_empty() -> None:
     assert data_of(SourceCited(title="t")) == [{"title": "t", "url": "", "text": "", "agent_depth": 0}]
 
 
-def test_a_decision_repeats_the_request_with_the_arguments_to_use() -> None:
+def test_decision_repeats_the_request_with_the_edited_arguments() -> None:
     request = ApprovalRequested(approval_id="p", name="rm", args={"path": "/"}, call_id="c", expires_at=5)
     edited = ApprovalResolved(approval_id="p", decision="edit", args={"path": "/tmp"}, by="ada", reason="safer")
     same = {
@@ -388,16 +388,16 @@ def test_a_decision_repeats_the_request_with_the_arguments_to_use() -> None:
     ]
 
 
-def test_the_arguments_of_an_approval_that_were_cut_say_so() -> None:
+def test_truncated_arguments_of_an_approval_are_marked() -> None:
     _, data = data_of(ApprovalRequested(approval_id="p", name="rm", args="{…", truncated=True, size=99))
     assert (data["args"], data["truncated"]) == ("{…", True)
 
 
-def test_a_gap_says_from_where_to_where() -> None:
+def test_gap_names_first_and_last_record() -> None:
     assert msgspec.json.decode(TypedDialect().gap(3, 9)) == {"type": "gap", "data": {"from": 3, "to": 9}}
 
 
-def test_messages_of_an_agent_are_parted_by_a_blank_line() -> None:
+def test_messages_of_an_agent_are_separated_by_a_blank_line() -> None:
     def tokens(*events: AnyEvent) -> str:
         return "".join(data["content"] for data in data_of(*events) if "content" in data)
 

@@ -1,6 +1,6 @@
-"""Scripted runs that every dialect is tested with, and what a client does with the frames: parse them, join them.
+"""Scripted runs for all dialects, and a client that parses frames and joins deltas.
 
-A new dialect gets its golden files from these scripts (`make golden`) and says in `DELTAS` how its text is found.
+A new dialect gets its golden files from these scripts (`make golden`). `DELTAS` says how to find the text of a delta.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -51,8 +51,8 @@ from tests.support.strategies import RUN_ID, as_records
 DIALECTS: dict[str, Callable[[], Dialect]] = plugins.find("dialects")
 
 
-def say(message_id: str, *texts: str, agent_id: str = "") -> list[AnyEvent]:
-    """A whole message."""
+def message(message_id: str, *texts: str, agent_id: str = "") -> list[AnyEvent]:
+    """Return the events of a complete message."""
     return [
         *(TextDelta(agent_id=agent_id, message_id=message_id, text=text) for text in texts),
         TextFinished(agent_id=agent_id, message_id=message_id),
@@ -60,12 +60,12 @@ def say(message_id: str, *texts: str, agent_id: str = "") -> list[AnyEvent]:
 
 
 def answer(message_id: str, *texts: str) -> list[AnyEvent]:
-    """The last message, and the end of a run that went well."""
-    return [*say(message_id, *texts), FinalAnswer(content="".join(texts), message_id=message_id), RunFinished()]
+    """Return the events of the last message and of a successful end."""
+    return [*message(message_id, *texts), FinalAnswer(content="".join(texts), message_id=message_id), RunFinished()]
 
 
 def call(call_id: str, name: str, args: dict[str, Any], result: Any, *, agent_id: str = "") -> list[AnyEvent]:
-    """A tool call from start to end."""
+    """Return the events of a complete tool call."""
     return [
         ToolStarted(agent_id=agent_id, call_id=call_id, name=name, args=args),
         ToolFinished(agent_id=agent_id, call_id=call_id, result=result, duration_ms=12),
@@ -82,7 +82,7 @@ SCRIPTS: dict[str, list[AnyEvent]] = {
         ReasoningDelta(message_id="r1", text="Let me "),
         ReasoningDelta(message_id="r1", text="look it up."),
         ReasoningFinished(message_id="r1"),
-        *say("m1", "I'll search."),
+        *message("m1", "I'll search."),
         *call("c1", "search", {"query": "limelight"}, {"hits": [{"title": "Limelight", "score": 0.9}]}),
         Usage(model="understudy", input_tokens=120, output_tokens=8),
         StepFinished(number=1, input_tokens=120, output_tokens=8, duration_ms=40),
@@ -168,7 +168,7 @@ SCRIPTS: dict[str, list[AnyEvent]] = {
     ],
     "answer_never_streamed": [
         ASKED,
-        *say("m1", "Thinking aloud."),
+        *message("m1", "Thinking aloud."),
         FinalAnswer(content={"answer": 42}, title="The answer", sources=("https://example.org/",)),
         RunFinished(code="max_steps"),
     ],
@@ -187,7 +187,7 @@ SCRIPTS: dict[str, list[AnyEvent]] = {
     "unseen_result": [
         ASKED,
         ToolStarted(call_id="c1", name="send_mail", args={"to": "ann"}),
-        *say("m1", "I have asked for it."),
+        *message("m1", "I have asked for it."),
         unseen_result("", "c1"),
         FinalAnswer(content="I have asked for it.", message_id="m1"),
         RunFinished(),
@@ -210,31 +210,31 @@ class Frame(NamedTuple):
 
 
 def parse(sent: bytes) -> list[Frame]:
-    """Read SSE. Strict: each frame has one id and one data line, and every frame is whole."""
+    """Parse SSE strictly: each frame has one id and one data line, and the last one is complete."""
     frames: list[Frame] = []
     assert sent == b"" or sent.endswith(b"\n\n")
     for block in sent.split(b"\n\n")[:-1]:
         lines = [line.partition(b": ") for line in block.split(b"\n")]
         fields = {name.decode(): value for name, _, value in lines}
-        assert len(fields) == len(lines), "no field comes twice"
+        assert len(fields) == len(lines), "a field appears twice"
         assert set(fields) - {"event"} == {"id", "data"}
         frames.append(Frame(fields["id"].decode(), fields.get("event", b"").decode(), fields["data"]))
     return frames
 
 
 def live(make_dialect: Callable[[], Dialect], records: Iterable[Record]) -> list[Frame]:
-    """What somebody who watches from the beginning gets: a Record at a time."""
+    """Return the frames of a viewer from the beginning, encoded one Record at a time."""
     encoder = FrameEncoder(make_dialect)
     return as_sent(make_dialect, [frame for record in records for frame in encoder.encode(record)])
 
 
 def as_sent(make_dialect: Callable[[], Dialect], frames: Sequence[WireFrame]) -> list[Frame]:
-    """Frames as a client of a stream reads them."""
+    """Return the frames as a client of an SSE stream parses them."""
     return parse(sse_framing(make_dialect().event_name)(frames))
 
 
 def resumed(make_dialect: Callable[[], Dialect], records: list[Record], after: str) -> list[Frame]:
-    """What a viewer does with a cursor: see what is known silently, skip k frames, send the rest joined."""
+    """Return the frames after a cursor, as a viewer encodes them: deltas joined, known frames skipped."""
     cursor = Cursor.parse(after)
     known = cursor.seq - 1 if cursor.k else cursor.seq
     encoder = FrameEncoder(make_dialect)
@@ -250,10 +250,10 @@ def resumed(make_dialect: Callable[[], Dialect], records: list[Record], after: s
 
 
 class Piece(NamedTuple):
-    """A frame for comparison: a delta's text is apart from what it belongs to."""
+    """A frame for comparison: `text` is the text of a delta, `payload` everything else."""
 
     id: str
-    what: Any
+    payload: Any
     text: str | None
 
 
@@ -281,7 +281,7 @@ def _tool_calls_delta(payload: Any) -> tuple[Any, str] | None:
 
 
 def _v2_delta(payload: Any) -> tuple[Any, str] | None:
-    """An increment; when it was said is not part of what it belongs to."""
+    """Ignore the timestamp of an increment, which depends on how deltas were joined."""
     if not payload.get("metadata", {}).get("is_delta"):
         return None
     rest = {key: value for key, value in payload.items() if key not in ("content", "timestamp")}
@@ -294,7 +294,7 @@ DELTAS: dict[str, Callable[[Any], tuple[Any, str] | None]] = {
     "tool_calls": _tool_calls_delta,
     "v2": _v2_delta,
 }
-"""For each dialect: what a delta's frame belongs to, and its text; None for other frames."""
+"""For each dialect, a function that splits the frame of a delta into its payload and text; None for other frames."""
 
 
 def pieces(dialect: str, frames: Iterable[Frame]) -> list[Piece]:
@@ -307,15 +307,15 @@ def pieces(dialect: str, frames: Iterable[Frame]) -> list[Piece]:
 
 
 def joined(found: Iterable[Piece]) -> list[Piece]:
-    """Neighbouring deltas of one text become one, with the last id: the form in which two streams are equal."""
-    groups: list[list[Piece]] = []  # joined once: a text that grows piece by piece would be copied with each
+    """Join neighbouring deltas of one text, so that streams can be compared."""
+    groups: list[list[Piece]] = []  # joined once, because adding text piece by piece would copy it each time
     for piece in found:
         last = groups[-1][-1] if groups else None
-        if last and last.text is not None and piece.text is not None and last.what == piece.what:
+        if last and last.text is not None and piece.text is not None and last.payload == piece.payload:
             groups[-1].append(piece)
         else:
             groups.append([piece])
-    return [Piece(group[-1].id, group[-1].what, _text_of(group)) for group in groups]
+    return [Piece(group[-1].id, group[-1].payload, _text_of(group)) for group in groups]
 
 
 def _text_of(group: list[Piece]) -> str | None:

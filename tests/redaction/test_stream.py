@@ -1,4 +1,4 @@
-"""What is hidden in texts that come in pieces."""
+"""Redaction of texts that come in pieces."""
 
 import itertools
 import re
@@ -8,84 +8,85 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.auth.api_keys import make_key
-from limelight.redaction.rules import HIDDEN, Hiding
-from limelight.redaction.stream import MAX_LINE, Pieces
+from limelight.redaction.rules import REDACTED, Redactor
+from limelight.redaction.stream import MAX_LINE, StreamRedactor
 
 TOKEN = "tok-123456789012"
-ALL = [TOKEN, "s3cr3t-s3cr3t", f"{TOKEN}-long", "aaaaaaaaaaaa", "12-tok-tok-tok", "two\nlines-aaa"]
+SECRETS = [TOKEN, "s3cr3t-s3cr3t", f"{TOKEN}-long", "aaaaaaaaaaaa", "12-tok-tok-tok", "two\nlines-aaa"]
 CARD = re.compile(r"\b\d{4}-\d{4}\b")
-TEXTS = st.lists(st.sampled_from(ALL) | st.text("tokens3-12a\n", max_size=9), max_size=6).map("".join)
+TEXTS = st.lists(st.sampled_from(SECRETS) | st.text("tokens3-12a\n", max_size=9), max_size=6).map("".join)
 
 
-def told(hiding: Hiding, *pieces: str) -> list[str]:
-    """What is said at each piece, and at the end."""
-    text = Pieces(hiding)
-    return [*(text.feed(piece) for piece in pieces), text.rest()]
+def passed(redactor: Redactor, *pieces: str) -> list[str]:
+    """Return what is passed on after each piece, and at the end."""
+    text = StreamRedactor(redactor)
+    return [*(text.feed(piece) for piece in pieces), text.flush()]
 
 
-def is_as_whole(said: str, whole: str) -> bool:
-    """Whether it is the text with what is hidden, but that up to three signs before each may be told."""
+def matches_redacted(found: str, expected: str) -> bool:
+    """Whether a text is the redacted one. Up to three characters of each secret may have been passed on before it."""
     return (
-        re.fullmatch(r".{0,3}".join(map(re.escape, re.split(r"(?=\[redacted])", whole))), said, re.DOTALL) is not None
+        re.fullmatch(r".{0,3}".join(map(re.escape, re.split(r"(?=\[redacted])", expected))), found, re.DOTALL)
+        is not None
     )
 
 
 @given(TEXTS, st.lists(st.integers(0, 90), max_size=9))
-def test_a_secret_is_hidden_wherever_it_is_cut(whole: str, cuts: list[int]) -> None:
-    hiding = Hiding(secrets=ALL)
+def test_secret_is_redacted_wherever_it_is_split(whole: str, cuts: list[int]) -> None:
+    redactor = Redactor(secrets=SECRETS)
     bounds = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
-    said = "".join(told(hiding, *(whole[start:end] for start, end in itertools.pairwise(bounds))))
-    assert is_as_whole(said, hiding.text(whole))
+    said = "".join(passed(redactor, *(whole[start:end] for start, end in itertools.pairwise(bounds))))
+    assert matches_redacted(said, redactor.redact_text(whole))
 
 
 @pytest.mark.parametrize("patterns", [[], [CARD]])
 @given(TEXTS, st.integers(1, 5))
-def test_a_secret_is_hidden_in_pieces_of_any_size(patterns: list[re.Pattern[str]], whole: str, size: int) -> None:
-    hiding = Hiding(patterns, secrets=ALL)
-    said = "".join(told(hiding, *(whole[at : at + size] for at in range(0, len(whole), size))))
-    assert is_as_whole(said, hiding.text(whole))
+def test_secret_is_redacted_in_pieces_of_any_size(patterns: list[re.Pattern[str]], whole: str, size: int) -> None:
+    redactor = Redactor(patterns, secrets=SECRETS)
+    said = "".join(passed(redactor, *(whole[at : at + size] for at in range(0, len(whole), size))))
+    assert matches_redacted(said, redactor.redact_text(whole))
 
 
 @pytest.mark.parametrize("size", range(1, 70))
-def test_a_key_is_hidden_wherever_it_is_cut(size: int) -> None:
+def test_api_key_is_redacted_wherever_it_is_split(size: int) -> None:
     key = make_key("ann", ("use",), 1)[1]
     text = f"key {key} ends"
-    said = "".join(told(Hiding(), *(text[at : at + size] for at in range(0, len(text), size))))
-    assert is_as_whole(said, f"key {HIDDEN} ends")
+    said = "".join(passed(Redactor(), *(text[at : at + size] for at in range(0, len(text), size))))
+    assert matches_redacted(said, f"key {REDACTED} ends")
 
 
-def test_what_only_begins_like_a_secret_is_told_at_once() -> None:
-    assert told(Hiding(secrets=[TOKEN]), "to", "k", " is a_name ") == ["to", "k", " is a_name ", ""]
-    assert told(Hiding(secrets=[TOKEN]), "tok-1", "3", "") == ["", "tok-13", "", ""]
+def test_text_that_only_begins_like_a_secret_is_released() -> None:
+    assert passed(Redactor(secrets=[TOKEN]), "to", "k", " is a_name ") == ["to", "k", " is a_name ", ""]
+    assert passed(Redactor(secrets=[TOKEN]), "tok-1", "3", "") == ["", "tok-13", "", ""]
 
 
-def test_a_secret_that_goes_on_is_hidden_once() -> None:
-    assert told(Hiding(secrets=ALL), "a" * 12, "aaa", "a", " b") == [HIDDEN, "", "", " b", ""]
-    assert told(Hiding(secrets=ALL), TOKEN, "-lon", "x") == ["", "", f"{HIDDEN}-lonx", ""]
-    assert told(Hiding(secrets=ALL), TOKEN, "-long") == ["", HIDDEN, ""]
+def test_overlapping_secrets_in_pieces_are_redacted_once() -> None:
+    assert passed(Redactor(secrets=SECRETS), "a" * 12, "aaa", "a", " b") == [REDACTED, "", "", " b", ""]
+    assert passed(Redactor(secrets=SECRETS), TOKEN, "-lon", "x") == ["", "", f"{REDACTED}-lonx", ""]
+    assert passed(Redactor(secrets=SECRETS), TOKEN, "-long") == ["", REDACTED, ""]
 
 
-def test_with_patterns_a_line_is_held_until_it_ends() -> None:
-    assert told(Hiding([CARD]), "one\ntwo", " three\n", "four") == ["one\n", "two three\n", "", "four"]
-    assert told(Hiding([CARD]), "50 %\r51", " %\r") == ["50 %\r", "51 %\r", ""]
-    assert told(Hiding([CARD]), "1234-", "5678\n") == ["", f"{HIDDEN}\n", ""]
+def test_line_is_held_until_it_ends_if_there_are_patterns() -> None:
+    assert passed(Redactor([CARD]), "one\ntwo", " three\n", "four") == ["one\n", "two three\n", "", "four"]
+    assert passed(Redactor([CARD]), "50 %\r51", " %\r") == ["50 %\r", "51 %\r", ""]
+    assert passed(Redactor([CARD]), "1234-", "5678\n") == ["", f"{REDACTED}\n", ""]
 
 
 @pytest.mark.parametrize("card", ["1234-5678", "1234-56", ""])
-def test_of_a_line_that_is_too_long_the_end_is_held(card: str) -> None:
+def test_only_the_end_of_a_long_line_is_held(card: str) -> None:
     line = "x " * MAX_LINE + card
-    hiding = Hiding([CARD])
-    said = told(hiding, line, " and more")
+    redactor = Redactor([CARD])
+    said = passed(redactor, line, " and more")
     assert len(line) - 2000 < len(said[0]) <= len(line) - 1024
-    assert "".join(said) == hiding.text(line + " and more")
+    assert "".join(said) == redactor.redact_text(line + " and more")
 
 
-def test_what_a_pattern_matches_is_not_cut() -> None:
+def test_match_of_a_pattern_is_not_split() -> None:
     line = "x" * MAX_LINE + "y" * 3000
-    assert told(Hiding([re.compile("y+")]), line, "yy") == ["x" * MAX_LINE, "", HIDDEN]
+    assert passed(Redactor([re.compile("y+")]), line, "yy") == ["x" * MAX_LINE, "", REDACTED]
 
 
-def test_a_match_that_does_not_end_is_not_kept_for_ever() -> None:
-    hiding = Hiding([re.compile("key=[A-Z]+")])
-    said = told(hiding, "a key=", *["X" * MAX_LINE] * 5, "XX end\nnext key=", "X line\n")
-    assert "".join(said) == f"a {HIDDEN}\nnext {HIDDEN} line\n"
+def test_endless_match_is_redacted_without_keeping_it() -> None:
+    redactor = Redactor([re.compile("key=[A-Z]+")])
+    said = passed(redactor, "a key=", *["X" * MAX_LINE] * 5, "XX end\nnext key=", "X line\n")
+    assert "".join(said) == f"a {REDACTED}\nnext {REDACTED} line\n"

@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from limelight.models import Run, SessionRef
-from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
+from limelight.redaction.rules import DEFAULT_REDACTOR, Redactor
 from limelight.runs.committer import Committer
 from limelight.runs.engine import Engine, Execution
 from limelight.runs.limits import RunLimits
@@ -19,7 +19,7 @@ class Marks:
         """Nothing is committed before the test does so."""
 
 
-def execution(hiding: Hiding = NOTHING_HIDDEN, limits: RunLimits | None = None) -> Execution:
+def execution(redactor: Redactor = DEFAULT_REDACTOR, limits: RunLimits | None = None) -> Execution:
     ref = SessionRef("ann", "s")
     run = Run(
         run_id="run_1",
@@ -32,5 +32,5 @@ def execution(hiding: Hiding = NOTHING_HIDDEN, limits: RunLimits | None = None) 
         first_seq=1,
         last_seq=0,
     )
-    engine = Engine(MemoryStore(), cast("Committer", Marks()), limits or RunLimits(), hiding)
+    engine = Engine(MemoryStore(), cast("Committer", Marks()), limits or RunLimits(), redactor)
     return Execution(engine, run)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
+from limelight.auth.identity import Scope
 from limelight.auth.key_file import Keyring
-from limelight.auth.scopes import Scope
 from limelight.events import AnyEvent, ToolFinished, ToolStarted
 from limelight.messages import Message
 from limelight.server.auth.middleware import DOORS, PROBES

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect
 
-from limelight.log_context import ids_of
+from limelight.log_context import fields_of_record
 from limelight.runs.control import Control
 from tests.support import agents
 from tests.support.server import Served, asking, collect, serving
@@ -23,7 +23,7 @@ class Heard(logging.Handler):
         self.lines: list[tuple[str, dict[str, str]]] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append((record.getMessage(), ids_of(record)))
+        self.lines.append((record.getMessage(), fields_of_record(record)))
 
     def about(self, error_id: str) -> dict[str, str]:
         (found,) = [about for _, about in self.lines if about.get("error_id") == error_id]

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
+from limelight.auth.identity import Scope
 from limelight.auth.key_file import Keyring
-from limelight.auth.scopes import Scope
 from limelight.server.sse import PING
 from tests.server.hostile_input import (
     AMPLE,

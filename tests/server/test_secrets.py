@@ -20,7 +20,7 @@ from limelight.events import (
     ToolOutputDelta,
     ToolStarted,
 )
-from limelight.redaction.rules import HIDDEN
+from limelight.redaction.rules import REDACTED
 from limelight.server.app import create_app
 from limelight.sources.base import Context
 from tests.support import agents
@@ -58,9 +58,9 @@ async def test_what_tools_get_and_return_is_kept_without_secrets(
         asked = served.ask("pay", session_id="s", format="records")
         found = await collect(asked, lambda frame: frame.data["event"]["kind"] == "approval_requested")
         run_id, request = found[-1].data["run_id"], found[-1].data["event"]
-        assert request["args"] == {"card": HIDDEN, "sum": 3}
+        assert request["args"] == {"card": REDACTED, "sum": 3}
         path = f"/runs/{run_id}/approvals/{request['approval_id']}"
-        around = {"decision": "edit", "args": {**request["args"], "card": f"my {HIDDEN}"}}
+        around = {"decision": "edit", "args": {**request["args"], "card": f"my {REDACTED}"}}
         refused = await served.problem("POST", path, json=around)
         assert (refused["status"], refused["errors"][0]["path"]) == (422, "args")
         edited = {"decision": "edit", "args": {**request["args"], "sum": 4}}
@@ -70,9 +70,9 @@ async def test_what_tools_get_and_return_is_kept_without_secrets(
         whole = (await served.http.get(f"/runs/{run_id}/tools/c")).json()
     assert any(event.get("text") == "paid 4 with 9010" for event in events)  # the agent has the real one
     told = json.dumps([events, whole])
-    assert whole["args"] == {"card": HIDDEN, "password": HIDDEN}
-    assert whole["result"] == {"env": f"KEY={HIDDEN}", "keys": [HIDDEN], "cards": HIDDEN * 3000}
-    assert f"401: {HIDDEN} is no key" in told
+    assert whole["args"] == {"card": REDACTED, "password": REDACTED}
+    assert whole["result"] == {"env": f"KEY={REDACTED}", "keys": [REDACTED], "cards": REDACTED * 3000}
+    assert f"401: {REDACTED} is no key" in told
     stored = stored_in(tmp_path)
     for secret in (CARD, MODEL_KEY, API_KEY, "hunter2"):
         assert secret not in told
@@ -103,10 +103,10 @@ async def test_what_an_agent_says_is_without_the_servers_secrets(
         answer = (await served.http.get(f"/runs/{run_id}/answer")).text
     events = [frame.data["event"] for frame in found]
     text = "".join(event["text"] for event in events if event["kind"] == "text_delta")
-    assert text.startswith(f"my key is {HIDDEN}. Again: ") and text.endswith(f"{HIDDEN}! And sk-proj-")
+    assert text.startswith(f"my key is {REDACTED}. Again: ") and text.endswith(f"{REDACTED}! And sk-proj-")
     assert events[-1]["kind"] == "run_finished"
     told = json.dumps([events, whole, answer])
-    assert MODEL_KEY not in told and HIDDEN in answer and HIDDEN in whole["message"]["content"]
+    assert MODEL_KEY not in told and REDACTED in answer and REDACTED in whole["message"]["content"]
     assert MODEL_KEY.encode() not in stored_in(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""A collector on this machine: takes OTLP over HTTP, as protobuf, and keeps the spans. It can also hang, or refuse."""
+"""A local collector that accepts OTLP over HTTP as protobuf and keeps the spans. It can also hang, or refuse."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ WAIT_SECONDS = 20
 
 
 class Collector:
-    """Listens while it is entered. `hangs`: it takes requests and does not answer them."""
+    """Listens inside of its `with` block. If it `hangs`, it accepts requests and does not answer them."""
 
     def __init__(self, *, hangs: bool = False, status: int = 200) -> None:
         self.status = status
@@ -44,27 +44,27 @@ class Collector:
         return [
             span
             for _, _, request in list(self.requests)
-            for of_resource in request.resource_spans
-            for of_scope in of_resource.scope_spans
-            for span in of_scope.spans
+            for resource in request.resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
         ]
 
     @property
     def resource(self) -> dict[str, Any]:
-        return said(self.requests[0][2].resource_spans[0].resource.attributes)
+        return attributes_of(self.requests[0][2].resource_spans[0].resource.attributes)
 
     def wait_for(self, name: str, count: int = 1) -> list[Any]:
-        """All spans, once there are so many of that name."""
+        """Wait until there are `count` spans of a name, and return all spans."""
         deadline = time.monotonic() + WAIT_SECONDS
         while sum(span.name == name for span in self.spans) < count:
             assert time.monotonic() < deadline, f"no {name} among {[span.name for span in self.spans]}"
-            time.sleep(0.02)  # polling: what comes, comes from another process
+            time.sleep(0.02)  # polls, because spans come from another process
         return self.spans
 
     def wait_for_request(self) -> None:
         deadline = time.monotonic() + WAIT_SECONDS
         while not self.requests:
-            assert time.monotonic() < deadline, "nobody sends anything"
+            assert time.monotonic() < deadline, "no request has come"
             time.sleep(0.02)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -86,9 +86,9 @@ class Collector:
         return Handler
 
 
-def said(attributes: Any) -> dict[str, Any]:
-    """Attributes as a plain dictionary."""
-    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in attributes}
+def attributes_of(attributes: Any) -> dict[str, Any]:
+    """Return protobuf attributes as a dict."""
+    return {item.key: getattr(item.value, item.value.WhichOneof("value")) for item in attributes}
 
 
 def children(spans: list[Any], parent: Any) -> set[str]:

@@ -1,4 +1,4 @@
-"""The edge, without a collector: what reaches the SDK, and whose complaints are kept from the log."""
+"""The log of failed exports, and the messages of the SDK that it suppresses."""
 
 import logging
 import threading
@@ -8,13 +8,13 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from limelight.tracing.exporter import TALKATIVE, Complaints, Telling
+from limelight.tracing.exporter import SDK_LOGGERS, FailureLog, MonitoredExporter
 
-SDK = logging.getLogger(TALKATIVE[0])
+SDK = logging.getLogger(SDK_LOGGERS[0])
 
 
-class Moody(SpanExporter):
-    """Fails with a word of the SDK, until it does not."""
+class FailingExporter(SpanExporter):
+    """Fails with messages of the SDK while `works` is false."""
 
     works = False
 
@@ -26,37 +26,37 @@ class Moody(SpanExporter):
         return SpanExportResult.FAILURE
 
 
-def test_a_failure_is_told_once_with_the_first_reason_and_its_end_too(caplog: pytest.LogCaptureFixture) -> None:
-    complaints, moody = Complaints("http://there"), Moody()
-    telling = Telling(moody, complaints)
+def test_failure_and_recovery_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    failures, exporter = FailureLog("http://there"), FailingExporter()
+    monitored = MonitoredExporter(exporter, failures)
     for _ in range(3):
-        telling.export([])
-    moody.works = True
+        monitored.export([])
+    exporter.works = True
     for _ in range(3):
-        telling.export([])
-    complaints.close()
+        monitored.export([])
+    failures.close()
     assert caplog.messages == [
         "traces cannot be sent to http://there and are dropped until they can: Transient error tired",
         "traces are sent to http://there again",
     ]
 
 
-def test_what_is_secret_in_an_address_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
-    complaints = Complaints("http://ann:sesame@there/v1?api-key=SECRET")
-    complaints.failed("no answer of ann:sesame@there with url: /v1?api-key=SECRET")
-    complaints.close()
+def test_secrets_in_the_endpoint_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    failures = FailureLog("http://ann:sesame@there/v1?api-key=SECRET")
+    failures.failed("no answer of ann:sesame@there with url: /v1?api-key=SECRET")
+    failures.close()
     assert "http://there/v1 " in caplog.text
     assert "SECRET" not in caplog.text and "sesame" not in caplog.text
 
 
-def test_what_the_sdk_says_to_others_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
-    complaints = Complaints("http://there")
-    with complaints.heard() as complaint:
-        other = threading.Thread(target=SDK.error, args=("of an agent",))
+def test_sdk_messages_of_other_exports_are_not_suppressed(caplog: pytest.LogCaptureFixture) -> None:
+    failures = FailureLog("http://there")
+    with failures.capture() as captured:
+        other = threading.Thread(target=SDK.error, args=("from an agent",))
         other.start()
         other.join()
         SDK.error("of ours")
     SDK.error("afterwards")
-    complaints.close()
-    assert caplog.messages == ["of an agent", "afterwards"]
-    assert complaint.text == "of ours"
+    failures.close()
+    assert caplog.messages == ["from an agent", "afterwards"]
+    assert captured.message == "of ours"

@@ -1,4 +1,4 @@
-"""What spans a run gives, by its log alone."""
+"""The spans that a trace makes from the Records of a run."""
 
 from random import Random
 
@@ -25,33 +25,33 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
-from limelight.grammar import Grammar, reason_to_close
+from limelight.grammar import Grammar, closing_reason
 from limelight.tracing.run_trace import RunTrace
 from limelight.tracing.span import Span
 from tests.support.legal_runs import write_run
-from tests.tracing.trace_text import RUN_ID, SESSION_ID, drawn, recorded, traced
+from tests.tracing.trace_text import RUN_ID, SESSION_ID, as_records, spans_of, trace_lines
 
-ASKED = RunStarted(agent="demo", input="What are bees?", turn=2, framework="function")
+STARTED = RunStarted(agent="demo", input="What are bees?", turn=2, framework="function")
 SECRET = "the honey is in the cellar"
 
 
 def closed(events: list[AnyEvent], terminal: Terminal) -> list[AnyEvent]:
-    """The run, ended as the engine does it."""
+    """Return the events of a run with the events that the engine adds at its end."""
     grammar = Grammar()
     for event in events:
         grammar.check(event)
-    return [*events, *grammar.missing_before(terminal, reason_to_close(terminal)), terminal]
+    return [*events, *grammar.missing_before(terminal, closing_reason(terminal)), terminal]
 
 
-def one(spans: list[Span], name: str) -> Span:
+def single(spans: list[Span], name: str) -> Span:
     (found,) = [span for span in spans if span.name == name]
     return found
 
 
-def test_parallel_tools_are_side_by_side_in_their_step() -> None:
-    spans = traced(
+def test_parallel_calls_are_siblings_in_their_step() -> None:
+    spans = spans_of(
         [
-            ASKED,
+            STARTED,
             StepStarted(number=1),
             ToolStarted(call_id="a", name="search", args={}),
             ToolStarted(call_id="b", name="readurl"),
@@ -63,7 +63,7 @@ def test_parallel_tools_are_side_by_side_in_their_step() -> None:
             RunFinished(),
         ]
     )
-    assert drawn(spans) == [
+    assert trace_lines(spans) == [
         "invoke_agent demo 0-90",
         "  step 1 10-70",
         "    execute_tool search 20-60 ! tool_error",
@@ -77,10 +77,10 @@ def test_parallel_tools_are_side_by_side_in_their_step() -> None:
     ]
 
 
-def test_nested_agents_stand_under_the_calls_that_spawned_them() -> None:
-    spans = traced(
+def test_sub_agents_are_children_of_their_spawning_calls() -> None:
+    spans = spans_of(
         [
-            ASKED,
+            STARTED,
             ToolStarted(call_id="t", name="task", args={}),
             AgentStarted(agent_id="a1", name="helper", call_id="t"),
             StepStarted(agent_id="a1", number=1),
@@ -99,7 +99,7 @@ def test_nested_agents_stand_under_the_calls_that_spawned_them() -> None:
             RunFinished(),
         ]
     )
-    assert drawn(spans) == [
+    assert trace_lines(spans) == [
         "invoke_agent demo 0-160",
         "  execute_tool task 10-140",
         "    invoke_agent helper 20-130",
@@ -109,14 +109,14 @@ def test_nested_agents_stand_under_the_calls_that_spawned_them() -> None:
         "            execute_tool dig 60-70",
         "      invoke_agent aside 110-120",
     ]
-    assert one(spans, "invoke_agent digger").attributes["gen_ai.agent.id"] == "a2"
+    assert single(spans, "invoke_agent digger").attributes["gen_ai.agent.id"] == "a2"
     assert len({span.trace_id for span in spans}) == 1
 
 
-def test_what_the_spans_say() -> None:
-    spans = traced(
+def test_spans_have_the_attributes_of_the_conventions() -> None:
+    spans = spans_of(
         [
-            ASKED,
+            STARTED,
             StepStarted(number=1),
             Usage(model="gpt-x", input_tokens=5, output_tokens=1),
             Usage(model="gpt-x", input_tokens=2, output_tokens=1),
@@ -130,7 +130,7 @@ def test_what_the_spans_say() -> None:
             RunFinished(code="max_steps"),
         ]
     )
-    assert one(spans, "chat gpt-x").attributes == {
+    assert single(spans, "chat gpt-x").attributes == {
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": "gpt-x",
         "gen_ai.usage.input_tokens": 7,
@@ -138,19 +138,19 @@ def test_what_the_spans_say() -> None:
         "limelight.step.number": 1,
         "limelight.step.kind": "action",
     }
-    assert one(spans, "step 2").attributes == {
+    assert single(spans, "step 2").attributes == {
         "gen_ai.usage.input_tokens": 3,
         "gen_ai.usage.output_tokens": 0,
         "limelight.step.number": 2,
         "limelight.step.kind": "planning",
     }
-    assert one(spans, "execute_tool search").attributes == {
+    assert single(spans, "execute_tool search").attributes == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "search",
         "gen_ai.tool.call.id": "a",
         "limelight.tool.duration_ms": 7,
     }
-    assert one(spans, "invoke_agent demo").attributes == {
+    assert single(spans, "invoke_agent demo").attributes == {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": "demo",
         "gen_ai.conversation.id": SESSION_ID,
@@ -162,70 +162,70 @@ def test_what_the_spans_say() -> None:
         "limelight.run.code": "max_steps",
         "limelight.framework": "function",
     }
-    assert SECRET not in str(spans) and ASKED.input not in str(spans)
+    assert SECRET not in str(spans) and STARTED.input not in str(spans)
 
 
-def test_content_is_told_if_it_is_wanted() -> None:
+def test_spans_have_content_only_if_it_is_enabled() -> None:
     run = [
-        ASKED,
+        STARTED,
         ToolStarted(call_id="a", name="search"),
         ToolReady(call_id="a", args={"q": SECRET}),
         ToolFinished(call_id="a", result={"hits": [SECRET]}, error="odd"),
         FinalAnswer(content={"bees": 3}),
         RunFinished(),
     ]
-    spans = traced(run, content=True)
-    call, asked = one(spans, "execute_tool search"), one(spans, "invoke_agent demo").attributes
+    spans = spans_of(run, content=True)
+    call, asked = single(spans, "execute_tool search"), single(spans, "invoke_agent demo").attributes
     assert call.attributes["gen_ai.tool.call.arguments"] == f'{{"q":"{SECRET}"}}'
     assert call.attributes["gen_ai.tool.call.result"] == f'{{"hits":["{SECRET}"]}}'
     assert call.message == "odd"
     assert asked["gen_ai.input.messages"] == '[{"role":"user","parts":[{"type":"text","content":"What are bees?"}]}]'
     assert '"content":"{\\"bees\\":3}"' in str(asked["gen_ai.output.messages"])
-    assert one(traced(run), "execute_tool search").message == ""
+    assert single(spans_of(run), "execute_tool search").message == ""
 
 
-def test_a_call_whose_result_was_not_seen_is_not_an_error_and_says_so() -> None:
-    run: list[AnyEvent] = [ASKED, ToolStarted(call_id="a", name="wait", args={}), FinalAnswer(content="done")]
-    spans = traced(closed(run, RunFinished()), content=True)
-    call = one(spans, "execute_tool wait")
+def test_call_with_an_unseen_result_is_marked_and_not_an_error() -> None:
+    run: list[AnyEvent] = [STARTED, ToolStarted(call_id="a", name="wait", args={}), FinalAnswer(content="done")]
+    spans = spans_of(closed(run, RunFinished()), content=True)
+    call = single(spans, "execute_tool wait")
     assert (call.failed, call.attributes["limelight.tool.result_seen"]) == (False, False)
     assert "gen_ai.tool.call.result" not in call.attributes
-    seen = traced([*run[:2], ToolFinished(call_id="a", result="x"), run[2], RunFinished()])
-    assert "limelight.tool.result_seen" not in one(seen, "execute_tool wait").attributes
+    seen = spans_of([*run[:2], ToolFinished(call_id="a", result="x"), run[2], RunFinished()])
+    assert "limelight.tool.result_seen" not in single(seen, "execute_tool wait").attributes
 
 
-def test_a_stopped_run_is_no_error_but_what_it_cut_off_is() -> None:
+def test_stopped_run_is_no_error_but_its_open_spans_are() -> None:
     open_run: list[AnyEvent] = [
-        ASKED,
+        STARTED,
         StepStarted(number=1),
         ToolStarted(call_id="a", name="fail", args={}),
         ToolFinished(call_id="a", result="Error: broke", error="broke"),
         ToolStarted(call_id="b", name="wait", args={}),
     ]
-    spans = traced(closed(open_run, RunCancelled()))
-    assert drawn(spans) == [
+    spans = spans_of(closed(open_run, RunCancelled()))
+    assert trace_lines(spans) == [
         "invoke_agent demo 0-70",
         "  step 1 10-60 ! cancelled",
         "    execute_tool fail 20-30 ! tool_error",
         "    execute_tool wait 40-50 ! cancelled",
     ]
-    assert one(spans, "invoke_agent demo").attributes["limelight.run.state"] == "cancelled"
+    assert single(spans, "invoke_agent demo").attributes["limelight.run.state"] == "cancelled"
 
 
-def test_a_failed_run_has_its_code_and_the_id_of_its_error() -> None:
-    open_run: list[AnyEvent] = [ASKED, ToolStarted(call_id="a", name="wait", args={})]
-    spans = traced(closed(open_run, RunFailed(code="run_timeout", message=SECRET, error_id="err_1")))
-    assert drawn(spans) == ["invoke_agent demo 0-30 ! run_timeout", "  execute_tool wait 10-20 ! run_timeout"]
-    run = one(spans, "invoke_agent demo")
+def test_failed_run_has_code_and_error_id() -> None:
+    open_run: list[AnyEvent] = [STARTED, ToolStarted(call_id="a", name="wait", args={})]
+    spans = spans_of(closed(open_run, RunFailed(code="run_timeout", message=SECRET, error_id="err_1")))
+    assert trace_lines(spans) == ["invoke_agent demo 0-30 ! run_timeout", "  execute_tool wait 10-20 ! run_timeout"]
+    run = single(spans, "invoke_agent demo")
     assert run.attributes["limelight.error.id"] == "err_1"
     assert run.attributes["limelight.run.state"] == "failed"
     assert SECRET not in str(spans)
 
 
-def test_approvals_are_events_of_what_waits_for_them() -> None:
-    spans = traced(
+def test_approvals_are_events_of_the_waiting_span() -> None:
+    spans = spans_of(
         [
-            ASKED,
+            STARTED,
             ToolStarted(call_id="a", name="delete", args={}),
             ApprovalRequested(approval_id="p1", name="delete", args={"path": SECRET}, call_id="a"),
             ApprovalResolved(approval_id="p1", decision="reject", reason=SECRET, by="ann"),
@@ -236,7 +236,7 @@ def test_approvals_are_events_of_what_waits_for_them() -> None:
             RunFinished(),
         ]
     )
-    assert drawn(spans) == [
+    assert trace_lines(spans) == [
         "invoke_agent demo 0-80",
         "  * approval.requested",
         "  * approval.resolved",
@@ -244,18 +244,18 @@ def test_approvals_are_events_of_what_waits_for_them() -> None:
         "    * approval.requested",
         "    * approval.resolved",
     ]
-    asked, resolved = one(spans, "execute_tool delete").events
+    asked, resolved = single(spans, "execute_tool delete").events
     assert asked.attributes == {"limelight.approval.id": "p1", "limelight.approval.name": "delete"}
     assert resolved.attributes == {"limelight.approval.id": "p1", "limelight.approval.decision": "reject"}
     assert resolved.at_ns - asked.at_ns == 10_000_000
     assert SECRET not in str(spans)
 
 
-def test_a_run_that_waits_has_given_what_has_ended() -> None:
+def test_waiting_run_has_exported_its_finished_spans() -> None:
     trace = RunTrace(RUN_ID, SESSION_ID)
-    records = recorded(
+    records = as_records(
         [
-            ASKED,
+            STARTED,
             ToolStarted(call_id="a", name="look", args={}),
             ToolFinished(call_id="a", result=""),
             ToolStarted(call_id="b", name="delete", args={}),
@@ -265,9 +265,9 @@ def test_a_run_that_waits_has_given_what_has_ended() -> None:
     assert [span.name for record in records for span in trace.feed([record])] == ["execute_tool look"]
 
 
-def test_a_run_gives_the_same_spans_whichever_process_follows_it() -> None:
+def test_spans_do_not_depend_on_how_records_are_batched() -> None:
     events: list[AnyEvent] = [
-        ASKED,
+        STARTED,
         ToolStarted(call_id="a", name="look", args={}),
         TextDelta(message_id="m", text="hm"),
         TextFinished(message_id="m"),
@@ -275,24 +275,24 @@ def test_a_run_gives_the_same_spans_whichever_process_follows_it() -> None:
         FinalAnswer(content=""),
         RunFinished(),
     ]
-    one_by_one = RunTrace(RUN_ID, SESSION_ID)
-    assert [span for record in recorded(events) for span in one_by_one.feed([record])] == traced(events)
+    trace = RunTrace(RUN_ID, SESSION_ID)
+    assert [span for record in as_records(events) for span in trace.feed([record])] == spans_of(events)
 
 
 @pytest.mark.parametrize(("flags", "is_sampled"), [("01", True), ("00", False)])
-def test_the_span_of_a_client_is_the_parent(flags: str, is_sampled: bool) -> None:
+def test_traceparent_names_the_parent_span(flags: str, is_sampled: bool) -> None:
     asked = RunStarted(agent="demo", traceparent=f"00-{'a' * 32}-{'b' * 16}-{flags}")
-    spans = traced([asked, ToolStarted(call_id="a", name="x", args={}), ToolFinished(call_id="a"), RunFinished()])
+    spans = spans_of([asked, ToolStarted(call_id="a", name="x", args={}), ToolFinished(call_id="a"), RunFinished()])
     assert {span.trace_id for span in spans} == {int("a" * 32, 16)}
     assert {span.is_sampled for span in spans} == {is_sampled}
-    assert one(spans, "invoke_agent demo").parent_id == int("b" * 16, 16)
-    assert one(spans, "execute_tool x").parent_id == one(spans, "invoke_agent demo").span_id
+    assert single(spans, "invoke_agent demo").parent_id == int("b" * 16, 16)
+    assert single(spans, "execute_tool x").parent_id == single(spans, "invoke_agent demo").span_id
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_any_run_gives_one_whole_tree(seed: int) -> None:
+def test_random_runs_give_one_complete_tree(seed: int) -> None:
     events = write_run(Random(seed), 120)
-    spans = traced(events)
+    spans = spans_of(events)
     kinds = (StepStarted, ToolStarted, AgentStarted, RunStarted)
     assert len(spans) == sum(isinstance(event, kinds) for event in events)
     ids = {span.span_id for span in spans}

@@ -1,1 +1,1 @@
-"""Agents on offer: from targets and settings to the agents that a server serves."""
+"""The agents of a server: targets and settings become the agents on offer."""

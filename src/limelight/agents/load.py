@@ -1,4 +1,4 @@
-"""From what a person writes (`my_module:agent`, `agents/bot.py:bot`) to an agent on offer."""
+"""Loads an agent from a target, as `my_module:agent` or `agents/bot.py:bot`."""
 
 import importlib
 import importlib.util
@@ -18,67 +18,67 @@ from limelight.sources.lazy import AsyncFactory, FactorySource
 
 
 def load_agent(target: str, *, name: str = "", options: Options = NO_OPTIONS) -> Agent:
-    """Import the target and wrap it. Its name is the variable's unless another is given."""
-    place, _, attribute = target.rpartition(":") if ":" in target else (target, "", "agent")
-    if not place or not attribute:
+    """Import a target and return its agent, named after its variable unless `name` is given. Raises SetupError."""
+    module_name, _, attribute = target.rpartition(":") if ":" in target else (target, "", "agent")
+    if not module_name or not attribute:
         raise SetupError(f"target {target!r}: write module:name or path/to/file.py:name")
-    module = _load_file(Path(place), target) if place.endswith(".py") else _load_module(place, target)
+    load = _load_file if module_name.endswith(".py") else _load_module
+    module = load(module_name, target)
     if not hasattr(module, attribute):
-        there = [n for n, v in vars(module).items() if not n.startswith("_") and _is_agent(v)]
-        hint = f"; it has: {', '.join(there)}" if there else ""
-        raise SetupError(f"target {target!r}: {place} has no {attribute!r}{hint}")
+        agents = [name for name, value in vars(module).items() if not name.startswith("_") and _is_agent(value)]
+        hint = f"; it has: {', '.join(agents)}" if agents else ""
+        raise SetupError(f"target {target!r}: {module_name} has no {attribute!r}{hint}")
     source = wrap(getattr(module, attribute), target, options)
     return Agent(name=name or attribute, source=source, title=name or attribute, description=source.description)
 
 
-def wrap(thing: object, label: str, options: Options = NO_OPTIONS) -> Source:
-    """The source for an agent object, or for what a factory without arguments makes."""
-    if inspect.iscoroutinefunction(thing) and not _takes_messages(thing):
-        factory = AsyncFactory(thing, label, lambda made: _wrapped(made, label, options))
+def wrap(agent: object, label: str, options: Options = NO_OPTIONS) -> Source:
+    """Return the source for an agent object, or for the one that a factory without parameters returns."""
+    if inspect.iscoroutinefunction(agent) and not _takes_messages(agent):
+        factory = AsyncFactory(agent, label, lambda created: _make_source(created, label, options))
         return FactorySource(factory, options)
-    is_agent = any(kind.accepts(thing) for kind in plugins.find("sources").values())
-    if not is_agent and callable(thing) and not isinstance(thing, type) and not _required_parameters(thing):
-        thing = _made(thing, label)
-    return _wrapped(thing, label, options)
+    if callable(agent) and not (_is_agent(agent) or isinstance(agent, type) or _required_parameters(agent)):
+        agent = _call_factory(agent, label)
+    return _make_source(agent, label, options)
 
 
-def _wrapped(thing: object, label: str, options: Options) -> Source:
-    kinds = plugins.find("sources")
-    for kind in kinds.values():
-        if kind.accepts(thing):
-            return kind(thing, options)
+def _make_source(agent: object, label: str, options: Options) -> Source:
+    sources = plugins.find("sources")
+    for source in sources.values():
+        if source.accepts(agent):
+            return source(agent, options)
     raise SetupError(
-        f"target {label!r} is a {type(thing).__name__}, which no installed source takes ({', '.join(sorted(kinds))}); "
-        "an async generator function `async def agent(messages, ctx)` always works"
+        f"target {label!r} is a {type(agent).__name__}, which no installed source takes "
+        f"({', '.join(sorted(sources))}); an async generator function `async def agent(messages, ctx)` always works"
     )
 
 
 def _takes_messages(function: Any) -> bool:
-    """Whether it can be called as an agent is, with messages and a context: if not, it is a factory."""
+    """Whether a function can be called with messages and a context, as an agent is. If not, it is a factory."""
     try:
         inspect.signature(function).bind(None, None)
     except TypeError:
         return bool(_required_parameters(function))
-    except ValueError:  # it does not say
+    except ValueError:  # it has no signature
         return True
     return True
 
 
-def _made(factory: Callable[[], object], label: str) -> object:
+def _call_factory(factory: Callable[[], object], label: str) -> object:
     try:
         return factory()
     except Exception as error:
         raise SetupError(f"target {label!r} cannot be made: {type(error).__name__}: {error}") from error
 
 
-def _is_agent(thing: object) -> bool:
-    return any(kind.accepts(thing) for kind in plugins.find("sources").values())
+def _is_agent(value: object) -> bool:
+    return any(source.accepts(value) for source in plugins.find("sources").values())
 
 
 def _required_parameters(function: Any) -> list[str]:
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some of Python's own functions do not say
+    except (TypeError, ValueError):  # some built-in functions have no signature
         return ["?"]
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
@@ -87,17 +87,18 @@ def _required_parameters(function: Any) -> list[str]:
 def _load_module(name: str, target: str) -> ModuleType:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    return _importing(target, name, lambda: importlib.import_module(name))
+    return _import(target, name, lambda: importlib.import_module(name))
 
 
-def _load_file(path: Path, target: str) -> ModuleType:
+def _load_file(file: str, target: str) -> ModuleType:
+    path = Path(file)
     if not path.is_file():
         raise SetupError(f"target {target!r}: there is no file {path}")
     folder = str(path.resolve().parent)
-    if folder not in sys.path:  # so that it finds its neighbours
+    if folder not in sys.path:  # so that it can import its neighbours
         sys.path.insert(0, folder)
-    # A file may be called like a module that is there already (code.py, test.py), so it gets a name of its own. Several
-    # agents of one file share one module, and with it what it keeps.
+    # A file may have the name of another module (code.py, test.py), so its module gets a unique name. Agents of one
+    # file share the module and its state.
     name = f"limelight_target_{path.stem}_{crc32(str(path.resolve()).encode()):08x}"
     if name in sys.modules:
         return sys.modules[name]
@@ -111,15 +112,15 @@ def _load_file(path: Path, target: str) -> ModuleType:
         try:
             loader.exec_module(module)
         except BaseException:
-            del sys.modules[name]  # half a module is none
+            del sys.modules[name]  # it is incomplete
             raise
         return module
 
-    return _importing(target, name, load)
+    return _import(target, name, load)
 
 
-def _importing(target: str, name: str, load: Callable[[], ModuleType]) -> ModuleType:
-    """Import, and say in one line what went wrong if it does not work."""
+def _import(target: str, name: str, load: Callable[[], ModuleType]) -> ModuleType:
+    """Call `load`, and turn an error into one line. Raises SetupError."""
     try:
         return load()
     except ModuleNotFoundError as error:

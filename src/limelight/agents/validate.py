@@ -1,7 +1,7 @@
-"""What in an agent's table cannot work, or would make no difference: a sentence for each, with the key it is about.
+"""Validates the table of an agent: settings that cannot work, or that have no effect on this agent.
 
-It tries folders out, leaving nothing behind, and looks which modules are installed, importing none. `choosing` asks
-here before it makes an agent, and says where in the file the key is.
+It checks whether a workspace can be written, without leaving anything behind, and whether modules are installed,
+without importing them. `resolve` adds the place in the file to each mistake.
 """
 
 import os
@@ -10,104 +10,115 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from limelight.builtin.catalogue import BuiltIn
 from limelight.builtin.model_choice import ADDRESS_RULE, is_address
 from limelight.config import AgentSettings
-from limelight.config.suggestions import meant
+from limelight.config.validation import closest_match
 
-OWN = {
+NOT_FOR_OWN_AGENTS = {
     "model": "that agent brings its own model",
     "base_url": "that agent brings its own model",
     "imports": "they are for codact, whose code they limit",
     "execute": "it is for deep",
 }
-"""Why a setting of built-in agents is nothing for somebody's own."""
-NOT_HONOURED = {
-    "model": "it talks to no model",
-    "base_url": "it talks to no model",
+"""Settings that only built-in agents have, and why they have no effect on others."""
+UNSUPPORTED = {
+    "model": "it uses no model",
+    "base_url": "it uses no model",
     "imports": "they are for codact, whose code they limit",
     "workspace": "it has no files",
     "execute": "it is for deep",
 }
-NO_OPTION = {
+"""Settings that not all built-in agents have, and why they have no effect on others."""
+UNSUPPORTED_OPTIONS = {
     "max_steps": "its framework ({framework}) has no steps that could be counted",
     "planning_interval": "its framework ({framework}) makes no plans of its own",
     "approve": "it asks itself: by interrupt_on or interrupt() in a graph, requires_confirmation in Agno, "
     "ctx.approve in a function",
 }
-Mistake = tuple[str, str]
-"""A key of the table, and what is wrong with it."""
+"""Settings that not all frameworks support, and why they have no effect."""
 
 
-def table_mistakes(table: AgentSettings, one: BuiltIn | None) -> Iterator[Mistake]:
-    """What can be said before the agent is there. `one` is the built-in agent that it is about, if any."""
-    reasons = OWN if one is None else {key: why for key, why in NOT_HONOURED.items() if key not in one.settings}
-    yield from _set_in_vain(table, reasons)
+class Mistake(NamedTuple):
+    """A key of a table, and what is wrong with it."""
+
+    key: str
+    message: str
+
+
+def table_mistakes(table: AgentSettings, agent: BuiltIn | None) -> Iterator[Mistake]:
+    """Yield the mistakes that can be found before an agent is loaded. `agent` is the built-in one that it adjusts."""
+    if agent is None:
+        reasons = NOT_FOR_OWN_AGENTS
+    else:
+        reasons = {key: reason for key, reason in UNSUPPORTED.items() if key not in agent.settings}
+    yield from _without_effect(table, reasons)
     if table.base_url and "base_url" not in reasons and not is_address(table.base_url):
-        yield "base_url", f"base_url {table.base_url!r} is no address: {ADDRESS_RULE}"
-    if table.workspace and "workspace" not in reasons:
-        yield from (("workspace", f"workspace: {told}") for told in _unusable(table.workspace))
-    if table.approve and one is not None and one.approvable_tools:
-        yield from (("approve", told) for told in _cannot_ask(table.approve, one))
+        yield Mistake("base_url", f"base_url {table.base_url!r} is not a valid address: {ADDRESS_RULE}")
+    if table.workspace and "workspace" not in reasons and (error := _workspace_error(table.workspace)):
+        yield Mistake("workspace", f"workspace: {error}")
+    if table.approve and agent is not None and agent.approvable_tools:
+        yield from _approve_mistakes(table.approve, agent)
     if table.imports and "imports" not in reasons:
-        yield from (("imports", f"imports: {told}") for told in _not_installed(table.imports))
+        yield from (Mistake("imports", f"imports: {error}") for error in _missing_modules(table.imports))
 
 
 def option_mistakes(table: AgentSettings, options: Iterable[str], framework: str) -> Iterator[Mistake]:
-    """What the framework of the agent cannot do."""
-    reasons = {key: why.format(framework=framework) for key, why in NO_OPTION.items() if key not in options}
-    yield from _set_in_vain(table, reasons)
+    """Yield the options that the framework of an agent does not support."""
+    reasons = {key: why.format(framework=framework) for key, why in UNSUPPORTED_OPTIONS.items() if key not in options}
+    yield from _without_effect(table, reasons)
 
 
-def status_in_vain(table: AgentSettings, one: BuiltIn) -> Iterator[Mistake]:
-    """Texts for tools that the agent does not have. A newer framework may bring them, so this is only said."""
+def status_mistakes(table: AgentSettings, agent: BuiltIn) -> Iterator[Mistake]:
+    """Yield the status texts for unknown tools. These are warnings: a newer framework may have such a tool."""
     for name in table.status:
-        if name not in one.tools:
-            close = meant(name, one.tools)
-            hint = f"did you mean {close!r}?" if close else f"it has: {', '.join(one.tools)}"
-            yield f"status.{name}", f"status.{name} will not be said: {one.name} has no tool {name!r}; {hint}"
+        if name not in agent.tools:
+            close = closest_match(name, agent.tools)
+            hint = f"did you mean {close!r}?" if close else f"it has: {', '.join(agent.tools)}"
+            message = f"status.{name} will not be shown: {agent.name} has no tool {name!r}; {hint}"
+            yield Mistake(f"status.{name}", message)
 
 
-def _cannot_ask(names: Iterable[str], one: BuiltIn) -> Iterator[str]:
-    """A tool that is misspelt here would run without a question, so this is not let pass."""
+def _approve_mistakes(names: Iterable[str], agent: BuiltIn) -> Iterator[Mistake]:
+    """Yield the unknown tools in `approve`. These are errors: a misspelt tool would run without approval."""
     for name in names:
-        if name not in one.approvable_tools:
-            close = meant(name, one.approvable_tools)
-            hint = f"did you mean {close!r}?" if close else f"there are: {', '.join(one.approvable_tools)}"
-            yield f"approve: {one.name} cannot ask before {name!r}; {hint}"
+        if name not in agent.approvable_tools:
+            close = closest_match(name, agent.approvable_tools)
+            hint = f"did you mean {close!r}?" if close else f"there are: {', '.join(agent.approvable_tools)}"
+            yield Mistake("approve", f"approve: {agent.name} cannot ask before {name!r}; {hint}")
 
 
-def _set_in_vain(table: AgentSettings, reasons: dict[str, str]) -> Iterator[Mistake]:
+def _without_effect(table: AgentSettings, reasons: dict[str, str]) -> Iterator[Mistake]:
     for key, reason in reasons.items():
         if getattr(table, key) != getattr(AgentSettings(), key):
-            yield key, f"{key} makes no difference for this agent: {reason}"
+            yield Mistake(key, f"{key} makes no difference for this agent: {reason}")
 
 
-def _unusable(named: str) -> Iterator[str]:
-    """Why a folder cannot be used, or made, if that is so. One that is missing stays missing."""
+def _workspace_error(workspace: str) -> str:
+    """Return why a folder cannot be used or created, "" if it can. A missing folder is not created."""
     try:
-        folder = Path(named).expanduser()
-        place = folder.absolute()
-        there = next(one for one in (place, *place.parents) if one.exists())
+        folder = Path(workspace).expanduser()
+        path = folder.absolute()
+        existing = next(parent for parent in (path, *path.parents) if parent.exists())
     except (OSError, RuntimeError) as error:
-        yield f"{named} cannot be reached: {_reason(error)}"
-        return
-    wanted = f"{folder} cannot be written" if there == place else f"{folder} cannot be made in {there}"
-    if there == place and not there.is_dir():
-        yield f"{folder} is no folder"
-    elif not there.is_dir():
-        yield f"{folder} cannot be made, as {there} is no folder"
-    elif not os.access(there, os.R_OK | os.W_OK | os.X_OK):
-        yield wanted
-    elif reason := _tried_out(there, place.relative_to(there)):
-        yield f"{wanted}: {reason}"
+        return f"{workspace} cannot be reached: {_reason(error)}"
+    if not existing.is_dir():
+        if existing == path:
+            return f"{folder} is not a folder"
+        return f"{folder} cannot be made, as {existing} is not a folder"
+    refusal = f"{folder} cannot be written" if existing == path else f"{folder} cannot be made in {existing}"
+    if not os.access(existing, os.R_OK | os.W_OK | os.X_OK):
+        return refusal
+    reason = _creation_error(existing, path.relative_to(existing))
+    return f"{refusal}: {reason}" if reason else ""
 
 
-def _tried_out(there: Path, missing: Path) -> str:
-    """Make these folders, and remove them again: rights say little in places like /proc. "" if it works."""
+def _creation_error(existing: Path, missing: Path) -> str:
+    """Create folders and remove them again, because permissions say little in places like /proc."""
     try:
-        with tempfile.TemporaryDirectory(prefix=".limelight-", dir=there) as trial:
+        with tempfile.TemporaryDirectory(prefix=".limelight-", dir=existing) as trial:
             (Path(trial) / missing).mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         return _reason(error)
@@ -118,20 +129,20 @@ def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def _not_installed(modules: Iterable[str]) -> Iterator[str]:
-    """smolagents looks for the packages only, too, and takes `*` for all and `numpy.*` for a package's parts."""
+def _missing_modules(modules: Iterable[str]) -> Iterator[str]:
+    """Yield an error for each module whose package is not installed. `*` stands for all, `numpy.*` for submodules."""
     for module in modules:
         package = module.partition(".")[0]
         if not package:
             yield f"{module!r} names no module; leave it out"
-        elif module != "*" and not _is_there(package):
-            close = meant(package, sys.stdlib_module_names)
+        elif module != "*" and not _is_installed(package):
+            close = closest_match(package, sys.stdlib_module_names)
             fix = f"did you mean {close!r}?" if close else f"pip install {package}, or leave it out"
             yield f"there is no module {module!r} here; {fix}"
 
 
-def _is_there(package: str) -> bool:
+def _is_installed(package: str) -> bool:
     try:
         return package.isidentifier() and find_spec(package) is not None
-    except ValueError:  # a module that does not say where it comes from is there
+    except ValueError:  # a module that is loaded and has no spec
         return True

@@ -1,1 +1,1 @@
-"""Who may ask, and for whom: keys, scopes, and the file that keys are kept in."""
+"""Authentication without HTTP: API keys and the file that holds them, JWTs of an issuer, scopes and user ids."""

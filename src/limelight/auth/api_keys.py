@@ -1,7 +1,7 @@
-"""API keys: `lml_ID_SECRET`. The id finds a key, the secret proves it, and only a hash of the secret is kept.
+"""API keys: `lml_ID_SECRET`. The server stores the id and a hash of the secret.
 
-A secret has 256 random bits, so a fast hash is enough: nobody can try them all, as they could with passwords.
-Pure but for the random numbers of `make_key`.
+A secret has 256 random bits, so a fast hash is enough: unlike a password, it cannot be guessed by trying.
+Pure except for the random numbers of `make_key`.
 """
 
 import hashlib
@@ -12,24 +12,24 @@ from typing import NamedTuple
 
 import msgspec
 
-from limelight.auth.scopes import Scope
+from limelight.auth.identity import Scope
 
 PREFIX = "lml"
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
-"""Thirty-two signs, without those that are taken for others."""
+"""32 characters, without those that look like others."""
 _ID_LENGTH = 8
 _SECRET_LENGTH = 52
 LENGTH = len(PREFIX) + 1 + _ID_LENGTH + 1 + _SECRET_LENGTH
-_SIGN = "[a-z2-9]"
-KEY = re.compile(rf"{PREFIX}_({_SIGN}{{{_ID_LENGTH}}})_({_SIGN}{{{_SECRET_LENGTH}}})")
-BEGINNING = re.compile(
-    rf"{PREFIX}_(?:{_SIGN}{{0,{_ID_LENGTH}}}|{_SIGN}{{{_ID_LENGTH}}}_{_SIGN}{{0,{_SECRET_LENGTH - 1}}})\Z"
+_CHAR = "[a-z2-9]"
+KEY = re.compile(rf"{PREFIX}_({_CHAR}{{{_ID_LENGTH}}})_({_CHAR}{{{_SECRET_LENGTH}}})")
+KEY_BEGINNING = re.compile(
+    rf"{PREFIX}_(?:{_CHAR}{{0,{_ID_LENGTH}}}|{_CHAR}{{{_ID_LENGTH}}}_{_CHAR}{{0,{_SECRET_LENGTH - 1}}})\Z"
 )
-"""Of a key that is not whole yet, at the end of a text."""
+"""Matches an incomplete key at the end of a text."""
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key as it is kept. Times are milliseconds since 1970."""
+    """A key as it is stored. Times are milliseconds since 1970."""
 
     key_id: str
     secret_hash: str
@@ -38,32 +38,33 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     created_at: int
     revoked_at: int | None = None
 
-    def opens_with(self, secret: str) -> bool:
-        same = hmac.compare_digest(self.secret_hash, hash_of(secret))
-        return same and self.revoked_at is None
+    def accepts(self, secret: str) -> bool:
+        """Whether the secret is right and the key is not revoked."""
+        matches = hmac.compare_digest(self.secret_hash, _hash(secret))
+        return matches and self.revoked_at is None
 
 
-class Written(NamedTuple):
-    """A key as its holder has it, taken apart."""
+class ParsedKey(NamedTuple):
+    """The parts of a key that a client has sent."""
 
     key_id: str
     secret: str
 
 
 def make_key(user: str, scopes: tuple[Scope, ...], at: int) -> tuple[ApiKey, str]:
-    """A new key: what is kept of it, and what its holder gets, once."""
+    """Return a new key: the stored form, and the text that only its owner gets."""
     key_id, secret = _random(_ID_LENGTH), _random(_SECRET_LENGTH)
-    kept = ApiKey(key_id=key_id, secret_hash=hash_of(secret), user=user, scopes=scopes, created_at=at)
-    return kept, f"{PREFIX}_{key_id}_{secret}"
+    key = ApiKey(key_id=key_id, secret_hash=_hash(secret), user=user, scopes=scopes, created_at=at)
+    return key, f"{PREFIX}_{key_id}_{secret}"
 
 
-def read_key(text: str) -> Written | None:
-    """None for whatever is not written as a key."""
+def parse_key(text: str) -> ParsedKey | None:
+    """Return the parts of a key, None if the text is not a key."""
     match = KEY.fullmatch(text)
-    return None if match is None else Written(match[1], match[2])
+    return None if match is None else ParsedKey(match[1], match[2])
 
 
-def hash_of(secret: str) -> str:
+def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

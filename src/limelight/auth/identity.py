@@ -1,25 +1,53 @@
-"""Whom a token stands for. Apart from `tokens`, which needs a library that only those have who use tokens."""
+"""Identities: scopes, user ids, and the owner of a bearer token. Pure.
 
-from typing import NamedTuple, Protocol
+It does not import `jwt`, which needs an optional package.
+"""
 
-from limelight.auth.scopes import Scope
+from typing import Literal, NamedTuple, Protocol, get_args
+
+Scope = Literal["use", "admin", "on-behalf-of"]
+"""What a key or a token allows."""
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+ALL_SCOPES = frozenset(SCOPES)
+SCOPE_DESCRIPTIONS: dict[Scope, str] = {
+    "use": "run agents, and see and change what is one's own",
+    "admin": "list users and their sessions, and delete these; read the metrics",
+    "on-behalf-of": "name the user for whom a request is, as Open WebUI's pipe does",
+}
+MAX_USER_ID = 256
+SYSTEM = "system"
+"""The user id of the server itself: in the log, decisions by this user were not made by a person."""
 
 
-class Holder(NamedTuple):
-    """Somebody with a token."""
+class Identity(NamedTuple):
+    """The user whom a token names, and what the token allows."""
 
     user_id: str
     name: str
     scopes: frozenset[Scope]
 
 
-class Tokens(Protocol):
-    """Who can read tokens."""
+class TokenVerifier(Protocol):
+    """Verifies bearer tokens."""
 
-    async def holder(self, token: str) -> Holder:
-        """Raises Unauthorized if the token does not hold, IssuerUnavailable if nobody can tell."""
+    async def verify(self, token: str) -> Identity:
+        """Return the identity. Raises Unauthorized for an invalid token, IssuerUnavailable if it cannot be checked."""
         ...
 
 
-def looks_like_token(text: str) -> bool:
+def looks_like_jwt(text: str) -> bool:
+    """Whether a text has the three parts of a JWT."""
     return text.count(".") == 2
+
+
+def user_id_error(user_id: str) -> str:
+    """Return why a user id is invalid, "" if it is valid. Ids are never changed: that could make two users one."""
+    if not 1 <= len(user_id) <= MAX_USER_ID:
+        return f"a user id has at most {MAX_USER_ID} characters, and at least one"
+    if user_id != user_id.strip():
+        return "a user id has no spaces around it"
+    if not user_id.isprintable() or "\ufffd" in user_id:
+        return "a user id is text that can be printed, percent-encoded as UTF-8 in a header"
+    if user_id == SYSTEM:
+        return f"the user {SYSTEM!r} is the server itself: choose another name"
+    return ""

@@ -1,7 +1,7 @@
-"""Bearer tokens that somebody else has issued (JWT): what they have to say, and whose they are.
+"""Verifies bearer tokens (JWT) of an issuer: signature, claims, user and scopes.
 
-Only signatures with public keys count. A token that is signed with a shared secret, or not at all, is no token here.
-Pure; `issuer` brings the keys.
+Only signatures with public keys are accepted, not shared secrets and not unsigned tokens. Pure; `jwt_issuer` fetches
+the keys.
 """
 
 # pyright: reportUnknownMemberType=false
@@ -12,17 +12,15 @@ from typing import Any, NamedTuple, cast
 import jwt
 import msgspec
 
-from limelight.auth.identity import Holder
-from limelight.auth.scopes import SCOPES, Scope
-from limelight.auth.user_names import wrong_with_user
+from limelight.auth.identity import SCOPES, Identity, Scope, user_id_error
 from limelight.errors import Unauthorized
 
 RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 ALGORITHMS = (*RSA, "ES256", "ES384", "ES512", "EdDSA")
-CLOCKS_DIFFER_SECONDS = 30
+LEEWAY_SECONDS = 30
 SCOPE_PREFIX = "limelight:"
-"""Before a scope in a token, whose words may be meant for other services too."""
-_WHY: dict[type[Exception], str] = {
+"""The prefix of our scopes in a token, which may also have scopes of other services."""
+_REASONS: dict[type[Exception], str] = {
     jwt.ExpiredSignatureError: "it has expired",
     jwt.ImmatureSignatureError: "it is not valid yet",
     jwt.InvalidAudienceError: "it is for another audience",
@@ -33,7 +31,7 @@ _WHY: dict[type[Exception], str] = {
 
 
 class TokenRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a token has to say, and how it says whose it is."""
+    """The claims that a token must have, and those that name its user and scopes."""
 
     issuer: str
     audience: str
@@ -41,7 +39,7 @@ class TokenRules(msgspec.Struct, frozen=True, kw_only=True):
     name_claim: str = "name"
     scope_claim: str = "scope"
     scopes: tuple[Scope, ...] = ("use",)
-    """What every token allows; one that names scopes allows those too."""
+    """Scopes of every token, in addition to those that it names."""
 
 
 class SigningKey(NamedTuple):
@@ -56,33 +54,33 @@ class KeySet:
     """The public keys of an issuer."""
 
     def __init__(self, keys: Iterable[dict[str, Any]]) -> None:
-        """From the keys of a JWKS document. Raises ValueError if a token could be signed with none of them."""
+        """Read the keys of a JWKS document. Raises ValueError if none of them can sign tokens."""
         self._keys = [key for entry in keys if (key := _signing_key(entry)) is not None]
         if not self._keys:
             raise ValueError("there is no public key in it for signatures")
 
     def find(self, key_id: str | None) -> SigningKey | None:
-        """The key of this id. A token need not name a key if there is only one."""
+        """Return the key with this id. Without an id, return the only key, if there is only one."""
         if key_id is None:
             return self._keys[0] if len(self._keys) == 1 else None
         return next((key for key in self._keys if key.key_id == key_id), None)
 
 
 def _signing_key(entry: dict[str, Any]) -> SigningKey | None:
-    """None for whatever is no key to us: one for encryption, a secret, a kind that we do not know."""
+    """Return the key of a JWKS entry, None if it cannot sign tokens (encryption, a secret, an unknown kind)."""
     if entry.get("use", "sig") != "sig" or entry.get("kty") == "oct":
         return None
     try:
         key = jwt.PyJWK(entry)
     except jwt.PyJWTError:
         return None
-    any_of_rsa = entry.get("kty") == "RSA" and "alg" not in entry
-    algorithms = tuple(name for name in ALGORITHMS if name == key.algorithm_name or (any_of_rsa and name in RSA))
+    any_rsa = entry.get("kty") == "RSA" and "alg" not in entry
+    algorithms = tuple(name for name in ALGORITHMS if name == key.algorithm_name or (any_rsa and name in RSA))
     return SigningKey(key.key_id, key.key, algorithms) if algorithms else None
 
 
 def key_id_of(token: str) -> str | None:
-    """Which key a token says it is signed with; None if it does not say. Raises Unauthorized if it is no token."""
+    """Return the id of the key that a token is signed with, None if it names none. Raises Unauthorized."""
     try:
         key_id = jwt.get_unverified_header(token).get("kid")
     except jwt.PyJWTError as error:
@@ -90,8 +88,8 @@ def key_id_of(token: str) -> str | None:
     return key_id if isinstance(key_id, str) else None
 
 
-def holder_of(token: str, key: SigningKey, rules: TokenRules) -> Holder:
-    """Whom the token stands for. Raises Unauthorized, with the reason, if it does not hold."""
+def verify_token(token: str, key: SigningKey, rules: TokenRules) -> Identity:
+    """Return the identity that a token proves. Raises Unauthorized, with the reason, if the token is not valid."""
     try:
         claims = jwt.decode(
             token,
@@ -99,27 +97,29 @@ def holder_of(token: str, key: SigningKey, rules: TokenRules) -> Holder:
             algorithms=key.algorithms,
             audience=rules.audience,
             issuer=rules.issuer,
-            leeway=CLOCKS_DIFFER_SECONDS,
+            leeway=LEEWAY_SECONDS,
             options={"require": ["exp", "iss", "aud"], "verify_sub": False},
         )
     except jwt.PyJWTError as error:
-        raise _refused(next((why for kind, why in _WHY.items() if isinstance(error, kind)), str(error))) from error
+        raise _refused(
+            next((reason for kind, reason in _REASONS.items() if isinstance(error, kind)), str(error))
+        ) from error
     name = _text(claims, rules.name_claim).strip()
-    return Holder(_user_of(claims, rules.user_claim), name, _scopes_of(claims, rules))
+    return Identity(_user_of(claims, rules.user_claim), name, _scopes_of(claims, rules))
 
 
 def _user_of(claims: Mapping[str, Any], claim: str) -> str:
     user_id = _text(claims, claim)
     if not user_id.strip():
         raise _refused(f"its claim {claim!r} names no user")
-    if wrong := wrong_with_user(user_id):
-        raise _refused(wrong)
+    if error := user_id_error(user_id):
+        raise _refused(error)
     return user_id
 
 
 def _scopes_of(claims: Mapping[str, Any], rules: TokenRules) -> frozenset[Scope]:
-    said: Any = claims.get(rules.scope_claim)
-    words = said.split() if isinstance(said, str) else cast("list[object]", said) if isinstance(said, list) else ()
+    value: Any = claims.get(rules.scope_claim)
+    words = value.split() if isinstance(value, str) else cast("list[object]", value) if isinstance(value, list) else ()
     named: list[Scope] = [scope for scope in SCOPES if SCOPE_PREFIX + scope in words]
     return frozenset((*rules.scopes, *named))
 
@@ -129,5 +129,5 @@ def _text(claims: Mapping[str, Any], claim: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _refused(why: str) -> Unauthorized:
-    return Unauthorized(f"this token is not accepted: {why}")
+def _refused(reason: str) -> Unauthorized:
+    return Unauthorized(f"this token is not accepted: {reason}")

@@ -1,8 +1,8 @@
-"""The issuer of bearer tokens: fetches its public keys, and says whose a token is.
+"""Verifies tokens of one issuer, and fetches its public keys.
 
-Keys are fetched with the first token and again from time to time, so that an issuer may change them. A token with an
-unknown key asks at once, but not often: whoever makes up tokens cannot make this server ask all the time. An issuer
-that does not answer changes nothing for those whose key is known.
+Keys are fetched with the first token and refreshed at intervals, because an issuer may change them. A token with an
+unknown key triggers a refresh, but not often, so that invented tokens cannot cause many requests. While the issuer does
+not answer, tokens with a known key are still accepted.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from limelight.auth.identity import Holder
-from limelight.auth.jwt import KeySet, SigningKey, TokenRules, holder_of, key_id_of
+from limelight.auth.identity import Identity
+from limelight.auth.jwt import KeySet, SigningKey, TokenRules, key_id_of, verify_token
 from limelight.errors import IssuerUnavailable, SetupError, Unauthorized
 
-FRESH_SECONDS = 600
-PAUSE_SECONDS = 10
-"""Between two attempts to fetch keys, whatever happens."""
+REFRESH_SECONDS = 600
+MIN_INTERVAL_SECONDS = 10
+"""The shortest time between two attempts to fetch keys."""
 TIMEOUT_SECONDS = 5
 DISCOVERY = "/.well-known/openid-configuration"
 T = TypeVar("T")
@@ -29,32 +29,32 @@ log = logging.getLogger(__name__)
 
 
 class Issuer:
-    """Checks tokens of one issuer."""
+    """Verifies tokens of one issuer, with keys that it fetches and caches."""
 
     def __init__(self, rules: TokenRules, keys_url: str = "", clock: Callable[[], float] = time.monotonic) -> None:
-        """`keys_url` is where its JWKS document is; without one, its OpenID configuration tells."""
+        """`keys_url` is the address of the JWKS document; without one, the issuer's OpenID configuration names it."""
         for url in (rules.issuer, keys_url) if keys_url else (rules.issuer,):
-            _check_address(url)
+            _check_url(url)
         self._rules = rules
         self._keys_url = keys_url
         self._clock = clock
         self._keys: KeySet | None = None
-        self._fetched_at = self._asked_at = float("-inf")
-        self._asking = asyncio.Lock()
+        self._fetched_at = self._attempted_at = float("-inf")
+        self._fetching = asyncio.Lock()
 
-    async def holder(self, token: str) -> Holder:
-        """Raises Unauthorized if the token does not hold, IssuerUnavailable if nobody can tell."""
+    async def verify(self, token: str) -> Identity:
+        """Return the identity. Raises Unauthorized for an invalid token, IssuerUnavailable if it cannot be checked."""
         key = await self._key(key_id_of(token))
         if key is None:
             raise Unauthorized("this token is not accepted: it is signed with a key that its issuer does not have")
-        return holder_of(token, key, self._rules)
+        return verify_token(token, key, self._rules)
 
     async def _key(self, key_id: str | None) -> SigningKey | None:
         known = self._known(key_id)
-        if self._is_due(known) and (known is None or not self._asking.locked()):
-            async with self._asking:
-                if self._is_due(self._known(key_id)):  # nobody has asked meanwhile
-                    await self._ask()
+        if self._is_due(known) and (known is None or not self._fetching.locked()):
+            async with self._fetching:
+                if self._is_due(self._known(key_id)):  # another request may have fetched them
+                    await self._fetch_keys()
         if self._keys is None:
             raise IssuerUnavailable("the keys of the issuer cannot be fetched, so no token can be checked")
         return self._known(key_id)
@@ -64,33 +64,34 @@ class Issuer:
 
     def _is_due(self, known: SigningKey | None) -> bool:
         now = self._clock()
-        is_wanted = known is None or now - self._fetched_at >= FRESH_SECONDS
-        return is_wanted and now - self._asked_at >= PAUSE_SECONDS
+        is_needed = known is None or now - self._fetched_at >= REFRESH_SECONDS
+        return is_needed and now - self._attempted_at >= MIN_INTERVAL_SECONDS
 
-    async def _ask(self) -> None:
+    async def _fetch_keys(self) -> None:
         try:
             async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS) as http:
                 url = self._keys_url or await self._discover(http)
-                self._keys = KeySet((await _fetch(http, url, _Keys)).keys)
+                self._keys = KeySet((await _fetch(http, url, _Jwks)).keys)
             self._fetched_at = self._clock()
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, SetupError) as error:
             log.warning(
                 "the keys of issuer %s cannot be fetched: %s", self._rules.issuer, error or type(error).__name__
             )
         finally:
-            self._asked_at = self._clock()
+            self._attempted_at = self._clock()
 
     async def _discover(self, http: httpx.AsyncClient) -> str:
-        url = (await _fetch(http, self._rules.issuer.rstrip("/") + DISCOVERY, _Discovered)).jwks_uri
-        _check_address(url)
+        """Return the address of the keys from the issuer's OpenID configuration."""
+        url = (await _fetch(http, self._rules.issuer.rstrip("/") + DISCOVERY, _OpenIdConfiguration)).jwks_uri
+        _check_url(url)
         return url
 
 
-class _Discovered(msgspec.Struct):
+class _OpenIdConfiguration(msgspec.Struct):
     jwks_uri: str
 
 
-class _Keys(msgspec.Struct):
+class _Jwks(msgspec.Struct):
     keys: list[dict[str, Any]]
 
 
@@ -100,9 +101,9 @@ async def _fetch(http: httpx.AsyncClient, url: str, type_: type[T]) -> T:
     return msgspec.json.decode(response.content, type=type_)
 
 
-def _check_address(url: str) -> None:
-    """Keys that come over an open network could be anybody's."""
+def _check_url(url: str) -> None:
+    """Require https, except on this machine: keys that come over plain HTTP could be forged."""
     parts = urlsplit(url)
-    is_here = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    if not parts.hostname or (parts.scheme != "https" and not (parts.scheme == "http" and is_here)):
-        raise SetupError(f"{url!r} is no address to fetch keys from: it has to begin with https://")
+    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if not parts.hostname or (parts.scheme != "https" and not (parts.scheme == "http" and is_local)):
+        raise SetupError(f"{url!r} is not an address for keys: it has to begin with https://")

@@ -1,8 +1,7 @@
-"""The keys of a data folder: one small file, which a server reads and `limelight keys` writes beside it.
+"""The file with the API keys of a data folder. The server reads it, and `limelight keys` writes it.
 
-A file of its own and not a table of the store: it is changed while a server holds the store, and looked at with every
-request. It is replaced as a whole, so whoever reads it gets all of it; a reader looks only at its date until that
-changes.
+It is not a table of the store, because it is changed while a server has the store open, and checked with every request.
+A write replaces the file, so that readers never see a part of it. A reader parses it only when its date has changed.
 """
 
 import fcntl
@@ -13,16 +12,17 @@ from pathlib import Path
 
 import msgspec
 
-from limelight.auth.api_keys import ApiKey, make_key, read_key
-from limelight.auth.scopes import Scope
+from limelight.auth.api_keys import ApiKey, make_key, parse_key
+from limelight.auth.identity import Scope
 from limelight.errors import SetupError
 
 NAME = "keys.json"
 _Stamp = tuple[int, int, int]
+"""Inode, modification time and size of the file."""
 
 
 class Keyring:
-    """All keys that were ever made here, those that were revoked too."""
+    """All keys of a data folder, including revoked ones."""
 
     def __init__(self, data: Path) -> None:
         self._path = data / NAME
@@ -30,31 +30,32 @@ class Keyring:
         self._keys: dict[str, ApiKey] = {}
 
     def has_any(self) -> bool:
-        """True once a key was made. It stays so when all are revoked: nobody opens a server by revoking a key."""
+        """Whether there are keys, also if all are revoked: a server must not become open because a key is revoked."""
         self._read()
         return bool(self._keys)
 
     def all(self) -> list[ApiKey]:
+        """Return all keys in the order in which they were created."""
         self._read()
         return list(self._keys.values())
 
     def find(self, text: str) -> ApiKey | None:
-        """The key that somebody has sent, if it is one and still holds."""
-        written = read_key(text)
-        if written is None:
+        """Return the key that a client has sent, None if it is not valid."""
+        parsed = parse_key(text)
+        if parsed is None:
             return None
         self._read()
-        key = self._keys.get(written.key_id)
-        return key if key is not None and key.opens_with(written.secret) else None
+        key = self._keys.get(parsed.key_id)
+        return key if key is not None and key.accepts(parsed.secret) else None
 
     def create(self, user: str, scopes: tuple[Scope, ...], at: int) -> tuple[ApiKey, str]:
-        """A new key, and the text that its holder gets."""
+        """Create a key. Return it and the text that its owner gets."""
         key, text = make_key(user, scopes, at)
         self._change(lambda keys: keys.update({key.key_id: key}))
         return key, text
 
     def revoke(self, key_id: str, at: int) -> ApiKey | None:
-        """From now on it opens nothing. None if there is no such key; one that is revoked stays as it is."""
+        """Revoke a key and return it, None if it does not exist. A revoked key keeps its first date."""
 
         def change(keys: dict[str, ApiKey]) -> None:
             key = keys.get(key_id)
@@ -67,8 +68,10 @@ class Keyring:
         return self._keys.get(key_id)
 
     def _read(self) -> None:
-        """Read the file if it is another than before. Keys that were there do not go with their file: who removes or
-        empties it does not open the server."""
+        """Read the file if it has changed.
+
+        Raises SetupError if a file that had keys is gone or empty: that must not make the server open.
+        """
         try:
             found = self._path.stat()
             stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
@@ -77,15 +80,15 @@ class Keyring:
             keys = msgspec.json.decode(self._path.read_bytes(), type=list[ApiKey])
         except (FileNotFoundError, NotADirectoryError) as error:
             if self._keys:
-                raise self._gone() from error
+                raise self._keys_lost() from error
             return
         except (OSError, msgspec.DecodeError) as error:
             raise SetupError(f"{self._path} cannot be read ({error}): restore a copy of it") from error
         if self._keys and not keys:
-            raise self._gone()
+            raise self._keys_lost()
         self._stamp, self._keys = stamp, {key.key_id: key for key in keys}
 
-    def _gone(self) -> SetupError:
+    def _keys_lost(self) -> SetupError:
         return SetupError(f"the keys of {self._path} are gone: restore a copy; a server that starts without is open")
 
     def _change(self, change: Callable[[dict[str, ApiKey]], None]) -> None:
@@ -103,11 +106,11 @@ class Keyring:
         self._read()
 
     def _write(self, keys: list[ApiKey]) -> None:
-        """Whole or not at all, and for nobody else's eyes."""
+        """Replace the file in one step. Only its owner may read it."""
         draft = self._path.with_name(f"{NAME}.new")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            self._give_to_the_folders_owner(descriptor)
+            self._chown_to_folder_owner(descriptor)
             file.write(msgspec.json.format(msgspec.json.encode(keys)))
             file.flush()
             os.fsync(file.fileno())
@@ -115,14 +118,14 @@ class Keyring:
 
     @contextmanager
     def _locked(self) -> Generator[None]:
-        """Two commands at once do not lose each other's keys."""
+        """Hold the lock of the file, so that two commands do not overwrite each other's keys."""
         with self._path.with_name(f"{NAME}.lock").open("w") as lock:
-            self._give_to_the_folders_owner(lock.fileno())
+            self._chown_to_folder_owner(lock.fileno())
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def _give_to_the_folders_owner(self, descriptor: int) -> None:
-        """Whoever makes keys as root does not lock out a server that runs as somebody else."""
+    def _chown_to_folder_owner(self, descriptor: int) -> None:
+        """Give a file that root creates to the owner of the folder, so that the server can read it."""
         if os.geteuid() == 0:
             folder = self._path.parent.stat()
             os.fchown(descriptor, folder.st_uid, folder.st_gid)

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from limelight.errors import SetupError
-from limelight.file_trees import Gone, Unreadable, entries_of, looking
+from limelight.file_trees import Gone, Unreadable, list_folder, translate_errors
 from limelight.stores.sqlite.snapshots import is_database
 
 DATABASE = "limelight.db"
@@ -53,7 +53,7 @@ def find_content(data: Path, store: Path) -> Content:
         if path == store or path.name == DATABASE or any(fnmatch(path.name, pattern) for pattern in EXCLUDED):
             continue
         try:
-            with looking():
+            with translate_errors():
                 _add(content, path)
         except Unreadable as error:
             content.unread[path.name] = str(error)
@@ -80,8 +80,8 @@ def _add_folder(content: Content, name: str) -> None:
     while pending:
         name = pending.pop()
         try:
-            with looking():
-                folders, files = entries_of(content.data, name)
+            with translate_errors():
+                folders, files = list_folder(content.data, name)
         except Unreadable as error:
             content.unread[f"{name}/"] = str(error)
         except Gone:
@@ -116,7 +116,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Raises SetupError if the folder is not a backup."""
+    """Read the manifest of a backup. Raises SetupError if the folder is not a backup."""
     try:
         return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.DecodeError) as error:
@@ -128,7 +128,7 @@ def write_last_backup(data: Path, backup: LastBackup) -> None:
 
 
 def read_last_backup(data: Path) -> LastBackup | None:
-    """Return None if no backup is known."""
+    """Read when the newest backup was created and where it is; None if no backup is known."""
     try:
         return msgspec.json.decode((data / LAST_BACKUP).read_bytes(), type=LastBackup)
     except (OSError, msgspec.DecodeError):

@@ -24,7 +24,7 @@ from limelight.backups.content import (
 )
 from limelight.backups.file_copy import Progress, copy_database_bytes, copy_databases, copy_file
 from limelight.errors import SetupError
-from limelight.file_trees import Gone, Unreadable, below, remove
+from limelight.file_trees import Gone, Unreadable, remove_tree, walk
 
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz")
 
@@ -60,7 +60,7 @@ def create_backup(data: Path, store: Path, target: Path, *, at: int, version: st
     except (OSError, sqlite3.Error, tarfile.TarError) as error:
         raise SetupError(f"the backup cannot be made: {error}; nothing is left of it") from error
     finally:
-        remove(draft)
+        remove_tree(draft)
     with suppress(OSError):  # the data folder may be read-only, which is a good reason for a backup
         write_last_backup(data, LastBackup(at, str(target.absolute())))
     return created
@@ -86,7 +86,7 @@ def _fill(folder: Path, content: Content, at: int, version: str, progress: Progr
     )
     write_manifest(folder, manifest)
     make_private(folder)
-    size = sum(path.stat().st_size for path in below(folder) if path.is_file())
+    size = sum(path.stat().st_size for path in walk(folder) if path.is_file())
     return CreatedBackup(**msgspec.structs.asdict(manifest), size=size, unread=unread)
 
 
@@ -105,7 +105,7 @@ def _skip_unreadable(name: str, unread: dict[str, str], missing: set[str]) -> Ge
 def make_private(folder: Path) -> None:
     """Remove the permissions of others from a folder and everything in it. Executable files stay executable."""
     folder.chmod(0o700)
-    for path in below(folder):
+    for path in walk(folder):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode & 0o700 | (0o700 if path.is_dir() else 0o600))
 
@@ -118,7 +118,7 @@ def _publish(draft: Path, target: Path, progress: Progress) -> None:
         progress(f"packing {target.name}", 0, 1)
         with os.fdopen(os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             with tarfile.open(fileobj=file, mode="w:gz", compresslevel=6) as archive:
-                for path in (draft / "backup", *below(draft / "backup")):
+                for path in (draft / "backup", *walk(draft / "backup")):
                     archive.add(path, arcname=str(path.relative_to(draft)), recursive=False)
             file.flush()
             os.fsync(file.fileno())

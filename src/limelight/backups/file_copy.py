@@ -14,7 +14,7 @@ from pathlib import Path
 
 from limelight.backups.content import DATABASE
 from limelight.errors import SetupError
-from limelight.file_trees import Gone, Unreadable, looking, make_folders, open_below
+from limelight.file_trees import Gone, Unreadable, make_folders, open_inside, translate_errors
 from limelight.stores.sqlite.snapshots import connect_read_only, copy, integrity_error, read_transaction
 
 READ_BYTES = 1024 * 1024
@@ -27,8 +27,8 @@ Progress = Callable[[str, int, int], None]
 
 def copy_file(root: Path, name: str, target: Path) -> None:
     """Copy a file up to its current size, even if it grows. Raises Gone, Unreadable, and OSError for the target."""
-    with looking():
-        source = open_below(root, name)
+    with translate_errors():
+        source = open_inside(root, name)
     try:
         status = os.fstat(source)
         if not stat.S_ISREG(status.st_mode):
@@ -56,7 +56,7 @@ def _new_file(target: Path, mode: int) -> int:
 
 
 def _read(source: int, size: int) -> bytes:
-    with looking():
+    with translate_errors():
         return os.read(source, size)
 
 

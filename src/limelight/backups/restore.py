@@ -16,7 +16,7 @@ from limelight.backups.content import DATABASE, MANIFEST, RESTORING, VOLUME, Man
 from limelight.backups.create import is_archive, make_private
 from limelight.backups.file_copy import damage_in
 from limelight.errors import SetupError
-from limelight.file_trees import below, remove
+from limelight.file_trees import remove_tree, walk
 
 
 def restore(source: Path, data: Path, examine: Callable[[Path], object]) -> Manifest:
@@ -45,7 +45,7 @@ def restore(source: Path, data: Path, examine: Callable[[Path], object]) -> Mani
     except (OSError, EOFError, tarfile.TarError) as error:
         raise SetupError(f"{source} cannot be restored: {error}; {data} is as it was") from error
     finally:
-        remove(draft)
+        remove_tree(draft)
     return manifest
 
 
@@ -83,7 +83,7 @@ def _unpack(source: Path, draft: Path) -> Path:
     folder = draft / "backup"
     if source.is_dir():
         folder.mkdir(mode=0o700)
-        for path in below(source):
+        for path in walk(source):
             target = folder / path.relative_to(source)
             if path.is_dir() and not path.is_symlink():
                 target.mkdir(mode=0o700)
@@ -114,7 +114,7 @@ def _move_up(folder: Path, data: Path) -> None:
             moved.append(target)
     except BaseException:
         for path in moved:
-            remove(path)
+            remove_tree(path)
         raise
     with suppress(OSError):  # a volume may belong to another user; its content is private anyway
         data.chmod(0o700)

@@ -45,7 +45,7 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def source_type(self) -> type[Source]:
-        return plugins.one("sources", self.source)
+        return plugins.get("sources", self.source)
 
 
 MODEL = frozenset({"model", "base_url"})

@@ -39,7 +39,7 @@ def choose_model(model: str, base_url: str, environ: Mapping[str, str]) -> Model
             raise SetupError("base_url says where a model is, but not which: set model too, or LIMELIGHT_MODEL")
         return ModelChoice()
     if not base_url and not is_address(environ.get("OPENAI_BASE_URL", "") or OPENAI):
-        raise SetupError(f"OPENAI_BASE_URL {environ['OPENAI_BASE_URL']!r} is no address: {ADDRESS_RULE}")
+        raise SetupError(f"OPENAI_BASE_URL {environ['OPENAI_BASE_URL']!r} is not a valid address: {ADDRESS_RULE}")
     address = base_url or environ.get("OPENAI_BASE_URL", "") or OPENAI
     key = environ.get("OPENAI_API_KEY", "")
     if not key and urlsplit(address).hostname == urlsplit(OPENAI).hostname:

@@ -15,7 +15,7 @@ import msgspec
 import typer
 
 from limelight import __version__, plugins
-from limelight.agents.resolve import offered
+from limelight.agents.resolve import resolve_agents
 from limelight.auth.key_file import Keyring
 from limelight.backups.content import read_last_backup
 from limelight.builtin.model_choice import OPENAI, ModelChoice, choose_model
@@ -123,7 +123,7 @@ def _settings(settings: Settings) -> Finding:
 
 
 def _agents(settings: Settings) -> Finding:
-    offer = offered(settings)
+    offer = resolve_agents(settings)
     return Finding("agents", "ok", ", ".join(agent.name for agent in offer.agents), offer.hint)
 
 

@@ -8,9 +8,8 @@ import msgspec
 import typer
 
 from limelight.auth.api_keys import ApiKey
+from limelight.auth.identity import SCOPE_DESCRIPTIONS, SCOPES, Scope, user_id_error
 from limelight.auth.key_file import Keyring
-from limelight.auth.scopes import MEANINGS, SCOPES, Scope
-from limelight.auth.user_names import wrong_with_user
 from limelight.cli.data_dir import Config, Data, settings_of
 from limelight.cli.output import local_time, table_lines
 from limelight.errors import SetupError
@@ -36,11 +35,11 @@ def create(
 ) -> None:
     """Make a key. It is the last word of the output, is shown once, and is kept only as a hash."""
     user = user.strip()
-    if problem := wrong_with_user(user):
+    if problem := user_id_error(user):
         raise SetupError(problem)
     scopes = _parse_scopes(scope or ["use"])
     key, text = _keyring(data, config).create(user, scopes, _now())
-    allowed = "; ".join(f"{one}: {MEANINGS[one]}" for one in scopes)
+    allowed = "; ".join(f"{one}: {SCOPE_DESCRIPTIONS[one]}" for one in scopes)
     typer.echo(f"Key {key.key_id} of {user} ({allowed}).", err=True)
     typer.echo("Keep it now, it is not shown again.", err=True)
     typer.echo(text)

@@ -19,9 +19,8 @@ import msgspec
 from limelight.cli.view.sanitize import sanitize
 from limelight.config import Settings
 from limelight.errors import SetupError
-from limelight.log_context import FIELDS, ids_of
-from limelight.redaction.rules import Hiding
-from limelight.redaction.settings import hiding_of
+from limelight.log_context import FIELDS, fields_of_record
+from limelight.redaction.rules import Redactor, make_redactor
 
 log = logging.getLogger(__name__)
 CREDENTIALS = (re.compile(r"(?i)\bbearer\s+[^\s\"',]+"), re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*"))
@@ -33,16 +32,16 @@ VERBOSE_LIBRARIES = ("aiosqlite",)
 class TextFormatter(logging.Formatter):
     """Log lines for people, without secrets and control characters, which errors of agents may contain."""
 
-    def __init__(self, hiding: Hiding, *, with_time: bool) -> None:
+    def __init__(self, redactor: Redactor, *, with_time: bool) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s" if with_time else "%(levelname)s %(message)s")
-        self._hiding = hiding
+        self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        return sanitize(self._hiding.text(super().format(record)))
+        return sanitize(self._redactor.redact_text(super().format(record)))
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Prefix the run and the session, unless the message names them."""
-        context = ids_of(record)
+        context = fields_of_record(record)
         known = [context[name] for name in ("run_id", "session_id") if name in context]
         unnamed = [one for one in known if not re.search(rf"(?<!\w){re.escape(one)}(?!\w)", record.message)]
         if unnamed:
@@ -53,12 +52,12 @@ class TextFormatter(logging.Formatter):
 class JsonFormatter(logging.Formatter):
     """Log lines for machines: one JSON object a line, without unknown fields."""
 
-    def __init__(self, hiding: Hiding) -> None:
+    def __init__(self, redactor: Redactor) -> None:
         super().__init__()
-        self._hiding = hiding
+        self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        context = ids_of(record)
+        context = fields_of_record(record)
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         fields = {
             "time": time,
@@ -69,7 +68,9 @@ class JsonFormatter(logging.Formatter):
         }
         if exception := self._exception(record):
             fields["exception"] = exception
-        return msgspec.json.encode({name: sanitize(self._hiding.text(text)) for name, text in fields.items()}).decode()
+        return msgspec.json.encode(
+            {name: sanitize(self._redactor.redact_text(text)) for name, text in fields.items()}
+        ).decode()
 
     def _exception(self, record: logging.LogRecord) -> str:
         raised = self.formatException(record.exc_info) if record.exc_info and record.exc_info[0] else record.exc_text
@@ -93,11 +94,11 @@ def set_up_log(file: Path | None, settings: Settings) -> None:
     if file is not None:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handler = logging.StreamHandler() if file is None else logging.FileHandler(file)
-    hiding = hiding_of(settings, *CREDENTIALS)
+    redactor = make_redactor(settings, *CREDENTIALS)
     if settings.log.format == "json":
-        handler.setFormatter(JsonFormatter(hiding))
+        handler.setFormatter(JsonFormatter(redactor))
     else:
-        handler.setFormatter(TextFormatter(hiding, with_time=file is not None or _stderr_needs_times()))
+        handler.setFormatter(TextFormatter(redactor, with_time=file is not None or _stderr_needs_times()))
     logging.captureWarnings(True)  # Python would write them between the JSON lines, with the secrets in them
     _log_uncaught_errors(with_excepthook=file is None)
     for name in VERBOSE_LIBRARIES:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from limelight.agents.resolve import offered
+from limelight.agents.resolve import resolve_agents
 from limelight.auth.key_file import Keyring
 from limelight.cli.log_setup import set_up_log
 from limelight.config import Settings, load_settings
@@ -58,7 +58,7 @@ def serve(
         return
     raise_limit()
     with bind(settings.server.host, settings.server.port) as listener:
-        offer = offered(settings, targets or ())
+        offer = resolve_agents(settings, targets or ())
         app = create_app(settings, offer.agents)
         set_up_log(None, settings)
         if offer.hint:

@@ -12,7 +12,7 @@ from typing import Annotated
 import httpx
 import typer
 
-from limelight.agents.resolve import offered
+from limelight.agents.resolve import resolve_agents
 from limelight.cli.log_setup import root_handlers_only, set_up_log
 from limelight.client import Client, ClientError, SyncClient
 from limelight.config import Settings, load_settings
@@ -84,7 +84,7 @@ async def _own_server(targets: list[str], agent: str | None) -> AsyncGenerator[C
 
 @asynccontextmanager
 async def _serving(settings: Settings, targets: list[str], agent: str | None) -> AsyncGenerator[str]:
-    app = create_app(settings, offered(settings, targets, only=None if targets else agent or "").agents)
+    app = create_app(settings, resolve_agents(settings, targets, only=None if targets else agent or "").agents)
     ready = asyncio.Event()
     server = _QuietServer(app, bind("127.0.0.1", 0), say=lambda _: ready.set())
     serving = asyncio.create_task(server.serve())

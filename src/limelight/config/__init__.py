@@ -1,7 +1,7 @@
 """Settings: command line over environment over `config.toml` over defaults.
 
-`schema` says what can be set, `loading` puts the sources together, `mistakes` says what is wrong and where, `plainly`
-in which words; `lines` finds the line, and `words` the word that was meant. Nothing here knows which agents there are.
+`schema` defines the settings, `load` reads them, `validation` reports mistakes, and `origin` knows the lines of the
+file.
 """
 
 from limelight.config.load import load_settings

@@ -1,4 +1,4 @@
-"""Reads the settings: the file first, then environment and command line over it."""
+"""Loads the settings: the file first, then the environment and the command line, which override it."""
 
 import os
 import tomllib
@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 
-from limelight.config.schema import Origin, Setting, Settings, all_settings
-from limelight.config.validation import Table, checked, checked_file
+from limelight.config.origin import Origin
+from limelight.config.origin import Path as KeyPath
+from limelight.config.schema import Setting, Settings, all_settings
+from limelight.config.validation import Table, check_file, check_value
 from limelight.errors import SetupError
 
 
@@ -18,32 +20,31 @@ def load_settings(
     environ: Mapping[str, str] = os.environ,
     overrides: Mapping[tuple[str, str], Any] | None = None,
 ) -> Settings:
-    """Read the file (`config`, else ./config.toml if there is one), then let environment and command line win."""
-    origin = _origin(config)
-    values = checked_file(_read(origin), origin)
-    elsewhere: dict[tuple[str, ...], str] = {}
+    """Load the settings from `config`, or from ./config.toml if it exists. Raises SetupError."""
+    origin = _read_file(config)
+    values = check_file(_parse(origin), origin)
+    overridden: dict[KeyPath, str] = {}
     for setting in all_settings():
-        path = (setting.section, setting.key)
-        for where, value in _given(setting, environ, overrides or {}):
-            values.setdefault(setting.section, {})[setting.key] = checked(value, setting, where)
-            elsewhere[path] = where
-    origin = msgspec.structs.replace(origin, elsewhere=elsewhere)
+        for place, value in _overrides(setting, environ, overrides or {}):
+            values.setdefault(setting.section, {})[setting.key] = check_value(value, setting, place)
+            overridden[setting.section, setting.key] = place
+    origin = msgspec.structs.replace(origin, overridden=overridden)
     return msgspec.structs.replace(msgspec.convert(values, Settings), origin=origin)
 
 
-def _given(
+def _overrides(
     setting: Setting, environ: Mapping[str, str], overrides: Mapping[tuple[str, str], Any]
 ) -> Iterator[tuple[str, Any]]:
-    """What environment and command line say, each with where it was said; the last one wins."""
+    """Yield the values of the environment and the command line, each with its place. The last one wins."""
     name = f"`{setting.section}.{setting.key}`"
     if setting.env and setting.env in environ:
         yield f"{setting.env}, which sets {name},", environ[setting.env]
-    given = overrides.get((setting.section, setting.key))
-    if given is not None:
-        yield f"{name} on the command line", given
+    value = overrides.get((setting.section, setting.key))
+    if value is not None:
+        yield f"{name} on the command line", value
 
 
-def _origin(config: Path | None) -> Origin:
+def _read_file(config: Path | None) -> Origin:
     path = config or Path("config.toml")
     if config is None and not path.exists():
         return Origin()
@@ -55,7 +56,7 @@ def _origin(config: Path | None) -> Origin:
         raise SetupError(f"{path} is not valid TOML: {error}") from error
 
 
-def _read(origin: Origin) -> Table:
+def _parse(origin: Origin) -> Table:
     try:
         return tomllib.loads(origin.text)
     except tomllib.TOMLDecodeError as error:

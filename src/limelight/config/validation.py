@@ -1,100 +1,171 @@
-"""What is wrong with a configuration: a line for each mistake that says where, and which word was probably meant.
+"""Validates settings, and reports each mistake in one line: the place, the reason and the word that was probably meant.
 
-Pure. `loading` calls it for every value, wherever that comes from; `plainly` has the words for types.
+Pure. `load` calls it for every value of the file, the environment and the command line.
 """
 
-from collections.abc import Iterator
+import difflib
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 import msgspec
 
-from limelight.config.error_text import SECRET, told_plainly
-from limelight.config.schema import AGENT, Origin, Setting, all_settings
-from limelight.config.suggestions import NAME_RULE, is_name, nearest
+from limelight.config.origin import Origin, Path
+from limelight.config.schema import AGENT, Setting, all_settings
 from limelight.errors import SetupError
 
 Table = dict[str, Any]
 
+AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+AGENT_NAME_RULE = "1 to 64 letters, digits, '.', '_' or '-', a letter or digit first, as names are parts of addresses"
+SIMILARITY = 0.7
+"""How similar a known word must be to be suggested: `deep` for `depp`, but not `good` for `nobody`."""
+TYPE_NAMES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text in quotes",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
+BOUNDS = {"<=": "of at most", ">=": "of at least"}
+MSGSPEC_ERROR = re.compile(
+    r"Expected `(?P<type>\w+)(?: \| null)?`"
+    r"(?: (?P<operator>[<>]=) (?P<bound>[\d.e+-]+))?(?:, got `(?P<got>\w+)`)?"
+    r"(?: - at `\$\[(?P<index>\d+)\]`)?"
+)
+VALUE_CHARS = 40
+SECRET = object()
+"""Stands for a value that must not be shown."""
 
-def checked(value: Any, setting: Setting, where: str) -> Any:
-    """A value from the environment or the command line, which says all things as text, as the setting wants it."""
+
+def check_value(value: Any, setting: Setting, place: str) -> Any:
+    """Convert a value from the environment or the command line. Raises SetupError."""
     try:
         return msgspec.convert(value, setting.type, strict=False)
     except msgspec.ValidationError as error:
-        raise SetupError(f"{where} is wrong: {told_plainly(str(error), value, quotes=False)}") from error
+        raise SetupError(f"{place} is wrong: {_describe(str(error), value, quotes=False)}") from error
 
 
-def checked_file(values: Table, origin: Origin) -> Table:
-    """The content of a file, if all of it is right; otherwise all that is wrong, a line each."""
-    mistakes = list(_mistakes(values, origin))
+def check_file(values: Table, origin: Origin) -> Table:
+    """Return the content of a file if it is valid. Raises SetupError with a line for each mistake."""
+    mistakes = list(_file_mistakes(values, origin))
     if mistakes:
         raise SetupError("\n".join(mistakes))
     return values
 
 
-def _mistakes(values: Table, origin: Origin) -> Iterator[str]:
-    known = list(dict.fromkeys(name.partition(".")[0] for name in _known()))
+def is_agent_name(word: str) -> bool:
+    """Whether an agent can have this name."""
+    return AGENT_NAME.fullmatch(word) is not None
+
+
+def closest_match(word: str, known: Iterable[str]) -> str:
+    """Return the known word that was probably meant, "" if none is similar."""
+    by_lower = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), list(by_lower), n=1, cutoff=SIMILARITY)
+    return by_lower[close[0]] if close else ""
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence about an unknown word: the word that was probably meant, or all known words."""
+    known = list(known)
+    close = closest_match(word, known)
+    return f"; did you mean {close!r}?" if close else f"; there are: {', '.join(sorted(known))}"
+
+
+def _file_mistakes(values: Table, origin: Origin) -> Iterator[str]:
+    known = list(dict.fromkeys(name.partition(".")[0] for name in _known_settings()))
     for section, content in values.items():
         if section not in known:
-            yield f"{origin.place(section)}there is no section [{section}]{nearest(section, known)}"
+            yield f"{origin.place(section)}there is no section [{section}]{suggestion(section, known)}"
         elif section != "agents":
-            yield from _in_table(content, origin, (section,), section)
+            yield from _table_mistakes(content, origin, (section,), section)
         elif isinstance(content, dict):
             for name, table in cast("Table", content).items():
-                yield from _in_agent(name, table, origin)
+                yield from _agent_mistakes(name, table, origin)
         else:
-            yield _no_table(origin, (section,))
+            yield _not_a_table(origin, (section,))
 
 
-def _in_agent(name: str, table: Any, origin: Origin) -> Iterator[str]:
-    if not is_name(name):
-        yield f"{origin.place('agents', name)}{name!r} cannot be the name of an agent: {NAME_RULE}"
-    yield from _in_table(table, origin, ("agents", name), AGENT)
+def _agent_mistakes(name: str, table: Any, origin: Origin) -> Iterator[str]:
+    if not is_agent_name(name):
+        yield f"{origin.place('agents', name)}{name!r} cannot be the name of an agent: {AGENT_NAME_RULE}"
+    yield from _table_mistakes(table, origin, ("agents", name), AGENT)
 
 
-def _in_table(content: Any, origin: Origin, path: tuple[str, ...], section: str) -> Iterator[str]:
+def _table_mistakes(content: Any, origin: Origin, path: Path, section: str) -> Iterator[str]:
     if not isinstance(content, dict):
-        yield _no_table(origin, path)
+        yield _not_a_table(origin, path)
         return
-    settings = _known()[section]
+    settings = _known_settings()[section]
     for key, value in cast("Table", content).items():
         if key in settings:
-            yield from _in_value(value, settings[key], origin, (*path, key))
+            yield from _setting_mistakes(value, settings[key], origin, (*path, key))
         else:
-            hint = _elsewhere(key, section) or nearest(key, list(settings))
+            hint = _other_section(key, section) or suggestion(key, list(settings))
             yield f"{origin.place(*path, key)}[{'.'.join(path)}] has no setting {key!r}{hint}"
 
 
-def _in_value(value: Any, setting: Setting, origin: Origin, path: tuple[str, ...]) -> Iterator[str]:
-    if isinstance(setting.default, dict) and isinstance(value, dict):  # each of its entries has a line
-        for key, one in cast("Table", value).items():
-            yield from _in_part({key: one}, one, setting, origin, (*path, key))
+def _setting_mistakes(value: Any, setting: Setting, origin: Origin, path: Path) -> Iterator[str]:
+    if isinstance(setting.default, dict) and isinstance(value, dict):  # each entry has its own line
+        for key, entry in cast("Table", value).items():
+            yield from _value_mistakes({key: entry}, entry, setting, origin, (*path, key))
     elif setting.section == "auth":
-        yield from _in_part(value, SECRET, setting, origin, path)
+        yield from _value_mistakes(value, SECRET, setting, origin, path)
     else:
-        yield from _in_part(value, cast("object", value), setting, origin, path)
+        yield from _value_mistakes(value, cast("object", value), setting, origin, path)
 
 
-def _in_part(value: Any, shown: object, setting: Setting, origin: Origin, path: tuple[str, ...]) -> Iterator[str]:
+def _value_mistakes(value: Any, shown: object, setting: Setting, origin: Origin, path: Path) -> Iterator[str]:
     try:
         msgspec.convert(value, setting.type)
     except msgspec.ValidationError as error:
         table = path[: 2 if setting.section == AGENT else 1]
         key = ".".join(path[len(table) :])
-        yield f"{origin.place(*path)}[{'.'.join(table)}] {key} is wrong: {told_plainly(str(error), shown)}"
+        yield f"{origin.place(*path)}[{'.'.join(table)}] {key} is wrong: {_describe(str(error), shown)}"
 
 
-def _no_table(origin: Origin, path: tuple[str, ...]) -> str:
+def _not_a_table(origin: Origin, path: Path) -> str:
     return f"{origin.place(*path)}[{'.'.join(path)}] has to be a table"
 
 
-def _known() -> dict[str, dict[str, Setting]]:
+def _known_settings() -> dict[str, dict[str, Setting]]:
+    """Return all settings by section and key."""
     known: dict[str, dict[str, Setting]] = {}
     for setting in all_settings():
         known.setdefault(setting.section, {})[setting.key] = setting
     return known
 
 
-def _elsewhere(key: str, section: str) -> str:
-    places = [name for name, settings in _known().items() if name != section and key in settings]
-    return f"; that belongs into [{places[0]}]" if places else ""
+def _other_section(key: str, section: str) -> str:
+    """Return a hint for a setting that another section has."""
+    sections = [name for name, settings in _known_settings().items() if name != section and key in settings]
+    return f"; that belongs into [{sections[0]}]" if sections else ""
+
+
+def _describe(error: str, value: Any, *, quotes: bool = True) -> str:
+    """Rewrite an error of msgspec for people who do not program. `quotes` says that texts are written in quotes."""
+    found = MSGSPEC_ERROR.match(error)
+    if found is None:
+        return error[:1].lower() + error[1:]
+    name = TYPE_NAMES.get(found["type"], found["type"])
+    expected = name if quotes else name.removesuffix(" in quotes")
+    bound = f" {BOUNDS[found['operator']]} {found['bound'].removesuffix('.0')}" if found["operator"] else ""
+    if found["index"] is not None and isinstance(value, list):
+        item = cast("list[Any]", value)[int(found["index"])]
+        return f"expected {expected}{bound} in the list, got {_shown(item, found['got'])}"
+    return f"expected {expected}{bound}, got {_shown(value, found['got'])}"
+
+
+def _shown(value: Any, type_name: str | None) -> str:
+    """Return a short value itself, and the type of any other."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case str():
+            return f'the text "{value if len(value) <= VALUE_CHARS else value[:VALUE_CHARS] + "…"}"'
+        case _:
+            return TYPE_NAMES.get(type_name or "", "something else")

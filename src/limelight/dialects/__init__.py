@@ -1,1 +1,1 @@
-"""Dialects turn Records into the frames of one wire protocol each: pure, without I/O and without a clock."""
+"""Dialects: each turns Records into the frames of one wire format, without I/O and without a clock."""

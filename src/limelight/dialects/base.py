@@ -1,7 +1,8 @@
-"""The contract of a dialect, its frames and cursors, and helpers that all dialects share.
+"""The contract of a dialect, its frames and cursors, and state and fields that several dialects share.
 
-A dialect translates ONE run, from its `run_started` on. It is fed Records in order and returns payloads, one JSON text
-each. The encoder adds cursors, transports add framing. It must not know stores, the hub, HTTP, asyncio or the time.
+A dialect translates one run, from its `run_started` on. It is fed Records in order and returns payloads, one JSON text
+each. The encoder adds cursors, transports add framing. A dialect must not know stores, the hub, HTTP, asyncio or the
+time.
 """
 
 import math
@@ -12,58 +13,70 @@ from msgspec.structs import replace
 
 from limelight.deltas import Delta
 from limelight.errors import BadCursor
-from limelight.events import AgentStarted, Event, FinalAnswer, JsonValue, Record, ToolFinished
+from limelight.events import (
+    AgentStarted,
+    ApprovalRequested,
+    ApprovalResolved,
+    Event,
+    FinalAnswer,
+    JsonValue,
+    Record,
+    ToolFinished,
+)
 from limelight.links import link
 
 encode = msgspec.json.Encoder().encode
 STOPPED = "Stopped"
-"""The status line of a run that was stopped."""
+"""The status text of a run that was stopped."""
+WAITING_FOR_APPROVAL = "Waiting for approval"
 
 
 class Dialect(Protocol):
-    """One wire protocol. `DROPS` names the events that it has no frame for, so that none vanishes by accident."""
+    """One wire format. `DROPS` lists the events without a frame, so that none is left out by accident."""
 
     event_name: ClassVar[str]
     """The SSE `event:` of every frame; "" for none."""
     joins: ClassVar[bool]
-    """May neighbouring deltas reach a reader who catches up as one? Not where each Record counts."""
+    """Whether a viewer that catches up may get neighbouring deltas as one."""
     DROPS: ClassVar[frozenset[type[Event]]]
 
     def __init__(self, root: str = "") -> None:
-        """`root` is what stands before each path of the server in a link: `/limelight`, or "" where it is alone."""
+        """`root` is the path prefix of links, as `/limelight` behind a proxy; "" for none."""
         ...
 
     def feed(self, record: Record) -> list[bytes]:
-        """The payloads of this Record, in order."""
+        """Return the payloads of this Record, in order."""
         ...
 
     def fits(self, event: Delta) -> bool:
-        """Whether deltas that were joined to this one may be fed as one. Not if a frame would end inside of it: what
-        comes behind that frame could not be found again by its id."""
+        """Whether a joined delta may be fed as one.
+
+        It may not if a frame would end inside of it: a resume could not find what comes after that frame by its cursor.
+        """
         ...
 
     def gap(self, first: int, last: int) -> bytes:
-        """The payload that says: Records `first` … `last` are no longer kept."""
+        """Return the payload that says that Records `first` to `last` are no longer kept."""
         ...
 
 
 class Cursor(NamedTuple):
-    """A place in a stream: everything up to Record `seq` was received, or, if `k` > 0, the first k frames of it."""
+    """A position in a stream: after Record `seq`, or, if `k` > 0, after the first k frames of that Record."""
 
     seq: int
     k: int = 0
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """`57` or `57.1`; raises BadCursor."""
+        """Parse `57` or `57.1`. Raises BadCursor."""
         seq, dot, k = text.partition(".")
         if not (seq.isascii() and seq.isdecimal()) or (dot and not (k.isascii() and k.isdecimal())) or len(text) > 32:
             raise BadCursor(f"a cursor is a number like 57 or 57.1, not {text[:40]!r}")
         return cls(int(seq), int(k or 0))
 
     @property
-    def place(self) -> tuple[int, float]:
-        """For comparing: a whole Record comes behind each part of it."""
+    def sort_key(self) -> tuple[int, float]:
+        """A key that sorts the end of a Record after the positions inside of it."""
         return self.seq, self.k or math.inf
 
 
@@ -75,20 +88,21 @@ class Frame(NamedTuple):
 
 
 class GapFrame(Frame):
-    """The frame that names Records which are no longer kept."""
+    """The frame that says which Records are no longer kept."""
 
 
 class Increment(bytes):
-    """A payload that is a part of a growing text; the complete text follows in a later payload."""
+    """A payload with a piece of a text; the complete text follows in a later payload."""
 
 
 class AgentTree:
-    """Who started whom, so that depth never depends on the order in which agents end."""
+    """The depth of each agent: 0 for the main agent, one more than its parent for a sub-agent."""
 
     def __init__(self) -> None:
         self._depths: dict[str, int] = {"": 0}
 
     def add(self, event: AgentStarted) -> int:
+        """Add a sub-agent and return its depth."""
         depth = self._depths[event.agent_id] = self.depth(event.parent_id) + 1
         return depth
 
@@ -97,24 +111,64 @@ class AgentTree:
 
 
 class Paragraphs:
-    """Parts the messages of an agent by a blank line, for wires on which all of them are one text."""
+    """Separates an agent's messages by blank lines, for formats in which all of them are one text."""
 
     def __init__(self) -> None:
-        self._last: dict[str, str | None] = {}
+        self._last_message: dict[str, str | None] = {}
 
-    def part(self, agent_id: str, message_id: str | None, text: str) -> str:
-        """The next piece of a message; a new message is set apart from what the agent said before."""
-        last = self._last.get(agent_id, message_id)
-        self._last[agent_id] = message_id
+    def add(self, agent_id: str, message_id: str | None, text: str) -> str:
+        """Return a piece of a message, after a blank line if another message of the agent came before."""
+        last = self._last_message.get(agent_id, message_id)
+        self._last_message[agent_id] = message_id
         return text if last == message_id else f"\n\n{text}"
 
     def separate(self, text: str) -> str:
-        """A text that belongs to no message, with a blank line before it if any agent has sent text."""
-        return f"\n\n{text}" if self._last else text
+        """Return a text that belongs to no message, after a blank line if any agent has sent text."""
+        return f"\n\n{text}" if self._last_message else text
 
 
-class MayBeCut(Protocol):
-    """An event whose value the log may hold in part only."""
+class ApprovalStatus(NamedTuple):
+    """The status text after an approval event: a label, and the approval that the label is about."""
+
+    label: str
+    subject: ApprovalRequested
+    request: ApprovalRequested
+    """The approval of the event. It is not the subject if another approval is still open."""
+
+
+class Approvals:
+    """The open approvals of a run, as status texts for formats without a documented frame for approvals."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, ApprovalRequested] = {}
+
+    def feed(self, event: ApprovalRequested | ApprovalResolved) -> ApprovalStatus:
+        """Return the status after an event. After a decision, it shows another open approval, if there is one."""
+        if isinstance(event, ApprovalRequested):
+            self._open[event.approval_id] = event
+            return ApprovalStatus(WAITING_FOR_APPROVAL, event, event)
+        request = self._open.pop(event.approval_id)
+        next_open = next(reversed(self._open.values()), None)
+        if next_open is not None:
+            return ApprovalStatus(WAITING_FOR_APPROVAL, next_open, request)
+        return ApprovalStatus(_decision_label(event), request, request)
+
+
+def _decision_label(event: ApprovalResolved) -> str:
+    """Name a decision. The server itself rejects an approval that expires, or that is open when its agent ends."""
+    match event.decision:
+        case "approve":
+            return "Approved"
+        case "edit":
+            return "Approved with changes"
+        case "reject" if event.by != "system":
+            return "Rejected"
+        case "reject":
+            return "Approval expired" if event.reason == "expired" else "Approval withdrawn"
+
+
+class Truncatable(Protocol):
+    """An event with a value that the log may have truncated."""
 
     @property
     def truncated(self) -> bool: ...
@@ -124,30 +178,30 @@ class MayBeCut(Protocol):
     def result_url(self) -> str: ...
 
 
-def cut_of(event: MayBeCut) -> dict[str, Any]:
-    """The keys by which every wire says that a value is a part, and where the whole is; none if it is whole."""
+def truncation_fields(event: Truncatable) -> dict[str, Any]:
+    """Return the fields that say that a value is truncated and where the complete one is; none if it is complete."""
     if not event.truncated:
         return {}
     return {"truncated": True, "size": event.size, "result_url": event.result_url}
 
 
-def seen_of(event: ToolFinished) -> dict[str, Any]:
-    """The key by which every wire says that a call has ended and its result was not seen; none if it was."""
+def result_seen_field(event: ToolFinished) -> dict[str, Any]:
+    """Return the field that says that the result of a call was not seen; none if it was."""
     return {} if event.result_seen else {"result_seen": False}
 
 
-def rooted(record: Record, root: str) -> Record:
-    """The Record with links as a client asks for them, below the root."""
+def with_root(record: Record, root: str) -> Record:
+    """Return the Record with the root path before its link."""
     if not root or not (path := getattr(record.event, "result_url", "")):
         return record
     return replace(record, event=replace(record.event, result_url=link(root, path)))
 
 
 def text_of(value: JsonValue) -> str:
-    """A result as text: a string as it is, anything else as JSON."""
+    """Return a string unchanged, and any other value as JSON."""
     return value if isinstance(value, str) else encode(value).decode()
 
 
 def is_structured(answer: FinalAnswer) -> bool:
-    """Whether an answer is more than its text: it has a title or sources, or is a value and no text."""
+    """Whether an answer is more than a text: it has a title or sources, or its content is not a string."""
     return bool(answer.title or answer.sources) or not isinstance(answer.content, str)

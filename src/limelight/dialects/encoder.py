@@ -1,7 +1,7 @@
-"""Encodes the Records of a session as frames of one dialect, with cursors that make resuming exact.
+"""Encodes the Records of a session as frames of one dialect, with cursors for an exact resume.
 
-A Record may have several frames: the last has the cursor `seq`, those before it `seq.1`, `seq.2` …; in a Record that
-was joined from several, these inner cursors count from its first one, because that is where a resume reads again.
+A Record may have several frames: the last has the cursor `seq`, those before it `seq.1`, `seq.2` … If the Record was
+joined from several, the inner cursors have the `seq` of the first of them, because a resume reads from there.
 Pure; the hub's buffers and viewers use it.
 """
 
@@ -13,14 +13,14 @@ from limelight.events import Record, RunStarted
 
 
 class FrameEncoder:
-    """Records of one session in, frames of one dialect out. Every `run_started` starts a new dialect object."""
+    """Encodes the Records of one session. Every `run_started` starts a new dialect object."""
 
     def __init__(self, make_dialect: Callable[[], Dialect]) -> None:
         self._make_dialect = make_dialect
         self._dialect = make_dialect()
 
     def encode(self, record: Record, first_seq: int | None = None, skip: int = 0) -> list[Frame]:
-        """The frames of one Record, without the first `skip` of them."""
+        """Return the frames of one Record, without the first `skip` of them."""
         if isinstance(record.event, RunStarted):
             self._dialect = self._make_dialect()
         payloads = self._dialect.feed(record)
@@ -35,7 +35,7 @@ class FrameEncoder:
         ]
 
     def catch_up(self, records: Iterable[Record]) -> list[Frame]:
-        """The frames of many Records, with neighbouring deltas joined where the dialect allows it."""
+        """Return the frames of many Records, with neighbouring deltas joined where the dialect allows it."""
         if not self._dialect.joins:
             return [frame for record in records for frame in self.encode(record)]
         return [frame for joined in join(records) for frame in self._encode_joined(joined)]
@@ -47,9 +47,9 @@ class FrameEncoder:
         return self.encode(joined.record, joined.first_seq)
 
     def feed(self, record: Record) -> list[bytes]:
-        """The payloads of one Record, without cursors."""
+        """Return the payloads of one Record, without cursors."""
         return [frame.payload for frame in self.encode(record)]
 
     def gap(self, first: int, last: int) -> GapFrame:
-        """The frame for Records that are no longer kept. Its cursor resumes after the gap."""
+        """Return the frame for Records that are no longer kept. Its cursor resumes after the gap."""
         return GapFrame(str(last), self._dialect.gap(first, last))

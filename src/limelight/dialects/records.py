@@ -1,17 +1,14 @@
-"""The lossless dialect: a Record as JSON. What the client, the page and exports read; nothing is dropped or renamed.
-
-The page reads it with deltas joined, because it wants the texts and not each piece; whoever exports wants each Record.
-"""
+"""The lossless dialect: each Record as JSON. The client library, the page and exports read it."""
 
 from typing import ClassVar
 
 from limelight.deltas import Delta
-from limelight.dialects.base import encode, rooted
+from limelight.dialects.base import encode, with_root
 from limelight.events import Event, Record
 
 
 class RecordsDialect:
-    """`{"seq", "run_id", "at", "event": {"kind", …}}`, one frame per Record."""
+    """Sends one frame per Record: `{"seq", "run_id", "at", "event": {"kind", …}}`."""
 
     event_name: ClassVar[str] = ""
     joins: ClassVar[bool] = False
@@ -21,7 +18,7 @@ class RecordsDialect:
         self._root = root
 
     def feed(self, record: Record) -> list[bytes]:
-        return [encode(rooted(record, self._root))]
+        return [encode(with_root(record, self._root))]
 
     def fits(self, event: Delta) -> bool:
         return False
@@ -31,7 +28,10 @@ class RecordsDialect:
 
 
 class JoinedRecordsDialect(RecordsDialect):
-    """The same, but who catches up gets neighbouring deltas as one Record, which has the number of the last."""
+    """Like RecordsDialect, but a viewer that catches up gets neighbouring deltas joined to one Record.
+
+    The page uses it, because it needs texts and not each piece of them. Exports need each Record.
+    """
 
     joins: ClassVar[bool] = True
 

@@ -1,14 +1,23 @@
-"""The flat wire of the Agno documents: `event: message`, seven types, keys beside `type` and no envelope.
+"""The flat wire format of the Agno documents: `event: message`, seven types, keys beside `type` and no envelope.
 
-Made for a chat that shows an answer and the tools behind it. A call is announced when its arguments are whole, a
-sub-agent's text is not sent, and its tools are named `agent › tool`. `docs/protocols/tool_calls.md` tells the rest.
+It is for chats that show an answer and the tool calls behind it. A call is announced when its arguments are complete,
+the text of sub-agents is not sent, and their tools are named `agent › tool`. `docs/protocols/tool_calls.md` describes
+it.
 """
 
 from typing import Any, ClassVar, NamedTuple, assert_never
 
 from limelight.deltas import Delta
-from limelight.dialects.approvals import Approvals
-from limelight.dialects.base import STOPPED, Paragraphs, cut_of, encode, rooted, seen_of, text_of
+from limelight.dialects.base import (
+    STOPPED,
+    Approvals,
+    Paragraphs,
+    encode,
+    result_seen_field,
+    text_of,
+    truncation_fields,
+    with_root,
+)
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -41,20 +50,20 @@ from limelight.events import (
 )
 from limelight.links import link, result_url
 
-RESULT_PREVIEW = 2_000
+RESULT_CHARS = 2_000
 DONE = b'{"type":"done"}'
 
 
 class _Call(NamedTuple):
-    """What the end of a call must repeat. `args` is None until they are whole."""
+    """The fields of an open call that its last frame repeats. `args` is None until they are complete."""
 
     name: str
     args: dict[str, Any] | str | None
-    cut: dict[str, Any]
+    truncation: dict[str, Any]
 
 
 class ToolCallsDialect:
-    """Keeps the open calls and the names of the sub-agents."""
+    """Translates one run into flat frames. It keeps the open calls, and the names of sub-agents."""
 
     event_name: ClassVar[str] = "message"
     joins: ClassVar[bool] = True
@@ -85,21 +94,21 @@ class ToolCallsDialect:
         self._paragraphs = Paragraphs()
 
     def feed(self, record: Record) -> list[bytes]:
-        event = rooted(record, self._root).event
+        event = with_root(record, self._root).event
         match event:
             case TextDelta():
-                return self._say(event)
+                return self._message(event)
             case RunStarted():
                 return [_frame("status", content="Thinking...")]
             case Status():
-                return [_frame("status", content=self._named(event.agent_id, event.text))]
+                return [_frame("status", content=self._qualified(event.agent_id, event.text))]
             case ToolStarted() | ToolReady():
-                return self._begin(event)
+                return self._tool_started(event)
             case ToolFinished():
-                return self._end(event, record.run_id)
+                return self._tool_finished(event, record.run_id)
             case ApprovalRequested() | ApprovalResolved():
                 label, subject, _ = self._approvals.feed(event)
-                return [_frame("status", content=f"{label}: {self._named(subject.agent_id, subject.name)}")]
+                return [_frame("status", content=f"{label}: {self._qualified(subject.agent_id, subject.name)}")]
             case AgentStarted():
                 self._agents[event.agent_id] = event.name
                 return []
@@ -136,51 +145,52 @@ class ToolCallsDialect:
     def gap(self, first: int, last: int) -> bytes:
         return _frame("gap", **{"from": first, "to": last})
 
-    def _say(self, event: TextDelta) -> list[bytes]:
+    def _message(self, event: TextDelta) -> list[bytes]:
         if event.agent_id:
             return []
-        return [_frame("message", content=self._paragraphs.part("", event.message_id, event.text))]
+        return [_frame("message", content=self._paragraphs.add("", event.message_id, event.text))]
 
     def _answer(self, event: FinalAnswer) -> list[bytes]:
-        """An answer that was streamed as text is there already; one that was not is sent now."""
+        """Send the answer, unless it was streamed as a message."""
         text = text_of(event.content)
         if event.message_id is not None or not text:
             return []
-        return [_frame("message", content=self._paragraphs.part("", None, text), **cut_of(event))]
+        return [_frame("message", content=self._paragraphs.add("", None, text), **truncation_fields(event))]
 
-    def _named(self, agent_id: str, what: str) -> str:
-        return f"{self._agents.get(agent_id, agent_id)} › {what}" if agent_id else what
+    def _qualified(self, agent_id: str, text: str) -> str:
+        """Return a text with the name of its sub-agent before it."""
+        return f"{self._agents.get(agent_id, agent_id)} › {text}" if agent_id else text
 
-    def _begin(self, event: ToolStarted | ToolReady) -> list[bytes]:
-        """A call whose arguments still stream is announced when they are there: this wire says them once."""
+    def _tool_started(self, event: ToolStarted | ToolReady) -> list[bytes]:
+        """Announce a call as soon as its arguments are complete: this format sends them once."""
         if isinstance(event, ToolStarted):
-            name = self._named(event.agent_id, event.name)
+            name = self._qualified(event.agent_id, event.name)
         else:
             name = self._calls[event.call_id].name
-        call = self._calls[event.call_id] = _Call(name, event.args, cut_of(event))
-        return [] if call.args is None else [_start(event.call_id, call)]
+        call = self._calls[event.call_id] = _Call(name, event.args, truncation_fields(event))
+        return [] if call.args is None else [_start_frame(event.call_id, call)]
 
-    def _end(self, event: ToolFinished, run_id: str) -> list[bytes]:
+    def _tool_finished(self, event: ToolFinished, run_id: str) -> list[bytes]:
         call = self._calls.pop(event.call_id)
         frames: list[bytes] = []
-        if call.args is None:  # it failed before its arguments were whole
+        if call.args is None:  # it failed before its arguments were complete
             call = call._replace(args={})
-            frames.append(_start(event.call_id, call))
-        about = {"tool_call_id": event.call_id, "tool_name": call.name, "tool_args": call.args}
+            frames.append(_start_frame(event.call_id, call))
+        call_fields = {"tool_call_id": event.call_id, "tool_name": call.name, "tool_args": call.args}
         if event.error is not None:
-            return [*frames, _frame("tool_call_error", **about, error=event.error)]
+            return [*frames, _frame("tool_call_error", **call_fields, error=event.error)]
         result = text_of(event.result)
-        more = {**seen_of(event), **cut_of(event)}
-        if len(result) > RESULT_PREVIEW:
+        extra = {**result_seen_field(event), **truncation_fields(event)}
+        if len(result) > RESULT_CHARS:
             size = event.size or len(result.encode())
-            result = result[:RESULT_PREVIEW] + "..."
-            where = link(self._root, result_url(run_id, "result", event.call_id))
-            more = {"truncated": True, "size": size, "result_url": where}
-        return [*frames, _frame("tool_call_complete", **about, result=result, **more)]
+            result = result[:RESULT_CHARS] + "..."
+            url = link(self._root, result_url(run_id, "result", event.call_id))
+            extra = {"truncated": True, "size": size, "result_url": url}
+        return [*frames, _frame("tool_call_complete", **call_fields, result=result, **extra)]
 
 
-def _start(call_id: str, call: _Call) -> bytes:
-    return _frame("tool_call_start", tool_call_id=call_id, tool_name=call.name, tool_args=call.args, **call.cut)
+def _start_frame(call_id: str, call: _Call) -> bytes:
+    return _frame("tool_call_start", tool_call_id=call_id, tool_name=call.name, tool_args=call.args, **call.truncation)
 
 
 def _frame(type_: str, **data: Any) -> bytes:

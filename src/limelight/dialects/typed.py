@@ -1,24 +1,24 @@
-"""The typed wire of the Deep Agent document: `{"type": …, "data": {…}}`, seven types, plus types and keys beyond them.
+"""The typed wire format of the Deep Agent document: `{"type": …, "data": {…}}`, with additional types and keys.
 
-A client that knows only the document's types and keys works unchanged; `docs/protocols/typed.md` lists what is added.
-Failures, stops and approvals have added types (`error`, `cancelled`, `approval`) and are sent in a documented type as
-well. Such a frame names the added type in `fallback_for`; clients that know the added type skip the frame.
+A client that knows only the document's seven types works unchanged; `docs/protocols/typed.md` lists the additions.
+Failures, stops and approvals have additional types (`error`, `cancelled`, `approval`) and are also sent in a documented
+type. Such a frame names the additional type in `fallback_for`; clients that know this type skip the frame.
 """
 
 from typing import Any, ClassVar, assert_never
 
 from limelight.deltas import Delta
-from limelight.dialects.approvals import Approvals
 from limelight.dialects.base import (
     STOPPED,
     AgentTree,
+    Approvals,
     Paragraphs,
-    cut_of,
     encode,
     is_structured,
-    rooted,
-    seen_of,
+    result_seen_field,
     text_of,
+    truncation_fields,
+    with_root,
 )
 from limelight.events import (
     AgentFinished,
@@ -56,7 +56,7 @@ DONE = b'{"type":"done"}'
 
 
 class TypedDialect:
-    """Keeps what later frames must repeat: names of open calls, open approvals, and how deep each agent is."""
+    """Translates one run into typed frames. It keeps open calls, open approvals and the depth of each agent."""
 
     event_name: ClassVar[str] = ""
     joins: ClassVar[bool] = True
@@ -68,7 +68,7 @@ class TypedDialect:
         self._root = root
         self._tree = AgentTree()
         self._paragraphs = Paragraphs()
-        self._names: dict[str, str] = {}
+        self._tool_names: dict[str, str] = {}
         self._streamed_args: set[str] = set()
         self._approvals = Approvals()
 
@@ -77,17 +77,17 @@ class TypedDialect:
         if type(event) is TextDelta:
             return [self._token(event)]
         if type(event) is ReasoningDelta:
-            return [self._thought(event.text, event.agent_id)]
-        event = rooted(record, self._root).event
+            return [self._reasoning(event.text, event.agent_id)]
+        event = with_root(record, self._root).event
         match event:
             case RunStarted():
                 return [_frame("status", description="Thinking...", agent_depth=0)]
             case Status():
-                return [_frame("status", description=event.text, **self._who(event))]
+                return [_frame("status", description=event.text, **self._agent_fields(event))]
             case TextDelta():
                 return [self._token(event)]
             case ReasoningDelta():
-                return [self._thought(event.text, event.agent_id)]
+                return [self._reasoning(event.text, event.agent_id)]
             case Plan():
                 return [self._plan(event)]
             case ToolStarted() | ToolArgsDelta() | ToolReady() | ToolOutputDelta() | ToolFinished():
@@ -101,12 +101,12 @@ class TypedDialect:
                         name=event.name,
                         depth=depth,
                         parent_id=event.parent_id,
-                        **_given(tool_id=event.call_id),
+                        **_present(tool_id=event.call_id),
                     )
                 ]
             case AgentFinished():
                 depth = self._tree.depth(event.agent_id)
-                return [_frame("agent_end", agent_id=event.agent_id, depth=depth, **_given(error=event.error))]
+                return [_frame("agent_end", agent_id=event.agent_id, depth=depth, **_present(error=event.error))]
             case ApprovalRequested() | ApprovalResolved():
                 return self._approval(event)
             case SourceCited():
@@ -120,7 +120,7 @@ class TypedDialect:
                         model=event.model,
                         input_tokens=event.input_tokens,
                         output_tokens=event.output_tokens,
-                        **self._who(event),
+                        **self._agent_fields(event),
                     )
                 ]
             case FinalAnswer():
@@ -150,58 +150,66 @@ class TypedDialect:
     def gap(self, first: int, last: int) -> bytes:
         return encode({"type": "gap", "data": {"from": first, "to": last}})
 
-    def _who(self, event: Event) -> dict[str, Any]:
-        """`agent_depth` is always there; `agent_id` is only for sub-agents."""
-        return {"agent_depth": self._tree.depth(event.agent_id), **_given(agent_id=event.agent_id)}
+    def _agent_fields(self, event: Event) -> dict[str, Any]:
+        """Return the fields that name the agent of an event: its depth, and its id if it is a sub-agent."""
+        return {"agent_depth": self._tree.depth(event.agent_id), **_present(agent_id=event.agent_id)}
 
     def _token(self, event: TextDelta) -> bytes:
-        text = self._paragraphs.part(event.agent_id, event.message_id, event.text)
-        if not event.agent_id:  # most frames are these, so they are put together by hand
+        text = self._paragraphs.add(event.agent_id, event.message_id, event.text)
+        if not event.agent_id:  # most frames are these, so they are formatted by hand
             return b'{"type":"token","data":{"content":%b,"agent_depth":0}}' % encode(text)
-        return _frame("token", content=text, **self._who(event))
+        return _frame("token", content=text, **self._agent_fields(event))
 
     def _error_text(self, event: RunFailed) -> bytes:
-        """The failure as a paragraph of its own: a status would be replaced as soon as `done` is shown."""
+        """Return the error message as a token frame: a client replaces a status when it gets `done`."""
         text = self._paragraphs.separate(f"Error: {event.message}")
         return _frame("token", content=text, agent_depth=0, fallback_for="error")
 
-    def _thought(self, text: str, agent_id: str) -> bytes:
+    def _reasoning(self, text: str, agent_id: str) -> bytes:
         if not agent_id:
             return b'{"type":"reasoning","data":{"content":%b,"agent_id":"","agent_depth":0}}' % encode(text)
         return _frame("reasoning", content=text, agent_id=agent_id, agent_depth=self._tree.depth(agent_id))
 
     def _answer(self, event: FinalAnswer) -> list[bytes]:
-        """A streamed answer is there already; one that never was is sent now. What is more than text comes last."""
+        """Send the answer as text, unless it was streamed, and as structured data, if it has any."""
         text = text_of(event.content)
         frames: list[bytes] = []
         if event.message_id is None and text:
             frames.append(
-                _frame("token", content=self._paragraphs.part("", None, text), agent_depth=0, **cut_of(event))
+                _frame("token", content=self._paragraphs.add("", None, text), agent_depth=0, **truncation_fields(event))
             )
         if is_structured(event):
             frames.append(
-                _frame("answer", title=event.title, content=event.content, sources=event.sources, **cut_of(event))
+                _frame(
+                    "answer",
+                    title=event.title,
+                    content=event.content,
+                    sources=event.sources,
+                    **truncation_fields(event),
+                )
             )
         return frames
 
     def _plan(self, event: Plan) -> bytes:
-        what: dict[str, Any] = {"items": event.items} if event.items else {"text": event.text}
-        return _frame("plan", **what, update=event.update, **self._who(event), **_given(truncated=event.truncated))
+        content: dict[str, Any] = {"items": event.items} if event.items else {"text": event.text}
+        return _frame(
+            "plan", **content, update=event.update, **self._agent_fields(event), **_present(truncated=event.truncated)
+        )
 
     def _tool(self, event: ToolStarted | ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished) -> list[bytes]:
         tool_id = event.call_id
         match event:
             case ToolStarted():
-                self._names[tool_id] = event.name
-                known = {} if event.args is None else {"args": event.args}
+                self._tool_names[tool_id] = event.name
+                args = {} if event.args is None else {"args": event.args}
                 return [
                     _frame(
                         "tool_start",
                         tool_id=tool_id,
                         name=event.name,
-                        **self._who(event),
-                        **known,
-                        **cut_of(event),
+                        **self._agent_fields(event),
+                        **args,
+                        **truncation_fields(event),
                     )
                 ]
             case ToolArgsDelta():
@@ -211,7 +219,7 @@ class TypedDialect:
                 if tool_id in self._streamed_args:
                     self._streamed_args.discard(tool_id)
                     return []
-                return [_frame("tool_args", tool_id=tool_id, content=text_of(event.args), **cut_of(event))]
+                return [_frame("tool_args", tool_id=tool_id, content=text_of(event.args), **truncation_fields(event))]
             case ToolOutputDelta():
                 return [_frame("tool_output", tool_id=tool_id, stream=event.stream, content=event.text)]
             case ToolFinished():
@@ -219,45 +227,48 @@ class TypedDialect:
                     _frame(
                         "tool_end",
                         tool_id=tool_id,
-                        name=self._names.pop(tool_id, "unknown"),
+                        name=self._tool_names.pop(tool_id, "unknown"),
                         result=text_of(event.result),
-                        **self._who(event),
-                        **_given(error=event.error, duration_ms=event.duration_ms),
-                        **seen_of(event),
-                        **cut_of(event),
+                        **self._agent_fields(event),
+                        **_present(error=event.error, duration_ms=event.duration_ms),
+                        **result_seen_field(event),
+                        **truncation_fields(event),
                     )
                 ]
 
     def _approval(self, event: ApprovalRequested | ApprovalResolved) -> list[bytes]:
         status = self._approvals.feed(event)
         description = f"{status.label}: {status.subject.name}"
-        line = _frame("status", description=description, **self._who(status.subject), fallback_for="approval")
+        agent = self._agent_fields(status.subject)
+        fallback = _frame("status", description=description, **agent, fallback_for="approval")
         if isinstance(event, ApprovalRequested):
-            return [line, self._approval_frame(event, event, state="requested", by="")]
-        shown = status.request if event.args is None else event
-        more = _given(reason=event.reason)
-        return [line, self._approval_frame(status.request, shown, state=event.decision, by=event.by, **more)]
+            return [fallback, self._approval_frame(event, event, state="requested", by="")]
+        current = status.request if event.args is None else event
+        reason = _present(reason=event.reason)
+        return [fallback, self._approval_frame(status.request, current, state=event.decision, by=event.by, **reason)]
 
     def _approval_frame(
-        self, request: ApprovalRequested, shown: ApprovalRequested | ApprovalResolved, **more: Any
+        self, request: ApprovalRequested, current: ApprovalRequested | ApprovalResolved, **state: Any
     ) -> bytes:
-        """What was asked, with the arguments as they are now."""
+        """Return a frame that describes the request, with the current arguments."""
         return _frame(
             "approval",
             approval_id=request.approval_id,
             tool_id=request.call_id,
             name=request.name,
-            args=shown.args,
+            args=current.args,
             decisions=request.decisions,
             expires_at=request.expires_at,
-            **self._who(request),
-            **cut_of(shown),
-            **more,
+            **self._agent_fields(request),
+            **truncation_fields(current),
+            **state,
         )
 
     def _citation(self, event: SourceCited) -> bytes:
-        cut = _given(truncated=event.truncated)
-        return _frame("citation", title=event.title, url=event.url, text=event.text, **self._who(event), **cut)
+        truncation = _present(truncated=event.truncated)
+        return _frame(
+            "citation", title=event.title, url=event.url, text=event.text, **self._agent_fields(event), **truncation
+        )
 
     def _artifact(self, event: ArtifactMade) -> bytes:
         return _frame(
@@ -267,8 +278,8 @@ class TypedDialect:
             media_type=event.media_type,
             size=event.size,
             url=link(self._root, artifact_url(event.artifact_id)),
-            **self._who(event),
-            **_given(tool_id=event.call_id),
+            **self._agent_fields(event),
+            **_present(tool_id=event.call_id),
         )
 
 
@@ -276,6 +287,6 @@ def _frame(type_: str, **data: Any) -> bytes:
     return encode({"type": type_, "data": data})
 
 
-def _given(**data: Any) -> dict[str, Any]:
-    """Only what has a value: absent keys are how this wire says "nothing"."""
+def _present(**data: Any) -> dict[str, Any]:
+    """Return only the keys that have a value: this format has no keys for missing values."""
     return {key: value for key, value in data.items() if value is not None and value != "" and value is not False}

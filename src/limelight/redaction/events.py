@@ -1,11 +1,10 @@
-"""What tools get and return, and what agents say, without what may not be kept. Pure; the engine asks before anything
-is written.
+"""Redacts the events of a run before they are written to the log. Pure.
 
-Arguments, results, output, errors, plans and notes are looked through for all that is to be hidden; what a model says,
-only for the server's own secrets. What a running tool prints is held back as long as something in it may still turn out
-to be hidden: with patterns, until the line ends. Pieces of arguments and of plans are left out then, since `tool_ready`
-and `plan` have all of them. Of what is said, only the beginning of a secret is ever held back, until it is none, or the
-text ends.
+All rules apply to the input and output of tools, errors, plans, sources and approvals. Only the server's secrets are
+removed from texts of models, and nothing from the user's input.
+
+Pieces of tool output and of texts are held back while they may contain the beginning of a secret (`stream.py`). With
+patterns, pieces of arguments and of plans are dropped, since `tool_ready` and `plan` have the complete value.
 """
 
 from typing import Any, NamedTuple
@@ -38,10 +37,10 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
-from limelight.redaction.rules import Hiding
-from limelight.redaction.stream import Pieces
+from limelight.redaction.rules import Redactor
+from limelight.redaction.stream import StreamRedactor
 
-LOOKED_AT: dict[type[AnyEvent], tuple[str, ...]] = {
+REDACTED_FIELDS: dict[type[AnyEvent], tuple[str, ...]] = {
     ToolStarted: ("args",),
     ToolReady: ("args",),
     ToolFinished: ("result", "error"),
@@ -56,147 +55,156 @@ LOOKED_AT: dict[type[AnyEvent], tuple[str, ...]] = {
     Plan: ("text", "items"),
     FinalAnswer: ("content", "title", "sources"),
 }
-TUPLES: dict[str, Any] = {"items": tuple[Todo, ...], "sources": tuple[str, ...]}
-"""Fields that are no JSON as they are."""
+FIELD_TYPES: dict[str, Any] = {"items": tuple[Todo, ...], "sources": tuple[str, ...]}
+"""Fields that have to be converted from and to JSON."""
 
 
-class Redaction:
-    """Follows one run."""
+class EventRedactor:
+    """Redacts the events of one run, in order."""
 
-    def __init__(self, hiding: Hiding) -> None:
-        self._hiding = hiding
-        self._own = hiding.own
-        self._streams: dict[tuple[type[AnyEvent], str, str], _Stream] = {}
-        self._said: dict[tuple[type[AnyEvent], str], _Stream] = {}
-        self._plans: dict[str, _PlanInPieces] = {}
-        """The plan that each agent writes."""
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._text_redactor = redactor.secrets_only
+        self._tool_streams: dict[tuple[type[AnyEvent], str, str], _Stream] = {}
+        """Arguments and output of open calls, by type of delta, call and stream."""
+        self._text_streams: dict[tuple[type[AnyEvent], str], _Stream] = {}
+        """Open texts, by type of delta and message."""
+        self._plans: dict[str, _PlanStream] = {}
+        """The open plan of each agent."""
 
     @property
-    def listens(self) -> bool:
-        """Whether there is a secret that somebody may say."""
-        return self._own is not None
+    def redacts_texts(self) -> bool:
+        """Whether texts of models have to be fed: only if there are secrets."""
+        return self._text_redactor is not None
 
     def passes(self, piece: TextDelta | ReasoningDelta) -> bool:
-        """Whether one more piece of a text can be told as it is, and needs not be fed."""
-        stream = self._said.get((type(piece), piece.message_id))
-        return stream is not None and stream.pieces.passes(piece.text)
+        """Accept a piece of an open text that passes unchanged; return False for one that has to be fed."""
+        stream = self._text_streams.get((type(piece), piece.message_id))
+        return stream is not None and stream.redactor.passes(piece.text)
 
-    def whole(self, event: AnyEvent) -> AnyEvent:
-        """An event that needs no other one to be understood. An answer that was streamed is as it was said."""
-        hiding = self._hiding
+    def redact(self, event: AnyEvent) -> AnyEvent:
+        """Redact the complete values of an event. An answer that was streamed is redacted like its text."""
+        redactor = self._redactor
         if isinstance(event, FinalAnswer) and event.message_id is not None:
-            if self._own is None:
+            if self._text_redactor is None:
                 return event
-            hiding = self._own
+            redactor = self._text_redactor
         changes: dict[str, Any] = {}
-        for field in LOOKED_AT.get(type(event), ()):
+        for field in REDACTED_FIELDS.get(type(event), ()):
             value = getattr(event, field)
             if isinstance(value, tuple):
                 value = list(msgspec.to_builtins(value))
-            hidden = hiding.value(value)
-            if hidden != value:
-                changes[field] = msgspec.convert(hidden, TUPLES[field]) if field in TUPLES else hidden
+            redacted = redactor.redact_value(value)
+            if redacted != value:
+                changes[field] = msgspec.convert(redacted, FIELD_TYPES[field]) if field in FIELD_TYPES else redacted
         return msgspec.structs.replace(event, **changes) if changes else event
 
     def feed(self, event: AnyEvent) -> list[AnyEvent]:
-        """An event on its way, with what was held back before it."""
+        """Redact pieces of texts. Return the event, after the pieces that were held back and have to come before it."""
         match event:
-            case ToolArgsDelta() | PlanDelta() if self._hiding.needs_whole_texts:
+            case ToolArgsDelta() | PlanDelta() if self._redactor.needs_complete_texts:
                 return []
             case ToolArgsDelta(call_id=str(), text=str()) | ToolOutputDelta(call_id=str(), text=str()):
-                return self._piece(event)
+                return self._feed_tool(event)
             case ToolReady() | ToolFinished():
-                return [*self._rest_of(event.call_id), event]
+                return [*self._flush_call(event.call_id), event]
             case TextDelta(message_id=str(), text=str()) | ReasoningDelta(message_id=str(), text=str()):
-                return [event] if self._own is None else self._word(event, self._own)
+                return [event] if self._text_redactor is None else self._feed_text(event, self._text_redactor)
             case PlanDelta(agent_id=str(), text=str()):
-                return self._plan_piece(event)
+                return self._feed_plan(event)
             case Plan(agent_id=str()):
-                return self._plan(event)
+                return self._finish_plan(event)
             case StepFinished(agent_id=str()):
-                return [*self._rest_of_plan(event.agent_id), event]
+                return [*self._flush_plan(event.agent_id), event]
             case TextFinished(message_id=str()):
-                return [*self._rest_said(TextDelta, event.message_id), event]
+                return [*self._flush_text(TextDelta, event.message_id), event]
             case ReasoningFinished(message_id=str()):
-                return [*self._rest_said(ReasoningDelta, event.message_id), event]
+                return [*self._flush_text(ReasoningDelta, event.message_id), event]
             case FinalAnswer(message_id=str(message_id)):
-                return [*self._rest_said(TextDelta, message_id), event]
+                return [*self._flush_text(TextDelta, message_id), event]
             case AgentFinished():
-                of_agent = [key for key, stream in self._said.items() if stream.last.agent_id == event.agent_id]
-                said = [piece for key in of_agent for piece in self._rest_said(*key)]
-                return [*self._rest_of_plan(event.agent_id), *said, event]
+                keys = [key for key, stream in self._text_streams.items() if stream.last.agent_id == event.agent_id]
+                texts = [piece for key in keys for piece in self._flush_text(*key)]
+                return [*self._flush_plan(event.agent_id), *texts, event]
             case RunFinished() | RunFailed() | RunCancelled():
-                return [*self.rest(), event]
+                return [*self.flush(), event]
             case _:
                 return [event]
 
-    def rest(self) -> list[AnyEvent]:
-        """What is still held back."""
-        calls = dict.fromkeys(key[1] for key in self._streams)
-        printed = [piece for call_id in calls for piece in self._rest_of(call_id)]
-        planned = [piece for agent_id in list(self._plans) for piece in self._rest_of_plan(agent_id)]
-        return printed + planned + [piece for key in list(self._said) for piece in self._rest_said(*key)]
+    def flush(self) -> list[AnyEvent]:
+        """Return everything that is still held back."""
+        calls = dict.fromkeys(key[1] for key in self._tool_streams)
+        tools = [piece for call_id in calls for piece in self._flush_call(call_id)]
+        plans = [piece for agent_id in list(self._plans) for piece in self._flush_plan(agent_id)]
+        return tools + plans + [piece for key in list(self._text_streams) for piece in self._flush_text(*key)]
 
-    def _plan_piece(self, event: PlanDelta) -> list[AnyEvent]:
-        plan = self._plans.setdefault(event.agent_id, _PlanInPieces(Pieces(self._hiding)))
-        plan.last = event
-        plan.written.append(event.text)
-        return plan.tell(plan.pieces.feed(event.text))
-
-    def _plan(self, event: Plan) -> list[AnyEvent]:
-        """A plan that came in pieces is as it was told: of where a secret begins, these may have said more."""
-        plan = self._plans.get(event.agent_id)
-        rest = self._rest_of_plan(event.agent_id)
-        if plan is not None and "".join(plan.written) == event.text:
-            event = msgspec.structs.replace(event, text="".join(plan.told))
-        return [*rest, event]
-
-    def _rest_of_plan(self, agent_id: str) -> list[AnyEvent]:
-        plan = self._plans.pop(agent_id, None)
-        return [] if plan is None else plan.tell(plan.pieces.rest())
-
-    def _word(self, event: TextDelta | ReasoningDelta, own: Hiding) -> list[AnyEvent]:
-        key = (type(event), event.message_id)
-        known = self._said.get(key)
-        stream = self._said[key] = _Stream(event, known.pieces if known else Pieces(own))
-        return stream.told(stream.pieces.feed(event.text)) if event.text else [event]
-
-    def _rest_said(self, kind: type[AnyEvent], message_id: str) -> list[AnyEvent]:
-        stream = self._said.pop((kind, message_id), None)
-        return [] if stream is None else stream.told(stream.pieces.rest())
-
-    def _piece(self, event: ToolOutputDelta | ToolArgsDelta) -> list[AnyEvent]:
+    def _feed_tool(self, event: ToolOutputDelta | ToolArgsDelta) -> list[AnyEvent]:
         key = (type(event), event.call_id, getattr(event, "stream", ""))
-        known = self._streams.get(key)
-        stream = self._streams[key] = _Stream(event, known.pieces if known else Pieces(self._hiding))
-        return stream.told(stream.pieces.feed(event.text))
+        known = self._tool_streams.get(key)
+        redactor = known.redactor if known else StreamRedactor(self._redactor)
+        stream = self._tool_streams[key] = _Stream(event, redactor)
+        return stream.events(redactor.feed(event.text))
 
-    def _rest_of(self, call_id: str) -> list[AnyEvent]:
-        ended = [self._streams.pop(key) for key in list(self._streams) if key[1] == call_id]
-        return [piece for stream in ended for piece in stream.told(stream.pieces.rest())]
+    def _flush_call(self, call_id: str) -> list[AnyEvent]:
+        ended = [self._tool_streams.pop(key) for key in list(self._tool_streams) if key[1] == call_id]
+        return [piece for stream in ended for piece in stream.events(stream.redactor.flush())]
+
+    def _feed_text(self, event: TextDelta | ReasoningDelta, text_redactor: Redactor) -> list[AnyEvent]:
+        key = (type(event), event.message_id)
+        known = self._text_streams.get(key)
+        redactor = known.redactor if known else StreamRedactor(text_redactor)
+        stream = self._text_streams[key] = _Stream(event, redactor)
+        return stream.events(redactor.feed(event.text)) if event.text else [event]
+
+    def _flush_text(self, kind: type[AnyEvent], message_id: str) -> list[AnyEvent]:
+        stream = self._text_streams.pop((kind, message_id), None)
+        return [] if stream is None else stream.events(stream.redactor.flush())
+
+    def _feed_plan(self, event: PlanDelta) -> list[AnyEvent]:
+        plan = self._plans.setdefault(event.agent_id, _PlanStream(StreamRedactor(self._redactor)))
+        plan.last = event
+        plan.received.append(event.text)
+        return plan.events(plan.redactor.feed(event.text))
+
+    def _finish_plan(self, event: Plan) -> list[AnyEvent]:
+        """Replace the text of a plan that came in pieces by the pieces that were passed on.
+
+        The pieces may have a few more characters of the beginning of a secret than a redacted text.
+        """
+        plan = self._plans.get(event.agent_id)
+        held = self._flush_plan(event.agent_id)
+        if plan is not None and "".join(plan.received) == event.text:
+            event = msgspec.structs.replace(event, text="".join(plan.passed))
+        return [*held, event]
+
+    def _flush_plan(self, agent_id: str) -> list[AnyEvent]:
+        plan = self._plans.pop(agent_id, None)
+        return [] if plan is None else plan.events(plan.redactor.flush())
 
 
 class _Stream(NamedTuple):
-    """What a tool gets or prints, or an agent says, piece by piece."""
+    """A text, or the arguments or the output of a call, in pieces."""
 
     last: Delta
-    pieces: Pieces
+    redactor: StreamRedactor
 
-    def told(self, text: str) -> list[AnyEvent]:
+    def events(self, text: str) -> list[AnyEvent]:
+        """Return a piece like the last one with this text; none without text."""
         return [msgspec.structs.replace(self.last, text=text)] if text else []
 
 
-class _PlanInPieces:
-    """A plan on its way: what came of it, and what was told."""
+class _PlanStream:
+    """A plan in pieces: those that were received, and those that were passed on."""
 
-    def __init__(self, pieces: Pieces) -> None:
-        self.pieces = pieces
-        self.written: list[str] = []
-        self.told: list[str] = []
+    def __init__(self, redactor: StreamRedactor) -> None:
+        self.redactor = redactor
+        self.received: list[str] = []
+        self.passed: list[str] = []
         self.last = PlanDelta(text="")
 
-    def tell(self, text: str) -> list[AnyEvent]:
+    def events(self, text: str) -> list[AnyEvent]:
+        """Return a piece like the last one with this text; none without text."""
         if not text:
             return []
-        self.told.append(text)
+        self.passed.append(text)
         return [msgspec.structs.replace(self.last, text=text)]

@@ -1,8 +1,10 @@
-"""Hides what may not be told or kept: secrets that the server knows, and whatever else somebody has a pattern for.
+"""Redaction rules: secrets that the server knows, and patterns and field names from the settings.
 
-Pure. What agents' tools get and return goes through it before it is stored, and so does every line of the log.
+A Redactor replaces what they match in texts and in JSON values. The engine applies it to events before they are stored
+(`events.py`), the command line to each line of the log. Pure, except for `make_redactor`, which reads the environment.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -14,128 +16,138 @@ from urllib.parse import unquote
 import msgspec
 
 from limelight.auth import api_keys
+from limelight.config import Settings
+from limelight.errors import SetupError
 
-HIDDEN = "[redacted]"
-SECRET_NAMES = ("*_API_KEY", "*_TOKEN", "*_SECRET", "*_PASSWORD", "*_SECRET_KEY", "*_ACCESS_KEY")
-HEADER_NAMES = "OTEL_*_HEADERS"
-"""Variables with headers for collectors of traces, as `name=value,name=value`: the values are secrets."""
-HEAD = 4
-"""So much of the beginning of a secret is taken for one that may follow."""
-MIN_SECRET = 12
-"""Shorter values are no secrets but words, and would be found everywhere."""
+REDACTED = "[redacted]"
+"""The text that replaces everything that is redacted."""
+SECRET_VARIABLES = ("*_API_KEY", "*_TOKEN", "*_SECRET", "*_PASSWORD", "*_SECRET_KEY", "*_ACCESS_KEY")
+HEADER_VARIABLES = "OTEL_*_HEADERS"
+"""Variables with HTTP headers for trace collectors, as `name=value,name=value`. The values are secrets."""
+PREFIX_LENGTH = 4
+"""How many characters of a secret have to match before a stream holds text back."""
+MIN_SECRET_LENGTH = 12
+"""Shorter values are not redacted: they may be ordinary words."""
+
+_CREDENTIALS = re.compile(r"(?<=//)[^/@]*@")
 
 Span = tuple[int, int]
+"""Start and end of a part of a text."""
 
 
-class Hiding:
-    """What is hidden. `patterns` are of any text, `fields` are names in JSON, with `*` for anything."""
+class Redactor:
+    """Replaces secrets, matches of patterns and fields of JSON by name, and always API keys of a server.
+
+    `fields` are names, in which `*` stands for anything.
+    """
 
     def __init__(
         self, patterns: Iterable[re.Pattern[str]] = (), fields: Iterable[str] = (), secrets: Iterable[str] = ()
     ) -> None:
         self.patterns = tuple(patterns)
         self._fields = tuple(field.lower() for field in fields)
-        known = {form for secret in secrets if len(secret) >= MIN_SECRET for form in (secret, _escaped(secret))}
+        known = {form for secret in secrets if len(secret) >= MIN_SECRET_LENGTH for form in (secret, _escaped(secret))}
         self.secrets = tuple(sorted(known))
 
     @cached_property
-    def own(self) -> "Hiding | None":
-        """Of the server's secrets alone: what agents say is not looked through for anything else. None without any."""
-        return Hiding(secrets=self.secrets) if self.secrets else None
+    def secrets_only(self) -> "Redactor | None":
+        """A Redactor for the secrets alone, which texts of models are checked for; None if there are no secrets."""
+        return Redactor(secrets=self.secrets) if self.secrets else None
 
     @cached_property
-    def heads(self) -> re.Pattern[str]:
-        """Finds where a secret may begin, in one go: hardly a text has such a place."""
-        heads = {f"{api_keys.PREFIX}_", *(secret[:HEAD] for secret in self.secrets)}
-        return re.compile("|".join(map(re.escape, sorted(heads))))
+    def secret_prefixes(self) -> re.Pattern[str]:
+        """A pattern that matches where a secret or a key may begin. Few texts have a match, so this check is fast."""
+        prefixes = {f"{api_keys.PREFIX}_", *(secret[:PREFIX_LENGTH] for secret in self.secrets)}
+        return re.compile("|".join(map(re.escape, sorted(prefixes))))
 
     @property
-    def needs_whole_texts(self) -> bool:
-        """Whether it takes more than a piece to see what is to be hidden: a pattern may match what is not there yet."""
+    def needs_complete_texts(self) -> bool:
+        """Whether a text has to be complete before it is redacted: a pattern may match text that has not come yet."""
         return bool(self.patterns or self._fields)
 
-    def text(self, text: str) -> str:
-        said, at = "", 0
+    def redact_text(self, text: str) -> str:
+        """Return a text with everything that is secret replaced."""
+        redacted, position = "", 0
         for start, end in self.spans(text):
-            said, at = said + text[at:start] + HIDDEN, end
-        return said + text[at:]
+            redacted, position = redacted + text[position:start] + REDACTED, end
+        return redacted + text[position:]
 
     def spans(self, text: str, since: int = 0) -> list[Span]:
-        """Where something is hidden, in order; what overlaps is one. Patterns see only what comes after `since`."""
-        found = [span for secret in self.secrets for span in _places(secret, text)]
+        """Return the secret parts of a text in order, without overlaps. Patterns see only the text after `since`."""
+        found = [span for secret in self.secrets for span in _find_all(secret, text)]
         if api_keys.PREFIX in text:
             found += [match.span() for match in api_keys.KEY.finditer(text)]
-        return _joined([*found, *self.matches(text, since)])
+        return _merged([*found, *self.matches(text, since)])
 
     def matches(self, text: str, since: int = 0) -> Iterator[Span]:
-        """Where the patterns match what comes after `since`."""
+        """Yield the matches of the patterns in the text after `since`."""
         text = text[since:] if since else text
         for pattern in self.patterns:
             for match in pattern.finditer(text):
                 if match.end() > match.start():
                     yield match.start() + since, match.end() + since
 
-    def value(self, value: Any) -> Any:
-        """A JSON value: its texts, and its fields by their names. JSON that is written as text counts too."""
+    def redact_value(self, value: Any) -> Any:
+        """Return a JSON value with secret texts and fields replaced, also in texts that contain JSON."""
         match value:
             case str():
-                return self.text(self._in_written(value) if self._fields else value)
+                return self.redact_text(self._redact_json_text(value) if self._fields else value)
             case dict():
                 fields = cast("dict[Any, Any]", value).items()
-                return {self.value(name): self.field(name, one) for name, one in fields}
+                return {self.redact_value(name): self.redact_field(name, item) for name, item in fields}
             case list() | tuple():
-                return [self.value(one) for one in cast("Sequence[Any]", value)]
+                return [self.redact_value(item) for item in cast("Sequence[Any]", value)]
             case int() | float() if not isinstance(value, bool) and self.patterns:
-                said = str(value)
-                return value if (hidden := self.text(said)) == said else hidden
+                text = str(value)
+                return value if (redacted := self.redact_text(text)) == text else redacted
             case _:
                 return value
 
-    def field(self, name: Any, value: Any) -> Any:
-        """What is shown as the value of a field."""
-        named = str(name).lower()
-        return HIDDEN if any(fnmatchcase(named, field) for field in self._fields) else self.value(value)
+    def redact_field(self, name: Any, value: Any) -> Any:
+        """Return the value of a field, all of it replaced if its name is secret."""
+        lower = str(name).lower()
+        return REDACTED if any(fnmatchcase(lower, field) for field in self._fields) else self.redact_value(value)
 
-    def _in_written(self, text: str) -> str:
+    def _redact_json_text(self, text: str) -> str:
         if not text.lstrip().startswith(("{", "[")):
             return text
         try:
-            written = msgspec.json.decode(text)
+            value = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
             return text
-        hidden = self.value(written)
-        return text if hidden == written else msgspec.json.encode(hidden).decode()
+        redacted = self.redact_value(value)
+        return text if redacted == value else msgspec.json.encode(redacted).decode()
 
 
-NOTHING_HIDDEN = Hiding()
-"""But for keys of a server, which nobody wants to see."""
+DEFAULT_REDACTOR = Redactor()
+"""Redacts API keys of a server, and nothing else."""
 
 
-def restored(edited: Any, original: Any, hiding: Hiding) -> Any:
-    """What a person sends back who was shown `original` with something hidden: where they left that, what it hides."""
-    if edited == original or edited == hiding.value(original):
+def restore_redacted(edited: Any, original: Any, redactor: Redactor) -> Any:
+    """Put the original values back where a person who saw a redacted value has not changed it."""
+    if edited == original or edited == redactor.redact_value(original):
         return original
     if isinstance(edited, list) and isinstance(original, list):
         pairs = zip_longest(cast("list[Any]", edited), cast("list[Any]", original)[: len(cast("list[Any]", edited))])
-        return [restored(one, before, hiding) for one, before in pairs]
+        return [restore_redacted(item, before, redactor) for item, before in pairs]
     if not isinstance(edited, dict) or not isinstance(original, dict):
         return cast("Any", edited)
     before = cast("dict[str, Any]", original)
-    names = {hiding.value(name): name for name in before} | {name: name for name in before}
+    names = {redactor.redact_value(name): name for name in before} | {name: name for name in before}
     after: dict[str, Any] = {}
     for shown, value in cast("dict[str, Any]", edited).items():
         name = names.get(shown)
         if name is None:
             after[shown] = value
         else:
-            is_left = value == hiding.field(name, before[name])
-            after[name] = before[name] if is_left else restored(value, before[name], hiding)
+            unchanged = value == redactor.redact_field(name, before[name])
+            after[name] = before[name] if unchanged else restore_redacted(value, before[name], redactor)
     return after
 
 
-def is_hidden_in(value: Any) -> bool:
-    """Whether something in a value stands for what was hidden."""
-    return HIDDEN.encode() in msgspec.json.encode(value)
+def contains_redacted(value: Any) -> bool:
+    """Whether a part of a value was replaced."""
+    return REDACTED.encode() in msgspec.json.encode(value)
 
 
 def keeps_placeholders(edited: Any, shown: Any) -> bool:
@@ -148,39 +160,65 @@ def keeps_placeholders(edited: Any, shown: Any) -> bool:
     if isinstance(edited, dict) and isinstance(shown, dict):
         before = cast("dict[str, Any]", shown)
         return all(
-            keeps_placeholders(value, before[name]) if name in before else not is_hidden_in({name: value})
+            keeps_placeholders(value, before[name]) if name in before else not contains_redacted({name: value})
             for name, value in cast("dict[str, Any]", edited).items()
         )
-    return not is_hidden_in(edited)
+    return not contains_redacted(edited)
 
 
-def _places(secret: str, text: str) -> Iterator[Span]:
-    at = text.find(secret)
-    while at >= 0:
-        yield at, at + len(secret)
-        at = text.find(secret, at + 1)
+def _find_all(secret: str, text: str) -> Iterator[Span]:
+    start = text.find(secret)
+    while start >= 0:
+        yield start, start + len(secret)
+        start = text.find(secret, start + 1)
 
 
-def _joined(spans: list[Span]) -> list[Span]:
-    joined: list[Span] = []
+def _merged(spans: list[Span]) -> list[Span]:
+    merged: list[Span] = []
     for start, end in sorted(spans):
-        if joined and start < joined[-1][1]:
-            start, last = joined.pop()
+        if merged and start < merged[-1][1]:
+            start, last = merged.pop()
             end = max(end, last)
-        joined.append((start, end))
-    return joined
+        merged.append((start, end))
+    return merged
 
 
 def _escaped(text: str) -> str:
-    """As it stands in JSON."""
+    """Return a text as it is inside of a JSON string."""
     return msgspec.json.encode(text).decode()[1:-1]
 
 
-def secrets_in(environ: Mapping[str, str]) -> list[str]:
-    """The values of variables that are called like secrets, and of the headers that some variables hold."""
+def environment_secrets(environ: Mapping[str, str]) -> list[str]:
+    """Return the values of environment variables that are named like secrets, and of HTTP headers in variables."""
     secrets = [
-        value for name, value in environ.items() if any(fnmatchcase(name.upper(), pattern) for pattern in SECRET_NAMES)
+        value
+        for name, value in environ.items()
+        if any(fnmatchcase(name.upper(), pattern) for pattern in SECRET_VARIABLES)
     ]
-    sent = [value for name, value in environ.items() if fnmatchcase(name.upper(), HEADER_NAMES)]
-    headers = [header.partition("=")[2].strip() for value in sent for header in value.split(",")]
+    header_lists = [value for name, value in environ.items() if fnmatchcase(name.upper(), HEADER_VARIABLES)]
+    headers = [header.partition("=")[2].strip() for value in header_lists for header in value.split(",")]
     return [*secrets, *headers, *(unquote(header) for header in headers if "%" in header)]
+
+
+def make_redactor(settings: Settings, *patterns: re.Pattern[str]) -> Redactor:
+    """Return the Redactor of a server: rules of the settings, secrets of the environment and additional patterns.
+
+    Raises SetupError for an invalid pattern.
+    """
+    all_patterns = list(patterns)
+    for text in settings.store.redact:
+        place = settings.origin.place("store", "redact")
+        try:
+            pattern = re.compile(text)
+        except re.error as error:
+            raise SetupError(f"{place}store.redact: {text!r} is not a regular expression: {error}") from error
+        if pattern.search(""):
+            raise SetupError(f"{place}store.redact: {text!r} matches everything, so nothing would be left")
+        all_patterns.append(pattern)
+    secrets = (settings.auth.api_key, *environment_secrets(os.environ))
+    return Redactor(all_patterns, settings.store.redact_fields, secrets)
+
+
+def strip_credentials(url: str) -> str:
+    """Return a URL without user name, password and query."""
+    return _CREDENTIALS.sub("", url).partition("?")[0]

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from limelight.errors import LeaseLost, StoreError
 from limelight.events import Record
-from limelight.log_context import ids
+from limelight.log_context import log_fields
 from limelight.models import ENDED_STATES, Append, Result, SessionRef
 from limelight.runs.metrics import NO_METRICS, RunMetrics, measured_commit
 from limelight.runs.retry import is_logged, pause_before_retry
@@ -117,7 +117,7 @@ class Committer:
                 try:
                     append = run.take()
                 except Exception:  # the other runs are committed all the same
-                    about = ids(session_id=run.ref.session_id)
+                    about = log_fields(session_id=run.ref.session_id)
                     log.exception("a run of session %s cannot be committed", run.ref.session_id, extra=about)
                     continue
                 if is_large(append.results):
@@ -184,7 +184,7 @@ class Committer:
             try:
                 self.publish(run.ref, append.records)
             except Exception:  # an error of a viewer does not affect the run
-                about = ids(run_id=append.run_id, session_id=run.ref.session_id)
+                about = log_fields(run_id=append.run_id, session_id=run.ref.session_id)
                 log.exception("Records of run %s cannot be published", append.run_id, extra=about)
             self.wake_soon(run.ref, is_end=append.state in ENDED_STATES)
             _notify(append.run_id, run.committed)
@@ -206,7 +206,7 @@ class Committer:
         """Commit the runs one by one, to find the one whose lease was lost."""
         for run, append in work:
             if len(work) == 1:
-                about = ids(run_id=append.run_id, session_id=run.ref.session_id)
+                about = log_fields(run_id=append.run_id, session_id=run.ref.session_id)
                 log.error("run %s was sealed by another process", append.run_id, extra=about)
                 _notify(append.run_id, run.lease_lost)
             else:
@@ -223,4 +223,4 @@ def _notify(run_id: str, callback: Callable[[], None]) -> None:
     try:
         callback()
     except Exception:
-        log.exception("run %s does not know what became of its commit", run_id, extra=ids(run_id=run_id))
+        log.exception("run %s does not know what became of its commit", run_id, extra=log_fields(run_id=run_id))

@@ -11,7 +11,7 @@ import msgspec
 from limelight.events import AnyEvent, ApprovalRequested, ApprovalResolved, Decision
 from limelight.ids import now_ms, sortable_id
 from limelight.models import Decide
-from limelight.redaction.rules import Hiding, is_hidden_in, restored
+from limelight.redaction.rules import Redactor, contains_redacted, restore_redacted
 from limelight.runs.engine import Execution
 from limelight.runs.retry import retry_while_unavailable
 from limelight.sources.base import DECISIONS, Approval, ApprovalOptions, User
@@ -36,13 +36,13 @@ class Asked(msgspec.Struct, frozen=True):
     @property
     def is_lost(self) -> bool:
         """Whether it was answered with other arguments, which the log does not tell in full: then it is asked again."""
-        return self.answer is not None and self.answer.decision == "edit" and is_hidden_in(self.answer.args)
+        return self.answer is not None and self.answer.decision == "edit" and contains_redacted(self.answer.args)
 
-    def is_for(self, question: Question, hiding: Hiding) -> bool:
+    def is_for(self, question: Question, redactor: Redactor) -> bool:
         request = self.request
         if question.call_id or request.call_id:
             return request.call_id == question.call_id
-        shown = (question.name, hiding.value(question.args), question.agent_id)
+        shown = (question.name, redactor.redact_value(question.args), question.agent_id)
         return (request.name, request.args, request.agent_id) == shown
 
 
@@ -108,8 +108,8 @@ class RunContext:
         return answers
 
     async def _approve(self, question: Question) -> Approval:
-        hiding = self._execution.engine.hiding
-        asked = next((asked for asked in reversed(self._asked) if asked.is_for(question, hiding)), None)
+        redactor = self._execution.engine.redactor
+        asked = next((asked for asked in reversed(self._asked) if asked.is_for(question, redactor)), None)
         if asked is not None:  # before a restart; the log has the question, and perhaps the answer
             self._asked.remove(asked)
         if asked is None or asked.is_lost:
@@ -121,7 +121,8 @@ class RunContext:
             resolved = await self._answer_to(request)
         args = question.args
         if resolved.decision == "edit" and isinstance(resolved.args, dict):
-            args = restored(resolved.args, question.args, hiding)  # who answered before it was asked again saw less
+            # who decided before the question was repeated saw redacted arguments
+            args = restore_redacted(resolved.args, question.args, redactor)
         return Approval(resolved.decision, args, resolved.reason, resolved.by)
 
     def _request(self, question: Question) -> ApprovalRequested:
@@ -187,7 +188,7 @@ class RunContext:
         question = self._questions.get(decision.approval_id)
         if question is None or decision.args is None:
             return decision.args
-        return restored(decision.args, question.args, self._execution.engine.hiding)
+        return restore_redacted(decision.args, question.args, self._execution.engine.redactor)
 
 
 Life = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]

@@ -16,7 +16,7 @@ from limelight.errors import AgentNotServed, AlreadyDecided, ApprovalExpired, Ap
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled
 from limelight.ids import now_ms
 from limelight.models import Cancel, Decide, Run, SessionRef
-from limelight.redaction.rules import HIDDEN, keeps_placeholders
+from limelight.redaction.rules import REDACTED, keeps_placeholders
 from limelight.runs.agents import Agents
 from limelight.runs.context import RunContext
 from limelight.runs.engine import Execution
@@ -151,7 +151,7 @@ class Control:
             self._store, run, "approval", requested.approval_id, requested.args, requested.truncated
         )
         if not keeps_placeholders(decision.args, shown):
-            told = f"{HIDDEN} stands for what is hidden: leave the whole text that it is in as it is, or replace it"
+            told = f"{REDACTED} stands for what is hidden: leave the whole text that it is in as it is, or replace it"
             raise InvalidBody(told, path="args", run_id=run.run_id)
 
     async def open_approvals(self, run: Run) -> list[ApprovalRequested]:

@@ -32,13 +32,13 @@ from limelight.events import (
     TextDelta,
     ToolStarted,
 )
-from limelight.grammar import CUT_OFF, Grammar, reason_to_close
+from limelight.grammar import RUN_ENDED, Grammar, closing_reason
 from limelight.ids import now_ms, sortable_id
 from limelight.json_values import clean_text
-from limelight.log_context import ids
+from limelight.log_context import log_fields
 from limelight.models import Append, Artifact, Result, Run, RunState, SessionRef, state_after
-from limelight.redaction.events import Redaction
-from limelight.redaction.rules import NOTHING_HIDDEN, Hiding
+from limelight.redaction.events import EventRedactor
+from limelight.redaction.rules import DEFAULT_REDACTOR, Redactor
 from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
 from limelight.runs.error_message import error_message
@@ -69,7 +69,7 @@ class Engine(msgspec.Struct, frozen=True):
     store: Store
     committer: Committer
     limits: RunLimits
-    hiding: Hiding = NOTHING_HIDDEN
+    redactor: Redactor = DEFAULT_REDACTOR
     metrics: RunMetrics = NO_METRICS
 
 
@@ -93,8 +93,8 @@ class Execution:
         self._status = status
         self._byte_budget = ByteBudget(engine.limits.session_max - session_bytes, self._on_full)
         self._unstreamed = None if streams else WholeTexts()
-        self._redaction = Redaction(engine.hiding)
-        self._redacts_text = self._redaction.listens
+        self._redaction = EventRedactor(engine.redactor)
+        self._redacts_text = self._redaction.redacts_texts
         self.grammar = Grammar()
         self._committer = engine.committer
         self._loop = asyncio.get_running_loop()
@@ -225,7 +225,9 @@ class Execution:
             code,
             message,
             exc_info=None if ours else error,
-            extra=ids(run_id=self.run.run_id, session_id=self.ref.session_id, agent=self.run.agent, error_id=error_id),
+            extra=log_fields(
+                run_id=self.run.run_id, session_id=self.ref.session_id, agent=self.run.agent, error_id=error_id
+            ),
         )
         return RunFailed(code=code, message=message, error_id=error_id)
 
@@ -264,10 +266,10 @@ class Execution:
             return
         for event in self._unstreamed.rest() if self._unstreamed is not None else ():
             self._process(event)
-        for event in self._redaction.rest():
+        for event in self._redaction.flush():
             self._append(event)
         succeeded = isinstance(terminal, RunFinished) and self.grammar.answered
-        for event in self.grammar.closing(reason_to_close(terminal), succeeded=succeeded):
+        for event in self.grammar.closing_events(closing_reason(terminal), succeeded=succeeded):
             self._append(event)
         if isinstance(terminal, RunFinished) and not self.grammar.answered:
             terminal = self.failure(EndedEarly())
@@ -330,11 +332,11 @@ class Execution:
 
     def _close_before(self, event: AnyEvent) -> None:
         """Append the events that close what must end before this event, after text that redaction held back."""
-        missing = self.grammar.missing_before(event, CUT_OFF)
+        missing = self.grammar.missing_before(event, RUN_ENDED)
         rest = [part for ending in missing for part in self._redaction.feed(ending)[:-1]]
         for part in rest:
             self._append(part)
-        for ending in self.grammar.missing_before(event, CUT_OFF) if rest else missing:
+        for ending in self.grammar.missing_before(event, RUN_ENDED) if rest else missing:
             self._append(ending)
 
     async def emit_when_ready(self, event: AnyEvent) -> None:
@@ -360,7 +362,7 @@ class Execution:
         can_wait = isinstance(event, Delta)
         if not can_wait:
             event = self._durations.timed(event, perf_counter())
-        fitted = fit(event, self.run.run_id, self.engine.limits.result_max, self._redaction.whole)
+        fitted = fit(event, self.run.run_id, self.engine.limits.result_max, self._redaction.redact)
         for part in fitted.events:  # as the log will have them, so that the two never differ
             self.grammar.check(part)
         self._results += fitted.results

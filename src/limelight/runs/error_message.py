@@ -3,8 +3,8 @@
 Clients of models say "Connection error." and do not name the address.
 """
 
-from limelight.addresses import without_secrets
 from limelight.errors import LimelightError
+from limelight.redaction.rules import strip_credentials
 
 
 def error_message(error: BaseException) -> str:
@@ -31,7 +31,7 @@ def unanswered_address(error: BaseException) -> str:
 
 def _address(error: BaseException) -> str:
     """The address of the request that an error names."""
-    return without_secrets(str(_attribute(_attribute(error, "request"), "url") or ""))
+    return strip_credentials(str(_attribute(_attribute(error, "request"), "url") or ""))
 
 
 def _attribute(value: object, name: str) -> object:

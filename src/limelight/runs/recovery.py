@@ -24,9 +24,9 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
-from limelight.grammar import Grammar, reason_to_close
+from limelight.grammar import Grammar, closing_reason
 from limelight.ids import now_ms, sortable_id
-from limelight.log_context import ids
+from limelight.log_context import log_fields
 from limelight.messages import Message
 from limelight.models import Append, Run, RunOptions, state_after
 from limelight.runs.agents import Agent, Agents
@@ -81,7 +81,7 @@ class Recovery:
             error_id = sortable_id("err_")
             if await self.seal(run, RunFailed(code=Interrupted.code, message=INTERRUPTED, error_id=error_id)):
                 sealed += 1
-                about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=error_id)
+                about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=error_id)
                 log.warning("run %s was interrupted, %s; its log is sealed", run.run_id, error_id, extra=about)
         return sealed
 
@@ -114,7 +114,7 @@ class Recovery:
             user = User(run.ref.owner, options.user_name)
             resume = _resumption(agent, events, memory.key, options)
             self._reopen(WaitingRun(agent, run, user, records, questions, resume))
-            about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
+            about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
             log.warning("run %s goes on waiting for a decision", run.run_id, extra=about)
         return True
 
@@ -216,7 +216,7 @@ async def _ending(store: Store, run: Run, terminal: Terminal, result_max: int) -
                 grammar.check(record.event)
         last_seq, last_at = records[-1].seq, records[-1].at
     start = [] if grammar.started else [RunStarted(agent=run.agent, turn=run.turn)]
-    events = (*start, *grammar.closing(reason_to_close(terminal)), terminal)
+    events = (*start, *grammar.closing_events(closing_reason(terminal)), terminal)
     at = max(now_ms(), last_at)
     fitted = [fit(event, run.run_id, result_max) for event in events]
     ending = [event for part in fitted for event in part.events]

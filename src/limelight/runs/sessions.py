@@ -15,7 +15,7 @@ from typing import NamedTuple
 from limelight.errors import Draining, LimelightError, SessionBusy
 from limelight.events import RunStarted, Terminal
 from limelight.ids import now_ms
-from limelight.log_context import ids, logged_as
+from limelight.log_context import bind_log_fields, log_fields
 from limelight.models import Begun, NewRun, Run, RunOptions, SessionRef
 from limelight.runs.agents import Agent
 from limelight.runs.attachments import keep_files
@@ -191,9 +191,9 @@ class Sessions:
         self._control.add(LiveRun(execution, context, task, agent.source.resumes))
 
     async def _execute(self, run: Run, life: Callable[[], Awaitable[None]]) -> None:
-        about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
+        about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
         try:
-            with logged_as(about):
+            with bind_log_fields(about):
                 await self._control.apply_signals(run.run_id)  # those that came before the run was live here
                 await life()
         finally:

@@ -35,7 +35,7 @@ from limelight.events import (
 from limelight.json_values import MAX_DEPTH, clean_text, is_too_deep, json_value
 from limelight.links import result_url
 from limelight.models import Result
-from limelight.structured_answers import parts_of
+from limelight.structured_answers import parse_answer
 
 MAX_INLINE = 32 * 1024
 """The most bytes that a value may take in the log."""
@@ -131,7 +131,7 @@ def _apart(event: FinalAnswer) -> FinalAnswer | None:
     else:
         content = json_value(content)
         is_large = isinstance(content, dict) and len(msgspec.json.encode(content)) > MAX_INLINE
-    if not is_large or (parts := parts_of(content)) is None:
+    if not is_large or (parts := parse_answer(content)) is None:
         return None
     return msgspec.structs.replace(event, title=parts.title, content=parts.content, sources=parts.sources)
 

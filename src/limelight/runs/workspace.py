@@ -5,7 +5,7 @@ import hashlib
 from pathlib import Path
 
 from limelight.errors import StoreUnavailable
-from limelight.file_trees import remove
+from limelight.file_trees import remove_tree
 from limelight.models import LOCAL_OWNER, SessionRef
 
 PRIVATE = 0o700
@@ -35,7 +35,7 @@ class Workspaces:
         return folder
 
     async def remove(self, ref: SessionRef) -> None:
-        await asyncio.to_thread(remove, self.folder(ref))
+        await asyncio.to_thread(remove_tree, self.folder(ref))
 
 
 def shared_folder(name: str) -> Path:

@@ -20,11 +20,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from limelight import plugins
-from limelight.agents.resolve import offered
+from limelight.agents.resolve import resolve_agents
 from limelight.config import Settings, load_settings
-from limelight.config.suggestions import nearest
+from limelight.config.validation import suggestion
 from limelight.errors import LimelightError, NotFound, SetupError
-from limelight.log_context import logged_as
+from limelight.log_context import bind_log_fields
 from limelight.runs.agents import Agent, Agents
 from limelight.server.auth.authenticator import NOBODY, Caller
 from limelight.server.auth.middleware import Guard
@@ -53,7 +53,7 @@ TOLD = ("x-run-id", "x-session-id")
 def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None = None) -> Starlette:
     """The application. Without arguments: settings from environment and config.toml, agents as these say."""
     settings = settings or load_settings()
-    on_offer = Agents(agents if agents is not None else offered(settings).agents)
+    on_offer = Agents(agents if agents is not None else resolve_agents(settings).agents)
     dialects = plugins.find("dialects")
     _check_format(settings, dialects)
     parts = Parts(settings, on_offer, make_store(settings), dialects)
@@ -108,12 +108,14 @@ def _check_format(settings: Settings, dialects: Mapping[str, object]) -> None:
     wanted = settings.server.default_format
     if wanted not in dialects:
         place = settings.origin.place("server", "default_format")
-        raise SetupError(f"{place}there is no format {wanted!r} for server.default_format{nearest(wanted, dialects)}")
+        raise SetupError(
+            f"{place}there is no format {wanted!r} for server.default_format{suggestion(wanted, dialects)}"
+        )
 
 
 def make_store(settings: Settings) -> Store:
     scheme = settings.store.url.partition(":")[0].partition("?")[0]
-    store: type[Store] = plugins.one("stores", scheme)
+    store: type[Store] = plugins.get("stores", scheme)
     return store.from_url(settings.store.url, Path(settings.store.data))
 
 
@@ -142,7 +144,7 @@ def _route(endpoint: Endpoint, parts: Parts) -> Route:
         if endpoint.scope is not None and not endpoint.public:
             call.caller.needs(endpoint.scope)
         try:
-            with logged_as(named_in(request.scope)):
+            with bind_log_fields(named_in(request.scope)):
                 value = await endpoint.call(call)
         except LimelightError:
             await call.count(call.user.user_id)  # it could not even be seen whose request it is
@@ -162,7 +164,7 @@ def _sockets(parts: Parts) -> list[WebSocketRoute]:
         except LimelightError as error:
             await refuse(error, websocket.scope, websocket.receive, websocket.send)
         else:
-            with logged_as(named_in(websocket.scope)):
+            with bind_log_fields(named_in(websocket.scope)):
                 await SessionSocket(websocket, parts).serve()
 
     async def refuse_others(websocket: WebSocket) -> None:

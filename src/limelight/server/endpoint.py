@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from limelight.auth.scopes import Scope
+from limelight.auth.identity import Scope
 from limelight.dialects.base import Cursor
 from limelight.errors import (
     BadJson,

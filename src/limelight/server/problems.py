@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from limelight.errors import LimelightError, MethodNotAllowed, NotFound, RequestError, Unauthorized
 from limelight.ids import sortable_id
-from limelight.log_context import ids
+from limelight.log_context import log_fields
 from limelight.server.middleware.root_path import root_of
 from limelight.server.middleware.security_headers import HEADERS
 
@@ -86,13 +86,13 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
 def named_in(scope: Scope) -> dict[str, str]:
     """The run and the session that a path names, for the log."""
     named: Mapping[str, str] = scope.get("path_params", {})
-    return ids(run_id=named.get("run_id", ""), session_id=named.get("session_id", ""))
+    return log_fields(run_id=named.get("run_id", ""), session_id=named.get("session_id", ""))
 
 
 async def on_crash(request: Request, error: Exception) -> Response:
     """A mistake of ours: the client gets an id, the log gets the story under the same id."""
     error_id = sortable_id("err_")
-    about = {**named_in(request.scope), **ids(error_id=error_id)}
+    about = {**named_in(request.scope), **log_fields(error_id=error_id)}
     log.error("%s %s broke, %s", request.method, request.url.path, error_id, exc_info=error, extra=about)
     problem = Problem(
         type=f"{root_of(request.scope)}/docs#error-internal",

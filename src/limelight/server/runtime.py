@@ -15,9 +15,9 @@ from limelight.dialects.base import Dialect
 from limelight.errors import BadRequest, Draining, Interrupted, SetupError, UnknownFormat
 from limelight.events import RunFailed
 from limelight.ids import sortable_id
-from limelight.log_context import ids
+from limelight.log_context import log_fields
 from limelight.models import SessionRef
-from limelight.redaction.settings import hiding_of
+from limelight.redaction.rules import make_redactor
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.committer import Committer
 from limelight.runs.control import Control
@@ -89,12 +89,12 @@ class Parts:
         self._dialects = dialects
         self.metrics = Metrics(__version__, [agent.name for agent in agents])
         self._tracing = tracing_of(settings, store)
-        publish = self.hub.publish if self._tracing is None else self._tracing.after(self.hub.publish)
+        publish = self.hub.publish if self._tracing is None else self._tracing.wrap(self.hub.publish)
         self._committer = Committer(store, publish, self.hub.wake, self.metrics)
         workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
-        hiding = hiding_of(settings)
-        engine = Engine(store, self._committer, limits, hiding, self.metrics)
+        redactor = make_redactor(settings)
+        engine = Engine(store, self._committer, limits, redactor, self.metrics)
         self.queues = SessionQueues()
         self._recovery = Recovery(
             engine,
@@ -196,10 +196,12 @@ class Parts:
         verdict = RunFailed(code=Interrupted.code, message="the server was shut down", error_id=sortable_id("err_"))
         drained = await self.sessions.drain(verdict)
         for run in drained.ended:
-            about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=verdict.error_id)
+            about = log_fields(
+                run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent, error_id=verdict.error_id
+            )
             log.warning("run %s is ended, %s: the server is shut down", run.run_id, verdict.error_id, extra=about)
         for run in drained.left:
-            about = ids(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
+            about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
             told = "the log cannot be written, so its end and what it said last are not in it; the next start ends it"
             log.error("run %s is left open: %s", run.run_id, told, extra=about)
         self._closing.set()

@@ -9,7 +9,7 @@ from limelight.errors import SetupError
 from limelight.events import Record
 from limelight.runs.queries import records_of
 from limelight.stores.base import Store
-from limelight.tracing.tracing import Tracing
+from limelight.tracing.tracer import Tracer
 
 TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
@@ -19,7 +19,7 @@ WITH_CONTENT = ("true", "1", "span_only", "span_and_event")
 PATH = "/v1/traces"
 
 
-def tracing_of(settings: Settings, store: Store, environ: Mapping[str, str] = os.environ) -> Tracing | None:
+def tracing_of(settings: Settings, store: Store, environ: Mapping[str, str] = os.environ) -> Tracer | None:
     """None without an endpoint. Raises SetupError if what is set cannot work."""
     endpoint, where = _endpoint(settings, environ)
     is_off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or environ.get("OTEL_TRACES_EXPORTER") == "none"
@@ -38,7 +38,7 @@ def tracing_of(settings: Settings, store: Store, environ: Mapping[str, str] = os
                 yield record
 
     content = environ.get(CONTENT, "").lower()
-    return Tracing(Exporter(endpoint), read, content=content in WITH_CONTENT if content else settings.tracing.content)
+    return Tracer(Exporter(endpoint), read, content=content in WITH_CONTENT if content else settings.tracing.content)
 
 
 def _endpoint(settings: Settings, environ: Mapping[str, str]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from limelight.grammar import args_of
+from limelight.grammar import parse_args
 from limelight.json_values import json_value
 from limelight.messages import Message
 from limelight.sources.values import fields_of, items_of
@@ -80,4 +80,4 @@ def _arguments(sent: Any) -> str:
     """The JSON of the arguments: as sent if it is that of an object, else that of an empty object."""
     if not isinstance(sent, str):
         return msgspec.json.encode(json_value(fields_of(sent))).decode()
-    return sent if isinstance(args_of(sent), dict) else "{}"
+    return sent if isinstance(parse_args(sent), dict) else "{}"

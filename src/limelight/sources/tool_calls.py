@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from limelight.events import AnyEvent, JsonValue, ToolArgsDelta, ToolFinished, ToolOutputDelta, ToolReady, ToolStarted
-from limelight.grammar import args_of, unseen_result
+from limelight.grammar import parse_args, unseen_result
 from limelight.sources.base import FileMade, Item
 
 
@@ -68,7 +68,7 @@ class ToolCall:
     @property
     def known_args(self) -> dict[str, Any] | str:
         """The arguments, parsed from the pieces so far if they are not complete."""
-        return args_of(self.args_text or "{}") if self.args is None else self.args
+        return parse_args(self.args_text or "{}") if self.args is None else self.args
 
     def start(self) -> list[AnyEvent]:
         return [ToolStarted(agent_id=self.agent_id, call_id=self.call_id, name=self.name, args=self.args)]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from limelight.events import FinalAnswer, JsonValue
-from limelight.grammar import args_of
+from limelight.grammar import parse_args
 from limelight.json_values import json_value
 from limelight.messages import Message, files_of
 from limelight.sources.base import FileMade
@@ -98,7 +98,7 @@ def final_answer(value: object, message_id: str | None = None) -> FinalAnswer:
 
 def _object_in(value: JsonValue) -> dict[str, Any]:
     """The JSON object in a text that consists of one, else an empty dict."""
-    return fields_of(args_of(value)) if isinstance(value, str) and value.lstrip().startswith("{") else {}
+    return fields_of(parse_args(value)) if isinstance(value, str) and value.lstrip().startswith("{") else {}
 
 
 def _source(value: Any) -> str:

@@ -1,5 +1,5 @@
-"""Traces: what the log says of a run, as spans of OpenTelemetry's GenAI conventions.
+"""Tracing: the Records of a run become spans of OpenTelemetry's GenAI conventions.
 
-`run_trace` is pure, Records in and finished spans out; `tracing` follows all runs of a server; `exporter` is the edge,
-and the only module that knows OpenTelemetry. Runs do not know that they are followed.
+`run_trace` is pure: Records in, finished spans out. `tracer` follows all runs of a server. `exporter` sends spans and
+is the only module that imports OpenTelemetry. The code that runs agents knows nothing of tracing.
 """

@@ -1,14 +1,14 @@
-"""What spans are called and what they say, by OpenTelemetry's conventions for generative AI. Pure.
+"""Names and values of span attributes, by OpenTelemetry's conventions for generative AI. Pure.
 
-Names that the conventions do not have begin with `limelight.`; `docs/observing.md` lists them all.
+Attributes that the conventions do not have begin with `limelight.`; `docs/observing.md` lists all of them.
 """
 
 import msgspec
 
 from limelight.events import ApprovalRequested, ApprovalResolved, JsonValue, RunStarted, StepStarted, ToolStarted
-from limelight.tracing.span import NS, SpanEvent
+from limelight.tracing.span import NS_PER_MS, SpanEvent
 
-Said = dict[str, str | int | bool]
+Attributes = dict[str, str | int | bool]
 
 ARGUMENTS = "gen_ai.tool.call.arguments"
 RESULT = "gen_ai.tool.call.result"
@@ -19,12 +19,12 @@ ERROR_ID = "limelight.error.id"
 RUN_STATE = "limelight.run.state"
 RUN_CODE = "limelight.run.code"
 RESULT_SEEN = "limelight.tool.result_seen"
-"""False on a call that is over and whose result was not seen; not there otherwise."""
+"""False on a call that has ended and whose result was not seen; missing on other calls."""
 TOOL_DURATION = "limelight.tool.duration_ms"
 AGENT_ID = "gen_ai.agent.id"
 
 
-def of_agent(name: str, session_id: str) -> Said:
+def agent_attributes(name: str, session_id: str) -> Attributes:
     return {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": name,
@@ -32,25 +32,25 @@ def of_agent(name: str, session_id: str) -> Said:
     }
 
 
-def of_run(event: RunStarted, run_id: str, session_id: str) -> Said:
-    framework: Said = {"limelight.framework": event.framework} if event.framework else {}
+def run_attributes(event: RunStarted, run_id: str, session_id: str) -> Attributes:
+    framework: Attributes = {"limelight.framework": event.framework} if event.framework else {}
     return {
-        **of_agent(event.agent, session_id),
+        **agent_attributes(event.agent, session_id),
         "limelight.run.id": run_id,
         "limelight.run.turn": event.turn,
         **framework,
     }
 
 
-def of_step(event: StepStarted) -> Said:
+def step_attributes(event: StepStarted) -> Attributes:
     return {"limelight.step.number": event.number, "limelight.step.kind": event.step_kind}
 
 
-def of_chat(model: str) -> Said:
+def chat_attributes(model: str) -> Attributes:
     return {"gen_ai.operation.name": "chat", "gen_ai.request.model": model}
 
 
-def of_call(event: ToolStarted) -> Said:
+def call_attributes(event: ToolStarted) -> Attributes:
     return {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": event.name,
@@ -58,25 +58,28 @@ def of_call(event: ToolStarted) -> Said:
     }
 
 
-def approval(event: ApprovalRequested | ApprovalResolved, at: int) -> SpanEvent:
-    """That a person was asked, or has decided; not what about, and not who."""
-    about: Said = {"limelight.approval.id": event.approval_id}
+def approval_event(event: ApprovalRequested | ApprovalResolved, at: int) -> SpanEvent:
+    """Return the span event of an approval, without its arguments and without the name of the user."""
+    attributes: Attributes = {"limelight.approval.id": event.approval_id}
     if isinstance(event, ApprovalRequested):
-        name, about["limelight.approval.name"] = "limelight.approval.requested", event.name
+        name, attributes["limelight.approval.name"] = "limelight.approval.requested", event.name
     else:
-        name, about["limelight.approval.decision"] = "limelight.approval.resolved", event.decision
-    return SpanEvent(name, at * NS, about)
+        name, attributes["limelight.approval.decision"] = "limelight.approval.resolved", event.decision
+    return SpanEvent(name, at * NS_PER_MS, attributes)
 
 
-def question(text: str) -> JsonValue:
-    """A user's message, in the form that the conventions have for them."""
+def input_messages(text: str) -> JsonValue:
+    """Return the user's input in the form of the conventions."""
     return [{"role": "user", "parts": [{"type": "text", "content": text}]}]
 
 
-def answer(content: JsonValue) -> JsonValue:
-    return [{"role": "assistant", "parts": [{"type": "text", "content": written(content)}], "finish_reason": "stop"}]
+def output_messages(content: JsonValue) -> JsonValue:
+    """Return the final answer in the form of the conventions."""
+    return [
+        {"role": "assistant", "parts": [{"type": "text", "content": attribute_text(content)}], "finish_reason": "stop"}
+    ]
 
 
-def written(value: JsonValue) -> str:
-    """Attributes are texts: a value that is none is JSON."""
+def attribute_text(value: JsonValue) -> str:
+    """Return a string unchanged, and any other value as JSON: attributes are texts."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

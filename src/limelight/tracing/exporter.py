@@ -1,9 +1,9 @@
-"""The edge: spans go to a collector by OTLP over HTTP, in a thread of OpenTelemetry's SDK.
+"""Sends spans to a collector by OTLP over HTTP, in a thread of OpenTelemetry's SDK.
 
-The queue is bounded and takes what it is given at once. While the collector is away spans are dropped, which is told
-once; it ends within a bound, whatever the collector does. Imported only if an endpoint is set: it needs the extra
-`otel`. Where spans go besides the endpoint (headers, certificates, time-outs, the size of the queue) the standard
-variables of OpenTelemetry say, which the SDK reads itself.
+The SDK's queue is bounded and never blocks. While the collector is unavailable, spans are dropped, and this is logged
+once. `close` returns within a time limit. This module is imported only if an endpoint is set, because it needs the
+extra `otel`. The SDK itself reads OpenTelemetry's variables for headers, certificates, time-outs and the size of the
+queue.
 """
 
 import asyncio
@@ -22,48 +22,48 @@ from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
 from limelight import __version__
-from limelight.redaction.rules import HIDDEN
+from limelight.redaction.rules import REDACTED
 from limelight.tracing.span import Span
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 3
-"""How long the last spans may take. The server's end waits for it."""
-TALKATIVE = ("opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetry.sdk._shared_internal")
-"""Loggers that would tell every failure; agents that use the SDK themselves hear theirs all the same."""
+"""How long the shutdown of the server waits for the last spans."""
+SDK_LOGGERS = ("opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetry.sdk._shared_internal")
+"""Loggers of the SDK that report each failed export."""
 
 
 class Exporter:
-    """Takes spans and sends them."""
+    """Queues spans and sends them with the SDK."""
 
     def __init__(self, endpoint: str) -> None:
         self._resource = _resource()
         self._scope = InstrumentationScope("limelight", __version__)
-        self._complaints = Complaints(endpoint)
-        self._processor = BatchSpanProcessor(Telling(OTLPSpanExporter(endpoint), self._complaints))
+        self._failures = FailureLog(endpoint)
+        self._processor = BatchSpanProcessor(MonitoredExporter(OTLPSpanExporter(endpoint), self._failures))
 
-    def put(self, spans: Sequence[Span]) -> None:
-        with self._complaints.heard() as complaint:
+    def export(self, spans: Sequence[Span]) -> None:
+        with self._failures.capture() as captured:
             for span in spans:
                 self._processor.on_end(self._readable(span))
-        if complaint.text:
-            self._complaints.failed(complaint.text)
+        if captured.message:
+            self._failures.failed(captured.message)
 
     async def close(self) -> None:
-        """In a thread that does not keep the process alive: a collector that hangs is left behind.
+        """Send queued spans, for at most CLOSE_SECONDS, or not at all if the collector is known to be unavailable.
 
-        One that is known to be away is not waited for.
+        The SDK shuts down in a daemon thread, so that a collector that hangs does not keep the process alive.
         """
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def shut_down() -> None:
             self._processor.shutdown()
-            with suppress(RuntimeError):  # the loop is closed: nobody waited so long
+            with suppress(RuntimeError):  # the loop may be closed by then
                 loop.call_soon_threadsafe(done.set)
 
         threading.Thread(target=shut_down, name="limelight-traces-end", daemon=True).start()
         with suppress(TimeoutError):
-            await asyncio.wait_for(done.wait(), 0 if self._complaints.is_down else CLOSE_SECONDS)
-            self._complaints.close()
+            await asyncio.wait_for(done.wait(), 0 if self._failures.is_down else CLOSE_SECONDS)
+            self._failures.close()
 
     def _readable(self, span: Span) -> ReadableSpan:
         flags = TraceFlags(TraceFlags.SAMPLED if span.is_sampled else TraceFlags.DEFAULT)
@@ -86,82 +86,88 @@ class Exporter:
         )
 
 
-class Complaint:
-    """What the SDK said first in one piece of work."""
+class CapturedMessage:
+    """The first message that the SDK has logged during an operation."""
 
-    text = ""
+    message = ""
 
 
-class Complaints(logging.Filter):
-    """Keeps what the SDK says of its failures from the log, but for the first. Its work for others is not touched."""
+class FailureLog(logging.Filter):
+    """Logs the first failed export and the first successful one after it.
+
+    It suppresses the SDK's own messages about our exports, but not those about exports of agents that use the SDK.
+    """
 
     def __init__(self, endpoint: str) -> None:
         super().__init__()
         address = urlsplit(endpoint)
         self._endpoint = address._replace(netloc=address.netloc.rpartition("@")[2], query="", fragment="").geturl()
         self._secrets = [secret for secret in (address.query, address.netloc.rpartition("@")[0]) if secret]
-        """What may be secret in the address, which the SDK's errors repeat."""
-        self._at_work = threading.local()
+        """Parts of the endpoint that may be secret, and that errors of the SDK repeat."""
+        self._current = threading.local()
         self.is_down = False
-        for name in TALKATIVE:
+        for name in SDK_LOGGERS:
             logging.getLogger(name).addFilter(self)
 
     def close(self) -> None:
-        for name in TALKATIVE:
+        """Stop filtering the loggers of the SDK."""
+        for name in SDK_LOGGERS:
             logging.getLogger(name).removeFilter(self)
 
     @contextmanager
-    def heard(self) -> Generator[Complaint]:
-        """What this thread's SDK says meanwhile is held back."""
-        complaint = self._at_work.complaint = Complaint()
+    def capture(self) -> Generator[CapturedMessage]:
+        """Capture the messages of the SDK in this thread instead of logging them."""
+        captured = self._current.captured = CapturedMessage()
         try:
-            yield complaint
+            yield captured
         finally:
-            self._at_work.complaint = None
+            self._current.captured = None
 
     def filter(self, record: logging.LogRecord) -> bool:
-        complaint: Complaint | None = getattr(self._at_work, "complaint", None)
-        if complaint is None:
+        captured: CapturedMessage | None = getattr(self._current, "captured", None)
+        if captured is None:
             return True
-        complaint.text = complaint.text or record.getMessage()
+        captured.message = captured.message or record.getMessage()
         return False
 
-    def failed(self, why: str) -> None:
+    def failed(self, reason: str) -> None:
+        """Log a failure, unless the last export failed too."""
         if not self.is_down:
             self.is_down = True
             for secret in self._secrets:
-                why = why.replace(secret, HIDDEN)
-            log.warning("traces cannot be sent to %s and are dropped until they can: %s", self._endpoint, why)
+                reason = reason.replace(secret, REDACTED)
+            log.warning("traces cannot be sent to %s and are dropped until they can: %s", self._endpoint, reason)
 
-    def worked(self) -> None:
+    def succeeded(self) -> None:
+        """Log a success, if the last export failed."""
         if self.is_down:
             self.is_down = False
             log.warning("traces are sent to %s again", self._endpoint)
 
 
-class Telling(SpanExporter):
-    """Sends spans, and says once that it cannot."""
+class MonitoredExporter(SpanExporter):
+    """Sends spans with another exporter, and reports its failures to a FailureLog."""
 
-    def __init__(self, exporter: SpanExporter, complaints: Complaints) -> None:
+    def __init__(self, exporter: SpanExporter, failures: FailureLog) -> None:
         self._exporter = exporter
-        self._complaints = complaints
+        self._failures = failures
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        with self._complaints.heard() as complaint:
+        with self._failures.capture() as captured:
             result = self._exporter.export(spans)
         if result is SpanExportResult.SUCCESS:
-            self._complaints.worked()
+            self._failures.succeeded()
         else:
-            self._complaints.failed(complaint.text or "no reason was given")
+            self._failures.failed(captured.message or "no reason was given")
         return result
 
     def shutdown(self) -> None:
-        with self._complaints.heard():
+        with self._failures.capture():
             self._exporter.shutdown()
 
 
 def _resource() -> Resource:
-    """What the variables say that this is; `limelight` if they do not."""
+    """Return the resource that OpenTelemetry's variables describe, with the service name `limelight` by default."""
     resource = Resource.create({SERVICE_VERSION: __version__})
     is_named = not str(resource.attributes.get(SERVICE_NAME, "unknown_service")).startswith("unknown_service")
     return resource if is_named else resource.merge(Resource({SERVICE_NAME: "limelight"}))

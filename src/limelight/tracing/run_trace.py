@@ -1,8 +1,8 @@
-"""From the Records of one run to its spans, by OpenTelemetry's conventions for generative AI.
+"""Turns the Records of one run into spans, by OpenTelemetry's conventions for generative AI. Pure.
 
-Pure: `feed` takes what is new in the log and gives the spans that have ended with it, the run's own last. An agent is
-`invoke_agent`, a round of its loop `chat`, a call `execute_tool`; a sub-agent stands under the call that spawned it.
-What people and tools said is told only if `content` is set, and then as the log has it.
+An agent is a span `invoke_agent`, a step with a known model `chat`, a call `execute_tool`. A sub-agent is a child of
+the call that started it. Spans have input, arguments, results and answers only if `content` is set, as the log has
+them.
 """
 
 from collections.abc import Sequence
@@ -40,20 +40,18 @@ from limelight.events import (
     Usage,
     terminal_of,
 )
-from limelight.grammar import reason_to_close
+from limelight.grammar import closing_reason
 from limelight.models import state_after
-from limelight.tracing import conventions as said
-from limelight.tracing.conventions import Said
-from limelight.tracing.open_span import OpenSpan
-from limelight.tracing.span import NS, Span, span_id_of, trace_id_of
-from limelight.tracing.traceparent import parent_in
+from limelight.tracing import conventions
+from limelight.tracing.conventions import Attributes
+from limelight.tracing.span import NS_PER_MS, OpenSpan, Span, parse_traceparent, span_id_of, trace_id_of
 
 CANCELLED = "cancelled"
-"""The `error.type` of what was cut off because somebody stopped the run."""
+"""The `error.type` of spans that end because the run was stopped."""
 
 
 class RunTrace:
-    """Follows one run, from its `run_started` on."""
+    """The spans of one run. It is fed from the `run_started` on."""
 
     def __init__(self, run_id: str, session_id: str, *, content: bool = False) -> None:
         self._run_id = run_id
@@ -62,55 +60,60 @@ class RunTrace:
         self._trace_id = trace_id_of(run_id)
         self._is_sampled = True
         self._agents: dict[str, OpenSpan] = {}
-        """Open spans by their agents, "" is the main one; steps likewise, calls by their ids."""
+        """Open spans of agents, by agent; "" is the main agent."""
         self._steps: dict[str, OpenSpan] = {}
+        """Open spans of steps, by agent."""
         self._calls: dict[str, OpenSpan] = {}
-        self._asked: dict[str, OpenSpan] = {}
-        """The spans in which people were asked, by approval."""
-        self._cut_off = ("", "")
-        """What those events say that close what is open at the run's end, and the `error.type` that it means."""
+        """Open spans of calls, by call."""
+        self._approvals: dict[str, OpenSpan] = {}
+        """The spans that contain open approvals, by approval."""
+        self._closing = ("", "")
+        """The error of events that close what is open at the end of the run, and its `error.type`."""
 
     def feed(self, records: Sequence[Record]) -> list[Span]:
-        """The spans that end with these Records, which came into the log together."""
+        """Return the spans that end with these Records, which were committed together. The run's own comes last."""
         terminal = terminal_of(records[-1].event)
         if terminal is not None:
-            self._cut_off = (reason_to_close(terminal), _code_of(terminal))
-        ended = (self._heard(record) for record in records)
+            self._closing = (closing_reason(terminal), _error_type(terminal))
+        ended = (self._feed_record(record) for record in records)
         return [span for span in ended if span is not None]
 
-    def _heard(self, record: Record) -> Span | None:
+    def _feed_record(self, record: Record) -> Span | None:
         match event := record.event:
-            case TextDelta() | ReasoningDelta() | ToolOutputDelta():  # nine in ten
+            case TextDelta() | ReasoningDelta() | ToolOutputDelta():  # most Records
                 return None
             case RunStarted():
                 self._begin(event, record)
             case StepStarted():
                 agent = self._agents.get(event.agent_id)
-                self._steps[event.agent_id] = self._opened(record, f"step {event.number}", agent, said.of_step(event))
+                attributes = conventions.step_attributes(event)
+                self._steps[event.agent_id] = self._open(record, f"step {event.number}", agent, attributes)
             case ToolStarted():
-                name, where = f"execute_tool {event.name}", self._inside(event.agent_id)
-                self._calls[event.call_id] = self._opened(record, name, where, said.of_call(event))
-                self._tell(self._calls.get(event.call_id), said.ARGUMENTS, event.args)
+                name, parent = f"execute_tool {event.name}", self._parent(event.agent_id)
+                span = self._open(record, name, parent, conventions.call_attributes(event))
+                self._calls[event.call_id] = span
+                self._set_content(span, conventions.ARGUMENTS, event.args)
             case ToolReady():
-                self._tell(self._calls.get(event.call_id), said.ARGUMENTS, event.args)
+                self._set_content(self._calls.get(event.call_id), conventions.ARGUMENTS, event.args)
             case AgentStarted():
-                where = self._calls.get(event.call_id) or self._inside(event.parent_id)
-                about = {**said.of_agent(event.name, self._session_id), said.AGENT_ID: event.agent_id}
-                self._agents[event.agent_id] = self._opened(record, f"invoke_agent {event.name}", where, about)
+                parent = self._calls.get(event.call_id) or self._parent(event.parent_id)
+                attributes = conventions.agent_attributes(event.name, self._session_id)
+                attributes[conventions.AGENT_ID] = event.agent_id
+                self._agents[event.agent_id] = self._open(record, f"invoke_agent {event.name}", parent, attributes)
             case ApprovalRequested():
-                span = self._calls.get(event.call_id) or self._inside(event.agent_id)
+                span = self._calls.get(event.call_id) or self._parent(event.agent_id)
                 if span is not None:
-                    self._asked[event.approval_id] = span
-                    span.events.append(said.approval(event, record.at))
+                    self._approvals[event.approval_id] = span
+                    span.events.append(conventions.approval_event(event, record.at))
             case ApprovalResolved():
-                if (span := self._asked.pop(event.approval_id, None)) is not None:
-                    span.events.append(said.approval(event, record.at))
+                if (span := self._approvals.pop(event.approval_id, None)) is not None:
+                    span.events.append(conventions.approval_event(event, record.at))
             case Usage():
                 for span in (self._steps.get(event.agent_id), self._agents.get(event.agent_id)):
                     if span is not None:
-                        span.tokens.add(event.input_tokens, event.output_tokens, event.model)
+                        span.usage.add(event.input_tokens, event.output_tokens, event.model)
             case FinalAnswer():
-                self._tell(self._agents.get(""), said.OUTPUT, said.answer(event.content))
+                self._set_content(self._agents.get(""), conventions.OUTPUT, conventions.output_messages(event.content))
             case ToolFinished() | StepFinished() | AgentFinished() | RunFinished() | RunFailed() | RunCancelled():
                 return self._end(event, record)
             case (
@@ -123,91 +126,91 @@ class RunTrace:
                 | SourceCited()
                 | ArtifactMade()
             ):
-                return None  # no span, and belongs to none: the log has it
+                return None  # not part of a trace; the log has it
             case _:
                 assert_never(event)
         return None
 
     def _begin(self, event: RunStarted, record: Record) -> None:
-        about = said.of_run(event, self._run_id, self._session_id)
-        run = self._agents[""] = self._opened(record, f"invoke_agent {event.agent}", None, about)
-        self._tell(run, said.INPUT, said.question(event.input))
-        asker = parent_in(event.traceparent)
-        if asker is not None:
-            self._trace_id, run.parent_id, self._is_sampled = asker
+        attributes = conventions.run_attributes(event, self._run_id, self._session_id)
+        run = self._agents[""] = self._open(record, f"invoke_agent {event.agent}", None, attributes)
+        self._set_content(run, conventions.INPUT, conventions.input_messages(event.input))
+        parent = parse_traceparent(event.traceparent)
+        if parent is not None:
+            self._trace_id, run.parent_id, self._is_sampled = parent
             run.parent_is_remote = True
 
-    def _opened(self, record: Record, name: str, parent: OpenSpan | None, about: Said) -> OpenSpan:
+    def _open(self, record: Record, name: str, parent: OpenSpan | None, attributes: Attributes) -> OpenSpan:
         return OpenSpan(
             name=name,
             span_id=span_id_of(self._run_id, record.seq),
             parent_id=parent.span_id if parent else None,
-            start_ns=record.at * NS,
-            attributes=about,
+            start_ns=record.at * NS_PER_MS,
+            attributes=attributes,
         )
 
-    def _inside(self, agent_id: str) -> OpenSpan | None:
-        """Where something of an agent takes place: in its step, if it has steps."""
+    def _parent(self, agent_id: str) -> OpenSpan | None:
+        """Return the span that contains an agent's calls: its step, if one is open, or its own."""
         return self._steps.get(agent_id) or self._agents.get(agent_id) or self._agents.get("")
 
-    def _tell(self, span: OpenSpan | None, name: str, value: JsonValue) -> None:
+    def _set_content(self, span: OpenSpan | None, name: str, value: JsonValue) -> None:
         if self._content and span is not None and value is not None:
-            span.attributes[name] = said.written(value)
+            span.attributes[name] = conventions.attribute_text(value)
 
     def _end(self, event: ToolFinished | StepFinished | AgentFinished | Terminal, record: Record) -> Span | None:
         match event:
             case ToolFinished():
                 span = self._calls.pop(event.call_id, None)
-                self._tell(span, said.RESULT, event.result if event.result_seen else None)
+                self._set_content(span, conventions.RESULT, event.result if event.result_seen else None)
                 if span is not None and event.duration_ms is not None:
-                    span.attributes[said.TOOL_DURATION] = event.duration_ms
+                    span.attributes[conventions.TOOL_DURATION] = event.duration_ms
                 if span is not None and not event.result_seen:
-                    span.attributes[said.RESULT_SEEN] = False
-                return self._closed(span, record, "tool_error", event.error)
+                    span.attributes[conventions.RESULT_SEEN] = False
+                return self._close(span, record, "tool_error", event.error)
             case StepFinished():
                 span = self._steps.pop(event.agent_id, None)
                 if span is not None:
-                    self._sum_up(span, event)
-                return self._closed(span, record, "step_error", event.error)
+                    self._finish_step(span, event)
+                return self._close(span, record, "step_error", event.error)
             case AgentFinished():
-                return self._closed(self._agents.pop(event.agent_id, None), record, "agent_error", event.error)
+                return self._close(self._agents.pop(event.agent_id, None), record, "agent_error", event.error)
             case RunFinished() | RunFailed() | RunCancelled():
-                return self._over(event, record)
+                return self._end_run(event, record)
 
-    def _sum_up(self, span: OpenSpan, event: StepFinished) -> None:
-        """A step is a `chat` if its model is known. What it cost is said by its requests, else by itself."""
-        if not span.tokens.known and (event.input_tokens is not None or event.output_tokens is not None):
-            for one in (span, self._agents.get(event.agent_id)):
-                if one is not None:
-                    one.tokens.add(event.input_tokens or 0, event.output_tokens or 0)
-        if span.tokens.model:
-            span.name = f"chat {span.tokens.model}"
-            span.attributes |= said.of_chat(span.tokens.model)
+    def _finish_step(self, span: OpenSpan, event: StepFinished) -> None:
+        """Name a step `chat` if its model is known, and count its tokens unless its requests were counted."""
+        if not span.usage.is_known and (event.input_tokens is not None or event.output_tokens is not None):
+            for owner in (span, self._agents.get(event.agent_id)):
+                if owner is not None:
+                    owner.usage.add(event.input_tokens or 0, event.output_tokens or 0)
+        if span.usage.model:
+            span.name = f"chat {span.usage.model}"
+            span.attributes |= conventions.chat_attributes(span.usage.model)
 
-    def _over(self, event: Terminal, record: Record) -> Span | None:
+    def _end_run(self, event: Terminal, record: Record) -> Span | None:
         span = self._agents.pop("", None)
         if span is None:
             return None
-        span.attributes[said.RUN_STATE] = state_after(event)
+        span.attributes[conventions.RUN_STATE] = state_after(event)
         match event:
             case RunFailed():
                 if event.error_id:
-                    span.attributes[said.ERROR_ID] = event.error_id
-                return self._closed(span, record, event.code, event.message)
+                    span.attributes[conventions.ERROR_ID] = event.error_id
+                return self._close(span, record, event.code, event.message)
             case RunFinished() if event.code:
-                span.attributes[said.RUN_CODE] = event.code
+                span.attributes[conventions.RUN_CODE] = event.code
             case RunFinished() | RunCancelled():
                 pass
-        return self._closed(span, record, "", None)
+        return self._close(span, record, "", None)
 
-    def _closed(self, span: OpenSpan | None, record: Record, error_type: str, error: str | None) -> Span | None:
-        """The whole span. It failed if there is an `error`; one that the run's end has brought has that end's type."""
+    def _close(self, span: OpenSpan | None, record: Record, error_type: str, error: str | None) -> Span | None:
+        """Return the finished span. An error that comes from the end of the run has the `error.type` of that end."""
         if span is None:
             return None
-        failure: Said = {}
+        failure: Attributes = {}
         if error is not None:
-            closing, code = self._cut_off
-            failure[said.ERROR_TYPE] = code if code and error == closing else error_type
+            closing, closing_type = self._closing
+            failure[conventions.ERROR_TYPE] = closing_type if closing_type and error == closing else error_type
         return Span(
             name=span.name,
             trace_id=self._trace_id,
@@ -215,8 +218,8 @@ class RunTrace:
             parent_id=span.parent_id,
             parent_is_remote=span.parent_is_remote,
             start_ns=span.start_ns,
-            end_ns=max(record.at * NS, span.start_ns),
-            attributes={**span.attributes, **span.tokens.attributes, **failure},
+            end_ns=max(record.at * NS_PER_MS, span.start_ns),
+            attributes={**span.attributes, **span.usage.attributes, **failure},
             events=tuple(span.events),
             failed=error is not None,
             message=error if error is not None and self._content else "",
@@ -224,7 +227,7 @@ class RunTrace:
         )
 
 
-def _code_of(terminal: Terminal) -> str:
+def _error_type(terminal: Terminal) -> str:
     match terminal:
         case RunFailed():
             return terminal.code

@@ -1,17 +1,29 @@
-"""A finished span, as the exporter gets it. Pure; no word of OpenTelemetry's own code."""
+"""Spans, finished and open, their ids, and the `traceparent` header that names a remote parent.
+
+Pure, and independent of OpenTelemetry's own classes.
+"""
 
 import hashlib
+import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
 Attributes = Mapping[str, str | int | bool]
-NS = 1_000_000
-"""Nanoseconds in a millisecond: the log counts the latter, spans the former."""
+NS_PER_MS = 1_000_000
+"""Spans have nanoseconds, the log has milliseconds."""
+
+TRACEPARENT = "traceparent"
+"""The header of W3C Trace Context."""
+_TRACEPARENT_FORMAT = re.compile(
+    r"(?P<version>[0-9a-f]{2})-(?P<trace>[0-9a-f]{32})-(?P<span>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})(?P<more>-.*)?"
+)
+_SAMPLED = 1
 
 
 class SpanEvent(msgspec.Struct, frozen=True):
-    """Something that happened while a span was open."""
+    """An event inside of a span, such as a decision."""
 
     name: str
     at_ns: int
@@ -19,7 +31,7 @@ class SpanEvent(msgspec.Struct, frozen=True):
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """All spans are of the kind `internal`: what they tell of happened in this process."""
+    """A finished span. All spans have the kind `internal`."""
 
     name: str
     trace_id: int
@@ -31,22 +43,81 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[SpanEvent, ...] = ()
     failed: bool = False
     message: str = ""
-    """What went wrong, in words; only where content may be told."""
+    """The error message, if spans may have content."""
     parent_is_remote: bool = False
-    """Whether its parent is a span of whoever asked for the run."""
+    """Whether the parent is a span of the client that requested the run."""
     is_sampled: bool = True
-    """False if whoever asked for the run has decided that this trace is not kept."""
+    """False if the client has decided that the trace is not kept."""
+
+
+class TokenUsage(msgspec.Struct):
+    """The sum of the tokens of requests to models, as far as it was reported."""
+
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    is_known: bool = False
+
+    def add(self, input_tokens: int, output_tokens: int, model: str = "") -> None:
+        self.model = model or self.model
+        self.input_tokens += input_tokens
+        self.output_tokens += output_tokens
+        self.is_known = True
+
+    @property
+    def attributes(self) -> Attributes:
+        if not self.is_known:
+            return {}
+        return {"gen_ai.usage.input_tokens": self.input_tokens, "gen_ai.usage.output_tokens": self.output_tokens}
+
+
+class OpenSpan(msgspec.Struct, kw_only=True):
+    """The span of an agent, a step or a call that has not ended."""
+
+    name: str
+    span_id: int
+    parent_id: int | None
+    parent_is_remote: bool = False
+    start_ns: int
+    attributes: dict[str, str | int | bool]
+    events: list[SpanEvent] = []
+    usage: TokenUsage = msgspec.field(default_factory=TokenUsage)
+
+
+class RemoteParent(NamedTuple):
+    """The span of a client in which a run was requested."""
+
+    trace_id: int
+    span_id: int
+    is_sampled: bool
+
+
+def parse_traceparent(header: str) -> RemoteParent | None:
+    """Parse the header. Returns None if it is empty or invalid: the standard says to ignore it then."""
+    found = _TRACEPARENT_FORMAT.fullmatch(header.strip(" \t"))
+    if found is None or found["version"] == "ff" or (found["version"] == "00" and found["more"]):
+        return None
+    trace_id, span_id = int(found["trace"], 16), int(found["span"], 16)
+    if not trace_id or not span_id:
+        return None
+    return RemoteParent(trace_id, span_id, bool(int(found["flags"], 16) & _SAMPLED))
+
+
+def normalize_traceparent(header: str | None) -> str:
+    """Return the header in the form of version 00, "" if it is missing or invalid."""
+    parent = parse_traceparent(header or "")
+    return f"00-{parent.trace_id:032x}-{parent.span_id:016x}-{int(parent.is_sampled):02x}" if parent else ""
 
 
 def trace_id_of(run_id: str) -> int:
-    """The same whenever it is asked for, so that a run which goes on after a restart goes on in its trace."""
-    return _number(run_id, 16)
+    """Return the trace id of a run. It is the same after a restart, so that a resumed run stays in its trace."""
+    return _hash(run_id, 16)
 
 
 def span_id_of(run_id: str, seq: int) -> int:
-    """By the Record with which it began, which has its number for ever."""
-    return _number(f"{run_id}:{seq}", 8)
+    """Return the id of the span that begins with a Record. It is the same after a restart."""
+    return _hash(f"{run_id}:{seq}", 8)
 
 
-def _number(text: str, length: int) -> int:
+def _hash(text: str, length: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:length]) or 1

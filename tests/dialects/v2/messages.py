@@ -1,4 +1,4 @@
-"""What the dialect v2 makes of a run, and ways to look at it, for its tests."""
+"""Runs as messages of the v2 dialect, and filters for them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -20,7 +20,8 @@ def messages_of(run: Iterable[AnyEvent]) -> list[dict[str, Any]]:
     return [msgspec.json.decode(frame.data) for frame in live(V2Dialect, as_records(list(run)))]
 
 
-def after_the_question(*events: AnyEvent, **started: Any) -> list[dict[str, Any]]:
+def messages_after_input(*events: AnyEvent, **started: Any) -> list[dict[str, Any]]:
+    """Return the messages of a run without the first one, which is the user's input."""
     return messages_of([RunStarted(agent="a", input="go", **started), *events])[1:]
 
 
@@ -28,18 +29,16 @@ def types(messages: list[dict[str, Any]]) -> list[str]:
     return [message["metadata"]["message_type"] for message in messages]
 
 
-def whole(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages that are listed and counted."""
+def complete(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages that are not increments."""
     return [message for message in messages if not message["metadata"].get("streaming")]
 
 
-def only(messages: list[dict[str, Any]], message_type: str) -> dict[str, Any]:
-    (found,) = [message for message in whole(messages) if message["metadata"]["message_type"] == message_type]
+def single(messages: list[dict[str, Any]], message_type: str) -> dict[str, Any]:
+    """Return the only complete message of a type."""
+    (found,) = [message for message in complete(messages) if message["metadata"]["message_type"] == message_type]
     return found
 
 
-def said(text: str, message_id: str = "m") -> list[AnyEvent]:
+def text_events(text: str, message_id: str = "m") -> list[AnyEvent]:
     return [TextDelta(message_id=message_id, text=text), TextFinished(message_id=message_id)]
-
-
-# What holds for all of them

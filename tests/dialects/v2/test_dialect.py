@@ -1,4 +1,4 @@
-"""The messages of the Web API v2: documented types and keys, steps for every source, streams that fold to the whole."""
+"""The v2 dialect: fields and ids of messages, streams, steps, tool calls, sub-agents and the end of a run."""
 
 from collections import Counter
 from typing import Any
@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from limelight.dialects.v2.routing import PANES
+from limelight.dialects.v2.schema import PANES
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -31,7 +31,7 @@ from limelight.events import (
     ToolStarted,
 )
 from tests.dialects.transcripts import SCRIPTS
-from tests.dialects.v2.messages import after_the_question, messages_of, only, said, types, whole
+from tests.dialects.v2.messages import complete, messages_after_input, messages_of, single, text_events, types
 from tests.support.strategies import legal_runs
 
 FIELDS = {"role", "content", "metadata", "message_id", "timestamp", "step_number"}
@@ -52,8 +52,8 @@ def test_every_message_has_the_documented_fields_and_a_pane(run: list[AnyEvent])
 
 @settings(max_examples=60)
 @given(legal_runs(cut=False))
-def test_folding_the_increments_of_a_stream_gives_its_last_message(run: list[AnyEvent]) -> None:
-    folded: dict[str, str] = {}
+def test_increments_of_a_stream_add_up_to_its_last_message(run: list[AnyEvent]) -> None:
+    joined: dict[str, str] = {}
     ended: set[str] = set()
     for message in messages_of(run):
         metadata = message["metadata"]
@@ -63,34 +63,34 @@ def test_folding_the_increments_of_a_stream_gives_its_last_message(run: list[Any
         assert message["message_id"] == stream_id
         assert stream_id not in ended
         if metadata.get("is_initial_stream"):
-            assert (stream_id not in folded, message["content"]) == (True, "")
-            folded[stream_id] = ""
+            assert (stream_id not in joined, message["content"]) == (True, "")
+            joined[stream_id] = ""
         elif metadata["is_delta"]:
-            folded[stream_id] += message["content"]
+            joined[stream_id] += message["content"]
         else:
-            assert message["content"] == folded[stream_id]
+            assert message["content"] == joined[stream_id]
             ended.add(stream_id)
-    assert ended == set(folded)
+    assert ended == set(joined)
 
 
 @settings(max_examples=60)
 @given(legal_runs(cut=False))
-def test_whole_messages_have_ids_of_their_own(run: list[AnyEvent]) -> None:
-    ids = [message["message_id"] for message in whole(messages_of(run))]
+def test_complete_messages_have_unique_ids(run: list[AnyEvent]) -> None:
+    ids = [message["message_id"] for message in complete(messages_of(run))]
     assert len(set(ids)) == len(ids)
 
 
 @settings(max_examples=40)
 @given(legal_runs(cut=False))
-def test_without_streaming_every_message_is_whole(run: list[AnyEvent]) -> None:
+def test_run_without_streaming_has_only_complete_messages(run: list[AnyEvent]) -> None:
     started = run[0]
     assert isinstance(started, RunStarted)
-    quiet = messages_of([msgspec.structs.replace(started, enable_streaming=False), *run[1:]])
-    assert not [message for message in quiet if message["metadata"].get("streaming")]
-    assert types(quiet) == types(whole(messages_of(run)))
+    messages = messages_of([msgspec.structs.replace(started, enable_streaming=False), *run[1:]])
+    assert not [message for message in messages if message["metadata"].get("streaming")]
+    assert types(messages) == types(complete(messages_of(run)))
 
 
-def test_the_second_turn_of_a_session_repeats_no_id() -> None:
+def test_second_turn_of_a_session_has_other_ids() -> None:
     def ids(run: list[AnyEvent]) -> set[str]:
         return {message["message_id"] for message in messages_of(run)}
 
@@ -103,14 +103,14 @@ def test_the_second_turn_of_a_session_repeats_no_id() -> None:
 # Steps
 
 
-def test_the_question_is_echoed() -> None:
+def test_user_input_is_the_first_message() -> None:
     (echo,) = messages_of([RunStarted(agent="a", input="Why?")])
     assert (echo["role"], echo["content"], echo["step_number"]) == ("user", "Why?", None)
     assert echo["metadata"] == {"component": "chat", "message_type": "user", "status": "done"}
 
 
-def test_an_action_of_a_code_agent_is_header_thought_call_code_logs_result_and_footer() -> None:
-    found = after_the_question(
+def test_action_of_a_code_agent_has_all_messages_in_order() -> None:
+    found = messages_after_input(
         StepStarted(number=3),
         ReasoningDelta(message_id="r", text="I add. " * 20),
         ReasoningFinished(message_id="r"),
@@ -121,7 +121,7 @@ def test_an_action_of_a_code_agent_is_header_thought_call_code_logs_result_and_f
         StepFinished(number=3, input_tokens=1200, output_tokens=34, duration_ms=2500),
         framework="smolagents",
     )
-    shown = whole(found)
+    shown = complete(found)
     assert types(shown) == [
         "action_header",
         "action_thought",
@@ -157,18 +157,20 @@ def test_an_action_of_a_code_agent_is_header_thought_call_code_logs_result_and_f
 
 @settings(max_examples=100)
 @given(legal_runs(cut=False))
-def test_every_header_has_its_footer(run: list[AnyEvent]) -> None:
+def test_every_header_has_a_footer(run: list[AnyEvent]) -> None:
     kinds = Counter(types(messages_of(run)))
     assert kinds["planning_header"] == kinds["planning_footer"]
     assert kinds["action_header"] == kinds["action_footer"]
 
 
-def test_an_agent_without_steps_gets_one_for_each_round_of_saying_and_doing() -> None:
+def test_agent_without_steps_gets_one_for_each_text_and_its_calls() -> None:
     def call(call_id: str) -> list[AnyEvent]:
         return [ToolStarted(call_id=call_id, name="look", args={}), ToolFinished(call_id=call_id, result="x")]
 
-    found = after_the_question(*said("One.", "a"), *call("1"), *call("2"), *said("Two.", "b"), *call("3"))
-    steps = [message["content"] for message in whole(found) if "action_header" in types([message])]
+    found = messages_after_input(
+        *text_events("One.", "a"), *call("1"), *call("2"), *text_events("Two.", "b"), *call("3")
+    )
+    steps = [message["content"] for message in complete(found) if "action_header" in types([message])]
     assert steps == ["**Step 1**", "**Step 2**"]
     calls = [message["step_number"] for message in found if "tool_call" in types([message])]
     assert calls == [1, 1, 2]
@@ -179,10 +181,10 @@ STEP = ["action_header", "action_thought", "tool_call", "tool_invocation", "obse
 
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("agent_id", ["", "s"])
-def test_what_is_said_along_with_a_call_stands_in_its_step(agent_id: str, streams: bool) -> None:
-    """A model that writes text and calls in one message: the text, or all of it, comes behind the call's beginning."""
+def test_text_beside_a_call_is_in_the_step_of_the_call(agent_id: str, streams: bool) -> None:
+    """A model may write text and calls in one message: the text, or its end, then comes after the start of the call."""
     text = TextDelta(agent_id=agent_id, message_id="m", text="I look.")
-    found = after_the_question(
+    found = messages_after_input(
         *([AgentStarted(agent_id="s", name="helper")] if agent_id else []),
         StepStarted(agent_id=agent_id, number=1),
         *([text] if streams else []),
@@ -194,12 +196,12 @@ def test_what_is_said_along_with_a_call_stands_in_its_step(agent_id: str, stream
         StepFinished(agent_id=agent_id, number=1),
         StepStarted(agent_id=agent_id, number=2),
     )
-    first = [message for message in whole(found) if message["step_number"] == 1]
+    first = [message for message in complete(found) if message["step_number"] == 1]
     assert types(first) == STEP
 
 
-def test_the_report_of_a_sub_agent_stands_in_its_step() -> None:
-    found = after_the_question(
+def test_report_of_a_sub_agent_is_in_its_step() -> None:
+    found = messages_after_input(
         AgentStarted(agent_id="s", name="helper"),
         StepStarted(agent_id="s", number=1),
         TextDelta(agent_id="s", message_id="m", text="Done."),
@@ -208,32 +210,34 @@ def test_the_report_of_a_sub_agent_stands_in_its_step() -> None:
         AgentFinished(agent_id="s"),
     )
     shown = ["agent_start", "action_header", "action_thought", "action_footer", "separator", "agent_end"]
-    assert types(whole(found)) == shown
+    assert types(complete(found)) == shown
 
 
 @pytest.mark.parametrize("error", [None, "it broke"])
-def test_a_thought_stands_before_the_end_of_its_step_whatever_comes_next(error: str | None) -> None:
-    """A graph of two nodes: that the first text is no answer is known only when the second node begins."""
-    found = after_the_question(
+def test_thought_comes_before_the_footer_of_its_step(error: str | None) -> None:
+    """In a graph of two nodes, the first text may be the answer until the second node begins."""
+    found = messages_after_input(
         StepStarted(number=1, step_kind="look"),
-        *said("I looked.", "a"),
+        *text_events("I looked.", "a"),
         StepFinished(number=1, step_kind="look", error=error),
         StepStarted(number=2, step_kind="tell"),
-        *said("I tell.", "b"),
+        *text_events("I tell.", "b"),
         StepFinished(number=2, step_kind="tell", error=error),
         FinalAnswer(content="I tell.", message_id="b"),
         RunFinished(),
     )
     broke = [] if error is None else ["error"]
     end = [*broke, "action_footer", "separator"]
-    assert types(whole(found)) == ["action_header", "action_thought", *end, "action_header", *end, "final_answer"]
+    assert types(complete(found)) == ["action_header", "action_thought", *end, "action_header", *end, "final_answer"]
 
 
 @pytest.mark.parametrize("end", [RunFailed(code="x", message="no"), RunCancelled()])
-def test_a_thought_stands_before_the_end_of_its_step_if_nothing_comes_next(end: AnyEvent) -> None:
-    found = after_the_question(StepStarted(number=1), *said("I looked."), StepFinished(number=1, duration_ms=5), end)
-    assert types(whole(found))[:-1] == ["action_header", "action_thought", "action_footer", "separator"]
-    assert only(found, "action_footer")["metadata"]["timing"] == {"duration": 0.005}
+def test_thought_comes_before_the_footer_if_the_run_ends(end: AnyEvent) -> None:
+    found = messages_after_input(
+        StepStarted(number=1), *text_events("I looked."), StepFinished(number=1, duration_ms=5), end
+    )
+    assert types(complete(found))[:-1] == ["action_header", "action_thought", "action_footer", "separator"]
+    assert single(found, "action_footer")["metadata"]["timing"] == {"duration": 0.005}
 
 
 CUT_OFF: list[tuple[AnyEvent, str, list[str]]] = [
@@ -243,56 +247,65 @@ CUT_OFF: list[tuple[AnyEvent, str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("end", "reason", "told"), CUT_OFF)
-def test_what_the_end_cuts_off_is_told_once_and_stop_is_no_error(end: AnyEvent, reason: str, told: list[str]) -> None:
-    found = after_the_question(
+@pytest.mark.parametrize(("end", "reason", "expected"), CUT_OFF)
+def test_end_of_the_run_is_reported_once_and_a_stop_is_no_error(
+    end: AnyEvent, reason: str, expected: list[str]
+) -> None:
+    found = messages_after_input(
         StepStarted(number=1),
-        *said("Hm."),
+        *text_events("Hm."),
         ToolStarted(call_id="c", name="look", args={}),
         ToolFinished(call_id="c", result=f"Error: {reason}", error=reason),
         StepFinished(number=1, error=reason),
         end,
     )
-    kinds = types(whole(found))
-    assert [kind for kind in kinds if kind in ("error", "status")] == told
+    kinds = types(complete(found))
+    assert [kind for kind in kinds if kind in ("error", "status")] == expected
     assert kinds.count("action_footer") == 1
 
 
-def test_a_sub_agent_that_is_cut_off_is_told_once() -> None:
-    found = after_the_question(
+def test_end_of_a_sub_agent_is_reported_once() -> None:
+    found = messages_after_input(
         AgentStarted(agent_id="h", name="helper"),
         StepStarted(agent_id="h", number=1),
         StepFinished(agent_id="h", number=1, error="stopped"),
         AgentFinished(agent_id="h", error="stopped"),
         RunCancelled(),
     )
-    assert types(whole(found)) == ["agent_start", "action_header", "action_footer", "separator", "agent_end", "status"]
+    assert types(complete(found)) == [
+        "agent_start",
+        "action_header",
+        "action_footer",
+        "separator",
+        "agent_end",
+        "status",
+    ]
 
 
-def test_an_error_of_a_step_stands_before_what_comes_next() -> None:
+def test_error_of_a_step_comes_before_the_next_message() -> None:
     broke = StepFinished(number=1, error="no such tool")
     for next_ in (StepStarted(number=2), TextDelta(message_id="n", text="Hm."), Plan(text="Otherwise.")):
-        kinds = types(whole(after_the_question(StepStarted(number=1), *said("Hm."), broke, next_)))
+        kinds = types(complete(messages_after_input(StepStarted(number=1), *text_events("Hm."), broke, next_)))
         assert kinds[:5] == ["action_header", "action_thought", "error", "action_footer", "separator"], next_
 
 
-def test_a_step_that_is_made_up_goes_on_while_its_tools_work() -> None:
-    found = after_the_question(
+def test_implicit_step_stays_open_while_its_tools_run() -> None:
+    found = messages_after_input(
         ToolStarted(call_id="c", name="look", args={}),
-        *said("Meanwhile."),
+        *text_events("Meanwhile."),
         ToolFinished(call_id="c", result="seen"),
-        *said("Now."),
+        *text_events("Now."),
         RunCancelled(),
     )
     first = ["action_header", "tool_call", "tool_invocation", "observation", "action_thought"]
-    assert types(whole(found))[:7] == [*first, "action_footer", "separator"]
+    assert types(complete(found))[:7] == [*first, "action_footer", "separator"]
 
 
 @pytest.mark.parametrize("agent_id", ["", "helper"])
-def test_a_step_ends_behind_what_is_still_being_said_in_it(agent_id: str) -> None:
+def test_step_ends_after_its_open_texts(agent_id: str) -> None:
     texts = [TextDelta(agent_id=agent_id, message_id=name, text="Hm.") for name in "ab"]
     over = [TextFinished(agent_id=agent_id, message_id=name) for name in "ab"]
-    found = after_the_question(
+    found = messages_after_input(
         AgentStarted(agent_id="helper", name="helper"),
         StepStarted(agent_id=agent_id, number=1),
         *texts,
@@ -301,12 +314,12 @@ def test_a_step_ends_behind_what_is_still_being_said_in_it(agent_id: str) -> Non
         AgentFinished(agent_id="helper"),
         RunCancelled(),
     )
-    told = [kind for kind in types(whole(found)) if kind not in ("agent_start", "agent_end", "status")]
-    assert told == ["action_header", "action_thought", "action_thought", "action_footer", "separator"]
+    kinds = [kind for kind in types(complete(found)) if kind not in ("agent_start", "agent_end", "status")]
+    assert kinds == ["action_header", "action_thought", "action_thought", "action_footer", "separator"]
 
 
-def test_a_sub_agent_is_named_in_everything_it_does() -> None:
-    found = after_the_question(
+def test_messages_of_a_sub_agent_have_its_name() -> None:
+    found = messages_after_input(
         ToolStarted(call_id="t", name="task", args={}),
         AgentStarted(agent_id="s", name="reader", call_id="t"),
         TextDelta(agent_id="s", message_id="m", text="I read."),
@@ -332,21 +345,21 @@ def test_a_sub_agent_is_named_in_everything_it_does() -> None:
         ({}, ""),
     ],
 )
-def test_a_badge_sums_up_the_arguments(args: Any, summary: str) -> None:
-    found = after_the_question(ToolStarted(call_id="c", name="search", args=args))
-    assert only(found, "tool_call")["metadata"]["tool_args_summary"] == summary
+def test_badge_has_a_summary_of_the_arguments(args: Any, summary: str) -> None:
+    found = messages_after_input(ToolStarted(call_id="c", name="search", args=args))
+    assert single(found, "tool_call")["metadata"]["tool_args_summary"] == summary
 
 
-def test_every_call_of_a_step_has_its_invocation() -> None:
+def test_every_call_of_a_step_has_an_invocation() -> None:
     started = [ToolStarted(call_id=str(number), name="search", args={"n": number}) for number in range(3)]
-    assert types(after_the_question(*started)).count("tool_invocation") == 3
+    assert types(messages_after_input(*started)).count("tool_invocation") == 3
 
 
-def test_which_tools_are_python_is_up_to_the_agent() -> None:
+def test_agent_declares_its_python_tools() -> None:
     event = ToolStarted(call_id="c", name="run", args={"code": "1"})
-    assert only(after_the_question(event), "tool_invocation")["metadata"]["component"] == "chat"
-    found = after_the_question(event, python_tools=("run",))
-    assert only(found, "tool_invocation")["metadata"]["component"] == "webide"
+    assert single(messages_after_input(event), "tool_invocation")["metadata"]["component"] == "chat"
+    found = messages_after_input(event, python_tools=("run",))
+    assert single(found, "tool_invocation")["metadata"]["component"] == "webide"
 
 
 @pytest.mark.parametrize(
@@ -360,34 +373,34 @@ def test_which_tools_are_python_is_up_to_the_agent() -> None:
         ("the Error is that there is none", "ToolError"),
     ],
 )
-def test_a_failed_tool_says_so_in_its_observation(error: str, error_type: str) -> None:
-    found = after_the_question(
+def test_observation_of_a_failed_tool_has_the_error(error: str, error_type: str) -> None:
+    found = messages_after_input(
         ToolStarted(call_id="c", name="open", args={}),
         ToolFinished(call_id="c", result=f"Error: {error}", error=error),
     )
-    metadata = only(found, "observation")["metadata"]
+    metadata = single(found, "observation")["metadata"]
     assert (metadata["error"], metadata["has_error"], metadata["error_type"]) == (True, True, error_type)
 
 
-def test_an_image_is_shown_by_its_address() -> None:
+def test_image_is_sent_as_a_link() -> None:
     event = ArtifactMade(artifact_id="art_1", name="plot.png", media_type="image/png", size=3)
-    image = only(after_the_question(event), "observation_image")
+    image = single(messages_after_input(event), "observation_image")
     assert image["content"] == "![Image](/artifacts/art_1)"
     assert (image["metadata"]["image_path"], image["metadata"]["mime_type"]) == ("/artifacts/art_1", "image/png")
 
 
-# Answers and ends
+# The end of a run
 
 
-def test_a_failure_names_class_code_and_error_id() -> None:
+def test_failure_has_class_code_and_error_id() -> None:
     failed = RunFailed(code="agent_error", message="RuntimeError: no", error_id="err_1")
-    error = only(after_the_question(failed), "error")
+    error = single(messages_after_input(failed), "error")
     assert error["content"] == "Error: RuntimeError: no"
     expected = {"error": True, "error_type": "RuntimeError", "code": "agent_error", "error_id": "err_1"}
     assert expected.items() <= error["metadata"].items()
-    unnamed = only(after_the_question(RunFailed(code="run_timeout", message="too long")), "error")
+    unnamed = single(messages_after_input(RunFailed(code="run_timeout", message="too long")), "error")
     assert unnamed["metadata"]["error_type"] == "RunTimeout"
 
 
-def test_a_stop_is_a_status() -> None:
-    assert only(after_the_question(RunCancelled(reason="enough")), "status")["content"] == "Stopped"
+def test_stop_is_a_status() -> None:
+    assert single(messages_after_input(RunCancelled(reason="enough")), "status")["content"] == "Stopped"

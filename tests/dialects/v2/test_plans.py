@@ -1,4 +1,4 @@
-"""Plans in the messages of the Web API v2: whole or in pieces, in a step of their own, in another one, or in none."""
+"""Plans of the v2 dialect: complete or in pieces, as planning steps, inside of other steps, and outside of steps."""
 
 from typing import Any
 
@@ -17,10 +17,10 @@ from limelight.events import (
     ToolFinished,
     ToolStarted,
 )
-from tests.dialects.v2.messages import after_the_question, said, types, whole
+from tests.dialects.v2.messages import complete, messages_after_input, text_events, types
 
 
-def test_a_plan_is_header_content_and_footer_and_the_second_one_an_update() -> None:
+def test_plan_has_header_content_and_footer_and_the_second_is_an_update() -> None:
     def planning(number: int, text: str, *, update: bool) -> list[AnyEvent]:
         return [
             StepStarted(number=number, step_kind="planning"),
@@ -28,39 +28,39 @@ def test_a_plan_is_header_content_and_footer_and_the_second_one_an_update() -> N
             StepFinished(number=number, step_kind="planning", duration_ms=10),
         ]
 
-    found = after_the_question(*planning(1, "First.", update=False), *planning(2, "Then.", update=True))
+    found = messages_after_input(*planning(1, "First.", update=False), *planning(2, "Then.", update=True))
     expected = ["planning_header", "planning_content", "planning_footer", "separator"]
-    assert types(whole(found)) == [*expected, *expected]
-    first, second = (message["metadata"] for message in whole(found) if "planning_header" in types([message]))
+    assert types(complete(found)) == [*expected, *expected]
+    first, second = (message["metadata"] for message in complete(found) if "planning_header" in types([message]))
     assert (first["planning_type"], first["agent_status"]) == ("initial", "initial_planning")
     assert (second["planning_type"], second["agent_status"], second["is_update_plan"]) == (
         "update",
         "update_planning",
         True,
     )
-    assert [message["content"] for message in whole(found) if "planning_content" in types([message])] == [
+    assert [message["content"] for message in complete(found) if "planning_content" in types([message])] == [
         "First.",
         "Then.",
     ]
 
 
-def test_a_planning_step_may_have_two_plans_of_its_own() -> None:
-    found = after_the_question(
+def test_planning_step_may_have_two_plans() -> None:
+    found = messages_after_input(
         StepStarted(number=1, step_kind="planning"),
         Plan(text="First."),
         Plan(text="Better.", update=True),
         StepFinished(number=1, step_kind="planning"),
     )
-    assert types(whole(found)) == ["planning_header", *["planning_content"] * 2, "planning_footer", "separator"]
-    assert [m["content"] for m in whole(found) if "planning_content" in types([m])] == ["First.", "Better."]
+    assert types(complete(found)) == ["planning_header", *["planning_content"] * 2, "planning_footer", "separator"]
+    assert [m["content"] for m in complete(found) if "planning_content" in types([m])] == ["First.", "Better."]
 
 
 def plan_contents(found: list[Any]) -> list[str]:
-    return [message["content"] for message in whole(found) if "planning_content" in types([message])]
+    return [message["content"] for message in complete(found) if "planning_content" in types([message])]
 
 
-def test_a_plan_grows_while_it_is_written_and_is_told_once() -> None:
-    found = after_the_question(
+def test_plan_in_pieces_is_streamed_and_completed_once() -> None:
+    found = messages_after_input(
         StepStarted(number=1, step_kind="planning"),
         PlanDelta(text="1. Look.\n"),
         PlanDelta(text="2. Answer."),
@@ -71,48 +71,48 @@ def test_a_plan_grows_while_it_is_written_and_is_told_once() -> None:
     assert [message["content"] for message in text] == ["", "1. Look.\n", "2. Answer.", "1. Look.\n2. Answer."]
     assert [message["metadata"]["is_delta"] for message in text] == [False, True, True, False]
     assert len({message["metadata"]["stream_id"] for message in text}) == 1
-    assert types(whole(found)) == ["planning_header", "planning_content", "planning_footer", "separator"]
+    assert types(complete(found)) == ["planning_header", "planning_content", "planning_footer", "separator"]
 
 
 @pytest.mark.parametrize(
-    ("plan", "told"),
+    ("plan", "contents"),
     [
-        (Plan(text="Look first."), ["Look first."]),  # a source whose last piece never came
+        (Plan(text="Look first."), ["Look first."]),  # the last piece is missing
         (Plan(text="Think."), ["Look ", "Think."]),
-        (Plan(text="Lo", truncated=True), ["Look "]),  # the log has the beginning of a long one
+        (Plan(text="Lo", truncated=True), ["Look "]),  # a long plan is truncated in the log
         (Plan(text=""), ["Look "]),
     ],
 )
-def test_the_plan_has_the_last_word_about_its_pieces(plan: Plan, told: list[str]) -> None:
-    found = after_the_question(StepStarted(number=1, step_kind="planning"), PlanDelta(text="Look "), plan)
-    assert plan_contents(found) == told
+def test_complete_plan_wins_over_its_pieces(plan: Plan, contents: list[str]) -> None:
+    found = messages_after_input(StepStarted(number=1, step_kind="planning"), PlanDelta(text="Look "), plan)
+    assert plan_contents(found) == contents
 
 
-def test_a_plan_that_was_never_finished_ends_with_its_step_and_before_its_error() -> None:
-    found = after_the_question(
+def test_unfinished_plan_ends_before_the_error_of_its_step() -> None:
+    found = messages_after_input(
         StepStarted(number=1, step_kind="planning"),
         PlanDelta(text="1. Lo"),
         StepFinished(number=1, step_kind="planning", error="the model hung up"),
         StepStarted(number=1),
     )
     expected = ["planning_header", "planning_content", "error", "planning_footer", "separator", "action_header"]
-    assert types(whole(found)) == expected
+    assert types(complete(found)) == expected
     assert plan_contents(found) == ["1. Lo"]
     assert {message["metadata"]["step_type"] for message in found[:-1]} == {"planning"}
 
 
-def test_a_plan_within_a_step_leaves_the_step_open_and_ends_one_that_is_made_up() -> None:
+def test_plan_keeps_a_framework_step_open_and_ends_an_implicit_one() -> None:
     plan = ["planning_header", "planning_content", "planning_footer", "separator"]
     written: list[AnyEvent] = [PlanDelta(text="Look."), Plan(text="Look.")]
-    own = after_the_question(StepStarted(number=1), *written, StepFinished(number=1))
-    assert types(whole(own)) == ["action_header", *plan, "action_footer", "separator"]
-    made_up = after_the_question(TextDelta(message_id="m", text="Hm."), TextFinished(message_id="m"), *written)
-    assert types(whole(made_up)) == ["action_header", "action_thought", "action_footer", "separator", *plan]
+    own = messages_after_input(StepStarted(number=1), *written, StepFinished(number=1))
+    assert types(complete(own)) == ["action_header", *plan, "action_footer", "separator"]
+    implicit = messages_after_input(TextDelta(message_id="m", text="Hm."), TextFinished(message_id="m"), *written)
+    assert types(complete(implicit)) == ["action_header", "action_thought", "action_footer", "separator", *plan]
 
 
-def test_any_plan_ends_the_one_that_grows() -> None:
+def test_todo_list_ends_the_open_plan() -> None:
     items = (Todo("look"),)
-    found = after_the_question(
+    found = messages_after_input(
         StepStarted(number=1, step_kind="planning"),
         PlanDelta(text="1. Look"),
         Plan(items=items),
@@ -123,8 +123,8 @@ def test_any_plan_ends_the_one_that_grows() -> None:
     assert plan_contents(found) == ["1. Look", "Or not"]
 
 
-def test_what_is_said_and_done_between_its_pieces_does_not_part_a_plan() -> None:
-    found = after_the_question(
+def test_texts_and_calls_between_its_pieces_do_not_split_a_plan() -> None:
+    found = messages_after_input(
         PlanDelta(text="1. Look"),
         ToolStarted(call_id="c", name="look", args={}),
         TextDelta(message_id="m", text="Hm."),
@@ -135,8 +135,8 @@ def test_what_is_said_and_done_between_its_pieces_does_not_part_a_plan() -> None
     assert plan_contents(found) == ["1. Look again"]
 
 
-def test_a_sub_agents_plan_grows_beside_the_main_agents() -> None:
-    found = after_the_question(
+def test_plans_of_two_agents_are_separate() -> None:
+    found = messages_after_input(
         AgentStarted(agent_id="h", name="helper"),
         PlanDelta(text="Mine "),
         PlanDelta(agent_id="h", text="Its "),
@@ -145,16 +145,19 @@ def test_a_sub_agents_plan_grows_beside_the_main_agents() -> None:
         Plan(agent_id="h", text="Its own."),
         Plan(text="Mine all."),
     )
-    told = [m for m in whole(found) if "planning_content" in types([m])]
-    assert [(m["metadata"].get("agent_name"), m["content"]) for m in told] == [
+    plans = [m for m in complete(found) if "planning_content" in types([m])]
+    assert [(m["metadata"].get("agent_name"), m["content"]) for m in plans] == [
         ("helper", "Its own."),
         (None, "Mine all."),
     ]
 
 
-def test_a_plan_in_a_real_step_behind_a_made_up_one_leaves_it_open() -> None:
-    found = after_the_question(
-        *said("Hm."), StepStarted(number=1), Plan(text="Look."), StepFinished(number=1, input_tokens=3, output_tokens=4)
+def test_plan_in_a_framework_step_after_an_implicit_one_keeps_it_open() -> None:
+    found = messages_after_input(
+        *text_events("Hm."),
+        StepStarted(number=1),
+        Plan(text="Look."),
+        StepFinished(number=1, input_tokens=3, output_tokens=4),
     )
-    assert types(whole(found))[-2:] == ["action_footer", "separator"]
-    assert whole(found)[-2]["metadata"]["token_usage"]["total_tokens"] == 7
+    assert types(complete(found))[-2:] == ["action_footer", "separator"]
+    assert complete(found)[-2]["metadata"]["token_usage"]["total_tokens"] == 7

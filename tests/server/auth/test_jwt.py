@@ -1,4 +1,4 @@
-"""Tokens of an issuer on a running server: in headers, on sockets and in the page's cookie."""
+"""TokenVerifier of an issuer on a running server: in headers, on sockets and in the page's cookie."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from limelight.auth import jwt_issuer as issuing_part
+from limelight.auth import jwt_issuer
 from limelight.auth.jwt import TokenRules
 from limelight.auth.jwt_issuer import Issuer
 from limelight.auth.key_file import Keyring
@@ -15,7 +15,7 @@ from limelight.config import load_settings
 from limelight.errors import IssuerUnavailable, SetupError, Unauthorized
 from limelight.models import LOCAL_OWNER
 from limelight.server.app import create_app
-from tests.auth.local_issuer import AUDIENCE, LocalIssuer, SignedBy, issuing
+from tests.auth.local_issuer import AUDIENCE, KeyPair, LocalIssuer, running_issuer
 from tests.server.v2.socket_client import socket
 from tests.support import agents
 from tests.support.server import asking, offer, serving
@@ -23,7 +23,7 @@ from tests.support.server import asking, offer, serving
 
 @pytest.fixture
 async def issuer() -> AsyncIterator[LocalIssuer]:
-    async with issuing() as issuer:
+    async with running_issuer() as issuer:
         yield issuer
 
 
@@ -51,7 +51,7 @@ async def test_a_token_is_as_good_as_a_key(issuer: LocalIssuer, tmp_path: Path) 
         assert (await served.http.get("/admin/users", headers=admin)).status_code == 200
         key = Keyring(tmp_path).create("ann", ("use",), 1)[1]  # the same user by another way
         assert (await served.http.get("/sessions/s", headers={"authorization": f"Bearer {key}"})).status_code == 200
-        assert issuer.asked == 1
+        assert issuer.key_requests == 1
 
 
 async def test_a_token_that_does_not_hold_is_told_why(issuer: LocalIssuer, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ async def test_a_socket_ends_with_its_token(
         async with socket(served, headers=headers, agent_type="echo") as watching:
             await watching.say("ping")
             await watching.until_type("pong")
-            monkeypatch.setattr("limelight.auth.jwt.CLOCKS_DIFFER_SECONDS", -3600)  # an hour later
+            monkeypatch.setattr("limelight.auth.jwt.LEEWAY_SECONDS", -3600)  # an hour later
             await watching.say("ping")
             assert (await watching.error())[1] == "unauthorized"
 
@@ -94,7 +94,7 @@ async def test_who_only_reads_is_sent_away_when_their_token_expires(
             async with served.http.stream("GET", "/sessions/s/stream", headers=headers) as stream:
                 lines = stream.aiter_lines()
                 await anext(lines)
-                monkeypatch.setattr("limelight.auth.jwt.CLOCKS_DIFFER_SECONDS", -3600)  # an hour later
+                monkeypatch.setattr("limelight.auth.jwt.LEEWAY_SECONDS", -3600)  # an hour later
                 async with asyncio.timeout(20):
                     assert (await watching.error())[1] == "unauthorized"
                     async for _ in lines:
@@ -127,51 +127,51 @@ async def test_new_keys_are_found_and_old_ones_forgotten(issuer: LocalIssuer) ->
     clock = Clock()
     tokens = reader(issuer, clock)
     old = issuer.token("ann")
-    assert (await tokens.holder(old)).user_id == "ann"
-    issuer.keys = [SignedBy("two")]
+    assert (await tokens.verify(old)).user_id == "ann"
+    issuer.keys = [KeyPair("two")]
     new = issuer.token("ben")
     with pytest.raises(Unauthorized):  # it has asked a moment ago, and does not again for whoever wants it to
-        await tokens.holder(new)
-    clock.now += issuing_part.PAUSE_SECONDS
-    assert (await tokens.holder(new)).user_id == "ben"
+        await tokens.verify(new)
+    clock.now += jwt_issuer.MIN_INTERVAL_SECONDS
+    assert (await tokens.verify(new)).user_id == "ben"
     with pytest.raises(Unauthorized, match="a key that its issuer does not have"):
-        await tokens.holder(old)
-    assert issuer.asked == 2
+        await tokens.verify(old)
+    assert issuer.key_requests == 2
 
 
 async def test_made_up_tokens_do_not_make_the_server_ask_all_the_time(issuer: LocalIssuer) -> None:
     tokens = reader(issuer, Clock())
     for number in range(20):
         with pytest.raises(Unauthorized):
-            await tokens.holder(issuer.token(by=SignedBy(f"made up {number % 2}", "EdDSA")))
-    assert issuer.asked == 1
+            await tokens.verify(issuer.token(by=KeyPair(f"made up {number % 2}", "EdDSA")))
+    assert issuer.key_requests == 1
 
 
 async def test_an_issuer_that_is_down_changes_nothing_for_known_keys(issuer: LocalIssuer) -> None:
     clock = Clock()
     tokens = reader(issuer, clock)
-    await tokens.holder(issuer.token())
+    await tokens.verify(issuer.token())
     issuer.is_down = True
-    clock.now += issuing_part.FRESH_SECONDS
-    assert (await tokens.holder(issuer.token("ben"))).user_id == "ben"
-    assert issuer.asked == 2
-    await tokens.holder(issuer.token("ben"))
-    assert issuer.asked == 2  # not with every request
+    clock.now += jwt_issuer.REFRESH_SECONDS
+    assert (await tokens.verify(issuer.token("ben"))).user_id == "ben"
+    assert issuer.key_requests == 2
+    await tokens.verify(issuer.token("ben"))
+    assert issuer.key_requests == 2  # not with every request
 
 
 @pytest.mark.parametrize("reply", ["no JSON", "[]", '{"keys": []}', '{"keys": "x"}', '{"keys": [7]}', "{}"])
 @pytest.mark.parametrize("what", ["configuration", "keys"])
 async def test_an_issuer_that_answers_nonsense(what: str, reply: str, issuer: LocalIssuer) -> None:
-    issuer.nonsense = {what: reply}
+    issuer.invalid_answers = {what: reply}
     tokens = Issuer(TokenRules(issuer=issuer.url, audience=AUDIENCE))
     with pytest.raises(IssuerUnavailable):
-        await tokens.holder(issuer.token())
+        await tokens.verify(issuer.token())
 
 
 async def test_keys_are_not_fetched_over_an_open_network(issuer: LocalIssuer, caplog: pytest.LogCaptureFixture) -> None:
-    issuer.nonsense = {"configuration": '{"jwks_uri": "http://keys.example/"}'}
+    issuer.invalid_answers = {"configuration": '{"jwks_uri": "http://keys.example/"}'}
     with pytest.raises(IssuerUnavailable):
-        await Issuer(TokenRules(issuer=issuer.url, audience=AUDIENCE)).holder(issuer.token())
+        await Issuer(TokenRules(issuer=issuer.url, audience=AUDIENCE)).verify(issuer.token())
     assert "has to begin with https://" in caplog.text
 
 

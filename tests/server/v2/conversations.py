@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any, cast
 
-from limelight.agents.resolve import offered
+from limelight.agents.resolve import resolve_agents
 from limelight.config import load_settings
 from tests.server.v2.socket_client import Json, socket
 from tests.support.server import serving
@@ -28,7 +28,7 @@ async def converse(name: str, data: Path, *, streaming: bool) -> list[Json]:
     """All frames of two turns, its model the understudy."""
     file = data.with_suffix(".toml")
     file.write_text(f"[agents.{name}]\nenable_streaming = {json.dumps(streaming)}\n")
-    agents = offered(load_settings(file, environ={}), [name], environ={}).agents
+    agents = resolve_agents(load_settings(file, environ={}), [name], environ={}).agents
     async with serving(agents=agents, data=data) as served, socket(served) as watching:
         frames = [await watching.hear()]
         for question in QUESTIONS:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from limelight.agents.resolve import offered
+from limelight.agents.resolve import resolve_agents
 from limelight.config import load_settings
 from limelight.events import (
     AnyEvent,
@@ -105,7 +105,7 @@ async def truth(served: Served) -> list[AnyEvent]:
 async def test_chat_code_and_terminal_are_right_at_the_end(agent: str, streaming: bool, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(f"[agents.{agent}]\nenable_streaming = {json.dumps(streaming)}\n")
-    served_agents = offered(load_settings(file, environ={}), [agent], environ={}).agents
+    served_agents = resolve_agents(load_settings(file, environ={}), [agent], environ={}).agents
     async with serving(agents=served_agents, data=tmp_path / "data") as served:
         client = await converse(served, agent)
         events = await truth(served)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from limelight.redaction.rules import HIDDEN
+from limelight.redaction.rules import REDACTED
 from tests.system.processes.server_process import ServerProcess
 
 
@@ -33,12 +33,12 @@ def test_server_logs_json_lines_with_run_session_and_error_id(tmp_path: Path, mo
     of_library = [line for line in written if line["logger"] == "beekeeper" and line["run_id"] == well.run_id]
     assert [(line["message"], line["level"]) for line in of_library] == [
         ("smoke", "INFO"),
-        (f"the hive says {HIDDEN}", "WARNING"),
+        (f"the hive says {REDACTED}", "WARNING"),
     ]
     assert {(line["session_id"], line["agent"]) for line in of_library} == {("one", "telling")}
     (failed,) = [line for line in written if line.get("error_id") == shown["error_id"]]
     assert (failed["run_id"], failed["session_id"], failed["level"]) == (broken.run_id, "two", "ERROR")
-    assert f"ValueError: two\nlines of break {HIDDEN}" in failed["exception"]
+    assert f"ValueError: two\nlines of break {REDACTED}" in failed["exception"]
     assert "honey-honey-honey" not in server.log
 
     with ServerProcess(tmp_path / "data", "quiet", **variables) as server:
@@ -63,8 +63,8 @@ def test_server_logs_uncaught_errors_as_json_lines(tmp_path: Path, monkeypatch: 
     exceptions = {line["message"]: line["exception"] for line in json_lines(server)}
     in_thread = next(exception for message, exception in exceptions.items() if "in the thread beehive" in message)
     ignored = next(exception for message, exception in exceptions.items() if "Swarm.__del__" in message)
-    assert in_thread.endswith(f"ValueError: {HIDDEN}")
-    assert ignored.endswith(f"OSError: {HIDDEN}")
+    assert in_thread.endswith(f"ValueError: {REDACTED}")
+    assert ignored.endswith(f"OSError: {REDACTED}")
     assert "honey-honey-honey" not in server.log
 
 

@@ -12,7 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from tests.system.faults.invariants import nothing_is_left, settled
 from tests.system.processes.server_process import ServerProcess, free_port
-from tests.tracing.collector import Collector, children, named, said
+from tests.tracing.collector import Collector, attributes_of, children, named
 
 QUICK = {"OTEL_BSP_SCHEDULE_DELAY": "50"}
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -54,13 +54,13 @@ def test_a_run_arrives_as_one_trace(tmp_path: Path) -> None:
     assert children(spans, task) == {"invoke_agent helper"}
     assert children(spans, helper) == {"execute_tool read"}
     assert {span.trace_id for span in spans} == {run.trace_id}
-    about = said(run.attributes)
+    about = attributes_of(run.attributes)
     assert about["limelight.run.id"] == run_id
     assert about["gen_ai.conversation.id"] == "s"
     assert (about["gen_ai.usage.input_tokens"], about["gen_ai.usage.output_tokens"]) == (11, 7)
     read = named(spans, "execute_tool read")
     assert read.status.code == Status.STATUS_CODE_ERROR
-    assert said(read.attributes)["error.type"] == "tool_error"
+    assert attributes_of(read.attributes)["error.type"] == "tool_error"
     assert run.status.code == Status.STATUS_CODE_UNSET
     assert run.start_time_unix_nano <= step.start_time_unix_nano <= step.end_time_unix_nano <= run.end_time_unix_nano
     assert abs(run.end_time_unix_nano / 1e9 - time.time()) < 600
@@ -91,7 +91,7 @@ def test_the_file_can_say_all_of_it_and_a_client_can_have_a_span(
         (False, ""),
         (False, ""),
     ]
-    search = said(next(span for span in spans if span.name == "execute_tool search").attributes)
+    search = attributes_of(next(span for span in spans if span.name == "execute_tool search").attributes)
     assert search["gen_ai.tool.call.arguments"] == '{"q":"honey"}'
     assert search["gen_ai.tool.call.result"] == "bees"
     assert collector.requests[0][0] == "/v1/traces"
@@ -109,8 +109,8 @@ def test_what_is_left_is_sent_at_the_end(tmp_path: Path) -> None:
         run = named(collector.spans, "invoke_agent busy")
     assert collector.requests[0][0] == "/x"
     assert run.status.code == Status.STATUS_CODE_ERROR
-    assert said(run.attributes)["error.type"] == "interrupted"
-    assert said(named(collector.spans, "execute_tool wait").attributes)["error.type"] == "interrupted"
+    assert attributes_of(run.attributes)["error.type"] == "interrupted"
+    assert attributes_of(named(collector.spans, "execute_tool wait").attributes)["error.type"] == "interrupted"
 
 
 def test_a_run_that_a_crash_has_cut_off_ends_in_its_trace(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_run_that_a_crash_has_cut_off_ends_in_its_trace(tmp_path: Path) -> Non
         with busy_server(tmp_path, environment):
             spans = collector.wait_for("invoke_agent busy")
     run, wait = named(spans, "invoke_agent busy"), named(spans, "execute_tool wait")
-    assert said(run.attributes)["error.type"] == said(wait.attributes)["error.type"] == "interrupted"
+    assert attributes_of(run.attributes)["error.type"] == attributes_of(wait.attributes)["error.type"] == "interrupted"
     assert children(spans, run) == {"chat understudy", "execute_tool wait"}
     assert {span.trace_id for span in spans} == {run.trace_id}
     assert wait.start_time_unix_nano < wait.end_time_unix_nano
@@ -145,7 +145,7 @@ def test_a_run_that_waits_over_a_restart_is_one_span(tmp_path: Path) -> None:
             spans = collector.wait_for("invoke_agent asks")
     run = named(spans, "invoke_agent asks")
     assert run.start_time_unix_nano < restarted < run.end_time_unix_nano
-    assert said(run.attributes)["limelight.run.state"] == "finished"
+    assert attributes_of(run.attributes)["limelight.run.state"] == "finished"
     events = [event.name for span in spans for event in span.events]
     assert events == ["limelight.approval.requested", "limelight.approval.resolved"]
 

@@ -223,7 +223,7 @@ def free_port() -> int:
 def joined(format_: str, frames: list[tuple[str, Any]]) -> list[Any]:
     """Frames' data after joining neighbouring deltas of one text."""
     found = (Piece("", *(DELTAS[format_](data) or (data, None))) for _, data in frames)
-    return [(piece.what, piece.text) for piece in join_pieces(found)]
+    return [(piece.payload, piece.text) for piece in join_pieces(found)]
 
 
 def begins_with(kept: list[Any], seen: list[Any]) -> bool:

@@ -1,19 +1,17 @@
-"""From Records to DSAgentRunMessages: who says what in which step, and in which pane it is shown.
+"""The dialect of DeepSearchAgents' Web API v2: Records become DSAgentRunMessages.
 
-Every source gives steps here. Where a framework has none (a plain function), a step is what was said and the tools
-that followed it. A text of an agent streams as `action_thought`; if it turns out to be the answer, its last message,
-under the same id, is the `final_answer`: so no answer appears twice.
+`V2Dialect` passes each event to the part that writes its messages: `texts`, `steps`, `tool_calls` or `notices`.
 """
 
 from typing import ClassVar, assert_never
 
 from limelight.deltas import DELTA_TYPES, Delta
-from limelight.dialects.base import encode, rooted
-from limelight.dialects.v2.notices import Asides
+from limelight.dialects.base import encode, with_root
+from limelight.dialects.v2.notices import Notices
 from limelight.dialects.v2.steps import Steps
-from limelight.dialects.v2.texts import Voice
-from limelight.dialects.v2.tool_calls import Tools
-from limelight.dialects.v2.writer import Outbox
+from limelight.dialects.v2.texts import Texts
+from limelight.dialects.v2.tool_calls import ToolCalls
+from limelight.dialects.v2.writer import MessageWriter
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -36,6 +34,7 @@ from limelight.events import (
     Status,
     StepFinished,
     StepStarted,
+    Terminal,
     TextDelta,
     TextFinished,
     ToolArgsDelta,
@@ -45,11 +44,11 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
-from limelight.grammar import reason_to_close
+from limelight.grammar import closing_reason
 
 
 class V2Dialect:
-    """Keeps each agent's steps and texts, and the open calls."""
+    """Translates one run into v2 messages. It keeps the steps of each agent, and the open texts and tool calls."""
 
     event_name: ClassVar[str] = ""
     joins: ClassVar[bool] = True
@@ -57,74 +56,83 @@ class V2Dialect:
 
     def __init__(self, root: str = "") -> None:
         self._root = root
-        self._outbox = Outbox()
+        self._writer = MessageWriter()
+        self._live = True
         self._steps: dict[str, Steps] = {}
-        self._started = RunStarted(agent="")
-        self._voice = Voice(self._outbox, self._steps_of)
-        self._tools = Tools(self._outbox, self._steps_of)
-        self._asides = Asides(self._outbox, self._steps_of, root)
+        self._texts = Texts(self._writer, self._steps_of)
+        self._tool_calls = ToolCalls(self._writer, self._steps_of)
+        self._notices = Notices(self._writer, self._steps_of, root)
 
     def feed(self, record: Record) -> list[bytes]:
-        self._outbox.open(record.at, delta=isinstance(record.event, DELTA_TYPES))
-        self._take(rooted(record, self._root).event)
-        return self._outbox.taken()
+        self._writer.begin_record(record.at, is_delta=isinstance(record.event, DELTA_TYPES))
+        self._write(with_root(record, self._root).event)
+        return self._writer.take_messages()
 
     def fits(self, event: Delta) -> bool:
-        """A text goes on on another page behind 48 KiB, and that has to be seen in the delta where it happens."""
+        """Whether a delta fits into the current message. One that does not ends a message in the middle."""
         match event:
             case TextDelta() | ReasoningDelta():
-                return self._voice.has_room(event)
+                return self._texts.fits(event)
             case PlanDelta():
-                return self._steps_of(event.agent_id).has_room(event)
+                return self._steps_of(event.agent_id).plan_fits(event)
             case ToolOutputDelta():
-                return self._tools.has_room(event)
+                return self._tool_calls.fits(event)
             case ToolArgsDelta():
                 return True
 
     def gap(self, first: int, last: int) -> bytes:
         return encode({"type": "gap", "from": first, "to": last})
 
-    def _take(self, event: AnyEvent) -> None:
+    def _write(self, event: AnyEvent) -> None:
         match event:
             case TextDelta() | ReasoningDelta():
-                self._voice.grow(event)
+                self._texts.append(event)
             case TextFinished() | ReasoningFinished():
-                self._voice.finish(event)
+                self._texts.finish(event)
             case RunStarted():
                 self._begin(event)
             case StepStarted():
-                self._voice.settle(event.agent_id)
+                self._texts.release_held(event.agent_id)
                 self._steps_of(event.agent_id).start(event)
             case StepFinished():
-                self._steps_of(event.agent_id).finish(event, later=self._voice.holds(event.agent_id))
+                self._steps_of(event.agent_id).finish(event, has_open_text=self._texts.has_open(event.agent_id))
             case PlanDelta():
-                self._voice.settle(event.agent_id)
-                self._steps_of(event.agent_id).grow_plan(event)
+                self._texts.release_held(event.agent_id)
+                self._steps_of(event.agent_id).append_plan(event)
             case Plan() if event.items:
-                self._steps_of(event.agent_id).settle_plan()
-                self._asides.todos(event)
+                self._steps_of(event.agent_id).end_open_plan()
+                self._notices.todos(event)
             case Plan():
-                self._voice.settle(event.agent_id)
-                self._steps_of(event.agent_id).plan(event)
-            case ToolStarted() | ToolReady() | ToolOutputDelta() | ToolFinished():
-                self._act(event)
+                self._texts.release_held(event.agent_id)
+                self._steps_of(event.agent_id).finish_plan(event)
+            case ToolStarted() | ToolReady():
+                self._texts.begin_tool_call(event.agent_id)
+                self._tool_calls.feed(event)
+            case ToolOutputDelta() | ToolFinished():
+                self._tool_calls.feed(event)
             case AgentStarted():
-                self._voice.settle(event.parent_id)
-                self._outbox.meet(event)
-                self._asides.agent(event)
+                self._texts.release_held(event.parent_id)
+                self._writer.add_agent(event)
+                self._notices.agent(event)
             case AgentFinished():
-                self._excuse(event.error, event.agent_id)
-                self._steps_of(event.agent_id).close()
-                self._asides.agent(event)
+                steps = self._steps_of(event.agent_id)
+                if event.error is not None:
+                    steps.drop_error(event.error)
+                steps.close()
+                self._notices.agent(event)
             case ApprovalRequested() | ApprovalResolved():
-                self._asides.approval(event)
-            case Status() | SourceCited() | ArtifactMade():
-                self._asides.tell(event)
+                self._notices.approval(event)
+            case Status():
+                self._notices.status(event)
+            case SourceCited():
+                self._notices.source(event)
+            case ArtifactMade():
+                self._notices.file(event)
             case Usage():
-                self._steps_of(event.agent_id).pays(event)
-                self._asides.tell(event)
+                self._steps_of(event.agent_id).add_usage(event)
+                self._notices.usage(event)
             case FinalAnswer():
-                self._voice.answer(event)
+                self._texts.final_answer(event)
             case RunFinished() | RunFailed() | RunCancelled():
                 self._end(event)
             case ToolArgsDelta():
@@ -133,31 +141,22 @@ class V2Dialect:
                 assert_never(event)
 
     def _begin(self, event: RunStarted) -> None:
-        self._outbox.turn = event.turn
-        self._started = event
-        self._voice.begin(event)
-        self._tools.begin(event)
-        self._asides.question(event)
+        self._writer.turn = event.turn
+        self._live = event.enable_streaming
+        self._texts.begin(event)
+        self._tool_calls.begin(event)
+        self._notices.user_input(event)
+
+    def _end(self, event: Terminal) -> None:
+        reason = closing_reason(event)
+        for steps in self._steps.values():
+            steps.drop_error(reason)
+        self._texts.release_held("")
+        for steps in self._steps.values():
+            steps.close()
+        self._notices.run_end(event)
 
     def _steps_of(self, agent_id: str) -> Steps:
         if agent_id not in self._steps:
-            live = self._started.enable_streaming
-            self._steps[agent_id] = Steps(self._outbox, agent_id, live=live)
+            self._steps[agent_id] = Steps(self._writer, agent_id, live=self._live)
         return self._steps[agent_id]
-
-    def _act(self, event: ToolStarted | ToolReady | ToolOutputDelta | ToolFinished) -> None:
-        if isinstance(event, ToolStarted | ToolReady):
-            self._voice.acts(event.agent_id)
-        self._tools.take(event)
-
-    def _excuse(self, reason: str | None, *agent_ids: str) -> None:
-        if reason is not None:
-            for agent_id in agent_ids:
-                self._steps_of(agent_id).excuse(reason)
-
-    def _end(self, event: RunFinished | RunFailed | RunCancelled) -> None:
-        self._excuse(reason_to_close(event), *self._steps)
-        self._voice.settle("")
-        for steps in self._steps.values():
-            steps.close()
-        self._asides.end(event)

@@ -1,11 +1,17 @@
-"""The shape of a message, for documents and for readers. The dialect writes it by hand, for speed; tests compare."""
+"""The schema of a v2 message: its types, the pane of each type, and its metadata.
 
-from typing import Annotated, Any, Literal, TypedDict
+The dialect writes messages as plain dicts, because that is faster; tests compare the dicts with these types. The
+specification of the API and the page's table of panes are generated from this module.
+"""
+
+from typing import Annotated, Any, Literal, TypedDict, get_args
 
 import msgspec
 
-from limelight.dialects.v2.routing import Component
 from limelight.events import Decision, OutputStream, TodoStatus
+
+Component = Literal["chat", "webide", "terminal"]
+"""The panes of a client."""
 
 MessageType = Literal[
     "user",
@@ -35,26 +41,44 @@ MessageType = Literal[
     "error",
 ]
 
+PANES: dict[str, Component] = {
+    message_type: "terminal" if message_type in ("execution_logs", "observation") else "chat"
+    for message_type in get_args(MessageType)
+}
+"""The pane that shows each type of message."""
+
+CODE_PANE: Component = "webide"
+"""The pane that shows the `tool_invocation` of a Python tool."""
+
+
+def pane_of(message_type: str, *, is_code: bool = False) -> Component:
+    """Return the pane for a message; `is_code` says that it has Python code."""
+    return CODE_PANE if is_code and message_type == "tool_invocation" else PANES[message_type]
+
 
 class TokenUsage(TypedDict):
+    """Token counts of a step or of a request to a model."""
+
     input_tokens: int
     output_tokens: int
     total_tokens: int
 
 
 class Timing(TypedDict):
+    """The duration of a step in seconds."""
+
     duration: float
 
 
 class Item(TypedDict):
-    """One line of a plan."""
+    """One item of a todo list."""
 
     content: str
     status: TodoStatus
 
 
 class Routing(TypedDict):
-    """What every message has."""
+    """The metadata that every message has."""
 
     component: Component
     message_type: MessageType
@@ -62,22 +86,22 @@ class Routing(TypedDict):
 
 
 class Metadata(Routing, total=False):
-    """What a message may have besides; which it has depends on its type."""
+    """All metadata; which optional keys a message has depends on its type."""
 
-    # Where it belongs
+    # Step and agent
     step_type: Literal["planning", "action", "final_answer"]
     step_number: int
     agent_id: str
     agent_name: str
     depth: int
-    # Texts that grow
+    # Streamed texts
     streaming: bool
     is_delta: bool
     is_initial_stream: bool
     stream_id: str
-    continued: Annotated[bool, msgspec.Meta(description="True if a very long text goes on in the next message")]
-    continues: Annotated[str, msgspec.Meta(description="The id of the message that this one goes on from")]
-    # What a status bar may show
+    continued: Annotated[bool, msgspec.Meta(description="True if a long text continues in the next message")]
+    continues: Annotated[str, msgspec.Meta(description="The id of the message that this one continues")]
+    # Status bar
     agent_status: Literal["initial_planning", "update_planning", "thinking", "coding", "actions_running", "writing"]
     is_active: bool
     title: str
@@ -121,7 +145,7 @@ class Metadata(Routing, total=False):
     answer_content: str
     answer_sources: list[str]
     answer_format: Literal["json"]
-    # Errors and ends
+    # Errors and run ends
     error: bool
     error_type: str
     error_id: str
@@ -140,14 +164,14 @@ class Metadata(Routing, total=False):
     image_path: str
     url: str
     model: str
-    # What was cut
+    # Truncation
     truncated: bool
     size: int
     result_url: str
 
 
 class RunMessage(msgspec.Struct, kw_only=True):
-    """What the agent does, as a DSAgentRunMessage. `cursor` is where a reconnecting client goes on."""
+    """A DSAgentRunMessage as a client gets it. A client that reconnects resumes after its `cursor`."""
 
     session_id: str
     cursor: str

@@ -1,162 +1,263 @@
-"""The steps of one agent: headers and footers. A framework's own, or made up where it has none."""
+"""The steps and plans of one agent: headers and footers.
+
+A framework may report steps. Where it has none (a plain function), steps are implicit: a step is a text and the tool
+calls that follow it. A plan has its own header and footer, whether it is a planning step, is inside of an action or is
+outside of steps.
+"""
 
 import msgspec
 
-from limelight.dialects.v2.message import Metadata, cost, error_type, footer_line, numbered
-from limelight.dialects.v2.plans import SEPARATOR, Planning
-from limelight.dialects.v2.writer import Outbox
+from limelight.dialects.v2.previews import preview
+from limelight.dialects.v2.text_stream import TextStream
+from limelight.dialects.v2.writer import MessageWriter, Metadata, cost, error_type, footer_line, step_number
 from limelight.events import Plan, PlanDelta, StepFinished, StepStarted, Usage
+
+SEPARATOR = "-----"
 
 
 class Steps:
-    """Follows one agent's steps and knows the number that its messages carry."""
+    """Writes the headers and footers of one agent's steps, and numbers the messages inside of them."""
 
-    def __init__(self, outbox: Outbox, agent_id: str, *, live: bool) -> None:
-        self._outbox = outbox
+    def __init__(self, writer: MessageWriter, agent_id: str, *, live: bool) -> None:
+        self._writer = writer
         self._agent_id = agent_id
-        self._planning = Planning(outbox, agent_id, live=live)
+        self._plans = Plans(writer, agent_id, live=live)
         self._framework_has_steps = False
-        self._made_up = False
-        self._tools_since_text = False
-        self._calls = 0
-        """Tools that are at work now."""
-        self._open = ""
-        """The kind of the step that is, if one is."""
-        self._ending: StepFinished | None = None
-        """How the step ended, if that is not told yet."""
-        self._read: int | None = None
-        self._written: int | None = None
+        self._is_implicit = False
+        self._has_tool_calls = False
+        """Whether tools were called since the implicit step began."""
+        self._open_calls = 0
+        self._open_kind = ""
+        """The kind of the open step, "" if none is open."""
+        self._pending_end: StepFinished | None = None
+        """The end of the open step, if its footer is not written yet."""
+        self._input_tokens: int | None = None
+        self._output_tokens: int | None = None
         self.number: int | None = None
 
     @property
-    def about(self) -> Metadata:
-        """What every message of an action carries."""
-        return {"step_type": "action", **numbered(self.number)}
+    def metadata(self) -> Metadata:
+        """The keys that every message of an action has."""
+        return {"step_type": "action", **step_number(self.number)}
 
     def start(self, event: StepStarted) -> None:
+        """Begin a step that the framework reports."""
         self.close()
-        self._framework_has_steps, self._made_up = True, False
+        self._framework_has_steps, self._is_implicit = True, False
         if event.step_kind == "planning":
-            self.number, self._open = event.number, "planning"
-            self._planning.begin(self.number)
+            self.number, self._open_kind = event.number, "planning"
+            self._plans.begin(self.number)
         else:
             self._begin_action(event.number)
 
-    def finish(self, event: StepFinished, *, later: bool = False) -> None:
-        """`later`: something that was said in the step is not told yet, and stands before its end."""
-        self._ending = event
+    def finish(self, event: StepFinished, *, has_open_text: bool) -> None:
+        """End a step that the framework reports.
+
+        The footer waits for an open text of the step, and, if the step failed, for the next event: it says whether the
+        error is the step's own or the reason for which the whole run ended.
+        """
+        self._pending_end = event
         self._end_plan()
-        if not later and event.error is None:  # or else the next event says whether that is an error of the step
-            self._close_step()
+        if not has_open_text and event.error is None:
+            self._end_step()
 
-    def excuse(self, reason: str) -> None:
-        """The end of what is around it has cut the step off. That is told once, and not as an error of the step."""
-        if self._ending is not None and self._ending.error == reason:
-            self._ending = msgspec.structs.replace(self._ending, error=None)
+    def finish_pending(self) -> None:
+        """Write the footer that waits for a text of the step."""
+        if self._pending_end is not None:
+            self._end_step()
 
-    def _tell_end(self, event: StepFinished) -> None:
-        known = cost(event.input_tokens, event.output_tokens, event.duration_ms)
-        if event.error is not None:
-            self._planning.settle()
-            failed = {
-                "error": True,
-                "error_type": error_type(event.error, "StepError"),
-                "title": "💥 Error",
-                **self.about,
-                "step_type": self._open or "action",
-            }
-            self._outbox.send("error", event.error, self._agent_id, **failed)
-        self._end(known)
+    def drop_error(self, reason: str) -> None:
+        """Do not report the step's error if it is the reason for which its agent or run ends: that is reported once."""
+        if self._pending_end is not None and self._pending_end.error == reason:
+            self._pending_end = msgspec.structs.replace(self._pending_end, error=None)
 
-    def release(self) -> None:
-        """All that was said in the step is told."""
-        if self._ending is not None:
-            self._close_step()
-
-    def speaks(self) -> None:
-        """Before a text: where a framework has no steps, a text behind tools begins another one."""
-        self.release()
-        if self._framework_has_steps or self._open:
-            if not (self._made_up and self._tools_since_text) or self._calls:
+    def begin_text(self) -> None:
+        """Prepare for a text: after tool calls, it begins the next implicit step."""
+        self.finish_pending()
+        if self._framework_has_steps or self._open_kind:
+            if not (self._is_implicit and self._has_tool_calls) or self._open_calls:
                 return
-            self._close_step()
-        self._make_up()
+            self._end_step()
+        self._begin_implicit_step()
 
-    def acts(self) -> None:
-        """Before a tool."""
-        self.release()
-        if not self._framework_has_steps and not self._open:
-            self._make_up()
-        self._tools_since_text = True
-        self._calls += 1
+    def begin_tool_call(self) -> None:
+        """Prepare for a tool call: without an open step, it begins an implicit one."""
+        self.finish_pending()
+        if not self._framework_has_steps and not self._open_kind:
+            self._begin_implicit_step()
+        self._has_tool_calls = True
+        self._open_calls += 1
 
-    def acted(self) -> None:
-        """Behind a tool."""
-        self._calls -= 1
+    def end_tool_call(self) -> None:
+        self._open_calls -= 1
 
-    def pays(self, event: Usage) -> None:
-        """What a model cost counts for a step that nobody else counts for."""
-        if self._made_up and self._open:
-            self._read = (self._read or 0) + event.input_tokens
-            self._written = (self._written or 0) + event.output_tokens
+    def add_usage(self, event: Usage) -> None:
+        """Count the tokens of a request for an implicit step; frameworks report those of their own steps."""
+        if self._is_implicit and self._open_kind:
+            self._input_tokens = (self._input_tokens or 0) + event.input_tokens
+            self._output_tokens = (self._output_tokens or 0) + event.output_tokens
 
-    def has_room(self, event: PlanDelta) -> bool:
-        return self._planning.has_room(event)
+    def plan_fits(self, event: PlanDelta) -> bool:
+        """Whether a piece of a plan fits into the current message."""
+        return self._plans.fits(event)
 
-    def grow_plan(self, event: PlanDelta) -> None:
+    def append_plan(self, event: PlanDelta) -> None:
+        """Write a piece of a plan."""
         self._begin_plan()
-        self._planning.grow(event)
+        self._plans.append(event)
 
-    def plan(self, event: Plan) -> None:
+    def finish_plan(self, event: Plan) -> None:
+        """Write a complete plan, or the end of one that came in pieces."""
         self._begin_plan()
-        self._planning.take(event)
+        self._plans.finish(event)
         self._end_plan()
 
-    def settle_plan(self) -> None:
-        """The agent plans otherwise now, with a list."""
-        self._planning.settle()
+    def end_open_plan(self) -> None:
+        """End the plan that is being written, because the agent continues with a todo list."""
+        self._plans.finish_text()
         self._end_plan()
 
     def close(self) -> None:
-        """Whatever is open ends now, without a bill unless it had one."""
+        """End the open plan and the open step."""
         self._end_plan()
-        self._close_step()
+        self._end_step()
 
-    def _close_step(self) -> None:
-        if self._ending is not None:
-            event, self._ending = self._ending, None
-            self._tell_end(event)
-        elif self._open:
-            self._end(cost(self._read, self._written, None) if self._made_up else {})
+    def _end_step(self) -> None:
+        if self._pending_end is not None:
+            event, self._pending_end = self._pending_end, None
+            self._write_error(event)
+            self._write_footer(cost(event.input_tokens, event.output_tokens, event.duration_ms))
+        elif self._open_kind:
+            self._write_footer(cost(self._input_tokens, self._output_tokens, None) if self._is_implicit else {})
 
-    def _make_up(self) -> None:
-        self._made_up, self._tools_since_text, self._read, self._written = True, False, None, None
+    def _write_error(self, event: StepFinished) -> None:
+        if event.error is None:
+            return
+        self._plans.finish_text()
+        metadata = {
+            "error": True,
+            "error_type": error_type(event.error, "StepError"),
+            "title": "💥 Error",
+            **self.metadata,
+            "step_type": self._open_kind or "action",
+        }
+        self._writer.write("error", event.error, self._agent_id, **metadata)
+
+    def _begin_implicit_step(self) -> None:
+        self._is_implicit, self._has_tool_calls = True, False
+        self._input_tokens = self._output_tokens = None
         self._begin_action((self.number or 0) + 1)
 
     def _begin_action(self, number: int) -> None:
-        self.number, self._open = number, "action"
-        self._outbox.send("action_header", f"**Step {number}**", self._agent_id, **self.about)
+        self.number, self._open_kind = number, "action"
+        self._writer.write("action_header", f"**Step {number}**", self._agent_id, **self.metadata)
 
     def _begin_plan(self) -> None:
-        """A plan outside of a step of its own has header and footer all the same. It ends a step that is made up."""
-        if self._planning.is_open:
+        """Begin a plan that is not a planning step. It ends an implicit step."""
+        if self._plans.is_open:
             return
-        self.release()
-        if self._made_up:
-            self._close_step()
-        self._planning.begin(self.number)
+        self.finish_pending()
+        if self._is_implicit:
+            self._end_step()
+        self._plans.begin(self.number)
 
     def _end_plan(self) -> None:
-        """The one outside of a step of its own, if it is open."""
-        if self._planning.is_open and self._open != "planning":
-            self._planning.end({})
+        """End the open plan, unless it ends with its planning step."""
+        if self._plans.is_open and self._open_kind != "planning":
+            self._plans.end({})
 
-    def _end(self, known: Metadata) -> None:
-        kind, self._open = self._open, ""
+    def _write_footer(self, metadata: Metadata) -> None:
+        kind, self._open_kind = self._open_kind, ""
         if kind == "planning":
-            self._planning.end(known)
+            self._plans.end(metadata)
         elif kind:
             label = f"Step {self.number}"
-            footer = {**self.about, "footer_label": label, "step_name": label, "is_active": False, **known}
-            self._outbox.send("action_footer", footer_line(label, known), self._agent_id, **footer)
-            self._outbox.send("separator", SEPARATOR, self._agent_id, step_type="action", **numbered(self.number))
+            footer = {**self.metadata, "footer_label": label, "step_name": label, "is_active": False, **metadata}
+            self._writer.write("action_footer", footer_line(label, metadata), self._agent_id, **footer)
+            self._writer.write("separator", SEPARATOR, self._agent_id, step_type="action", **step_number(self.number))
+
+
+class Plans:
+    """Writes the plans of one agent, each with a header, a text and a footer."""
+
+    def __init__(self, writer: MessageWriter, agent_id: str, *, live: bool) -> None:
+        self._writer = writer
+        self._agent_id = agent_id
+        self._live = live
+        self._count = 0
+        self._step: int | None = None
+        self._text: TextStream | None = None
+        self._pieces: list[str] = []
+        self.is_open = False
+
+    def begin(self, step: int | None) -> None:
+        """Write the header of the next plan, which may be outside of a step."""
+        self.is_open = True
+        self._count += 1
+        self._step = step
+        self._writer.write("planning_header", "", self._agent_id, **self._metadata, is_active=True)
+        self._text = self._new_text()
+
+    def fits(self, event: PlanDelta) -> bool:
+        """Whether a piece fits into the current message."""
+        return self._text is None or self._text.fits(event.text)
+
+    def append(self, event: PlanDelta) -> None:
+        """Write a piece of the plan."""
+        self._text = self._text or self._new_text()  # a step may have more than one plan
+        self._pieces.append(event.text)
+        self._text.append(event.text)
+
+    def finish(self, event: Plan) -> None:
+        """Write the part of a complete plan that did not come in pieces, and end its text.
+
+        The log truncates long plans. The pieces of such a plan have more than the event, and stay as they are.
+        """
+        written = "".join(self._pieces)
+        is_truncated = (event.truncated or not event.text) and written.startswith(event.text)
+        if not is_truncated:
+            self._write_rest(event.text, written)
+        self.finish_text()
+
+    def _write_rest(self, text: str, written: str) -> None:
+        if not text.startswith(written):  # the pieces belong to another plan
+            self.finish_text()
+            written = ""
+        self._text = self._text or self._new_text()
+        if rest := text[len(written) :]:
+            self._text.append(rest)
+
+    def finish_text(self) -> None:
+        """End the text of the plan with the pieces that have come."""
+        text, self._text, self._pieces = self._text, None, []
+        if text is not None:
+            shown = preview(text.first_page)
+            text.finish(thoughts_content=shown, content_length=text.length, step_name=self._label)
+
+    def end(self, metadata: Metadata) -> None:
+        """Write the footer, with the cost of the step as far as it is known."""
+        self.finish_text()
+        self.is_open = False
+        label = self._label
+        footer = {**self._metadata, "footer_label": label, "step_name": label, "is_active": False, **metadata}
+        self._writer.write("planning_footer", footer_line(label, metadata), self._agent_id, **footer)
+        self._writer.write("separator", SEPARATOR, self._agent_id, step_type="planning", **step_number(self._step))
+
+    def _new_text(self) -> TextStream:
+        return TextStream(self._writer, "planning_content", self._agent_id, self._metadata, live=self._live)
+
+    @property
+    def _metadata(self) -> Metadata:
+        kind = "initial" if self._count == 1 else "update"
+        return {
+            "step_type": "planning",
+            **step_number(self._step),
+            "planning_type": kind,
+            "is_update_plan": kind == "update",
+            "planning_step_number": self._count,
+            "agent_status": f"{kind}_planning",
+        }
+
+    @property
+    def _label(self) -> str:
+        return "Initial planning step" if self._count == 1 else "Updated planning step"

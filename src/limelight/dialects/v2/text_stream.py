@@ -1,117 +1,123 @@
-"""Texts that grow: an empty first message, increments, and the whole, all under one id."""
+"""A text as messages: an empty first message, increments, and the complete text, all under one id."""
 
 from typing import Any
 
 from limelight.dialects.base import encode
-from limelight.dialects.v2.message import Metadata
-from limelight.dialects.v2.writer import Outbox
+from limelight.dialects.v2.writer import MessageWriter, Metadata
 
 PAGE_BYTES = 48 * 1024
-"""The most that a text may take as JSON in one message: no line of a stream may reach 64 KiB."""
+"""The limit for the content of one message, as JSON: no line of a stream may reach 64 KiB."""
 
 
-class Stream:
-    """One text. Without streaming only the whole is sent. Folding the increments gives the whole, to the letter.
+class TextStream:
+    """Writes one text. Its increments, put together, are exactly the complete text.
 
-    A very long text becomes several messages. Where it is parted depends on the text alone, not on its pieces.
+    If the run does not stream (`live` is false), only the complete text is written. A text that is too long for one
+    message is split into pages. Where it is split depends on the text alone, not on its deltas.
     """
 
-    def __init__(self, outbox: Outbox, message_type: str, agent_id: str, metadata: Metadata, *, live: bool) -> None:
-        self._outbox = outbox
+    def __init__(
+        self, writer: MessageWriter, message_type: str, agent_id: str, metadata: Metadata, *, live: bool
+    ) -> None:
+        self._writer = writer
         self._type = message_type
         self._agent_id = agent_id
         self._metadata: Metadata = metadata
         self._live = live
         self._first_page = ""
-        self._length = 0
-        self._lines = 0
-        """What earlier pages had: characters, and lines that are whole."""
-        self._open_page()
+        self._earlier_length = 0
+        """Characters on earlier pages."""
+        self._earlier_lines = 0
+        """Complete lines on earlier pages."""
+        self._begin_page()
 
     @property
-    def text(self) -> str:
-        """What is on this page."""
-        return "".join(self._pieces)
-
-    @property
-    def is_parted(self) -> bool:
-        """Whether this is not the first page."""
-        return bool(self._length)
+    def is_split(self) -> bool:
+        """Whether there is more than one page."""
+        return bool(self._earlier_length)
 
     @property
     def first_page(self) -> str:
-        return self._first_page if self.is_parted else self.text
+        """The text of the first page."""
+        return self._first_page if self.is_split else self._page
 
     @property
     def length(self) -> int:
         """The characters of all pages."""
-        return self._length + sum(map(len, self._pieces))
+        return self._earlier_length + sum(map(len, self._pieces))
 
     @property
     def lines(self) -> int:
         """The lines of all pages."""
-        return self._lines + len(self.text.splitlines())
+        return self._earlier_lines + len(self._page.splitlines())
 
-    def has_room(self, piece: str) -> bool:
-        """Whether this page takes all of it."""
-        return _size(piece) <= self._room
+    def fits(self, piece: str) -> bool:
+        """Whether a piece fits on the current page."""
+        return _json_size(piece) <= self._free_bytes
 
-    def grow(self, piece: str, **more: Any) -> None:
-        fits = self._fitting(piece)
-        while fits < len(piece):
-            self._add(piece[:fits], more)
-            self.end(continued=True)
-            self._turn_over()
+    def append(self, piece: str, **metadata: Any) -> None:
+        """Add a piece of the text, on as many pages as it takes."""
+        end = self._take_space(piece)
+        while end < len(piece):
+            self._add(piece[:end], metadata)
+            self.finish(continued=True)
+            self._close_page()
             self._metadata = {**self._metadata, "continues": self._id}
-            self._open_page()
-            piece = piece[fits:]
-            fits = self._fitting(piece)
-        self._add(piece, more)
+            self._begin_page()
+            piece = piece[end:]
+            end = self._take_space(piece)
+        self._add(piece, metadata)
 
-    def end(self, message_type: str = "", **more: Any) -> None:
-        """The whole. What it turned out to be may differ from what it began as."""
-        still: Metadata = {"is_active": False, "streaming": False, "is_delta": False}
+    def finish(self, message_type: str = "", **metadata: Any) -> None:
+        """Write the complete text of the page. It may have another type than its increments."""
+        state: Metadata = {"is_active": False, "streaming": False, "is_delta": False}
         if self._live:
-            still["stream_id"] = self._id
-        whole = {**self._metadata, **still, **more}
-        self._outbox.put(message_type or self._type, self.text, self._id, self._agent_id, whole)
+            state["stream_id"] = self._id
+        complete = {**self._metadata, **state, **metadata}
+        self._writer.write_with_id(message_type or self._type, self._page, self._id, self._agent_id, complete)
 
-    def _turn_over(self) -> None:
-        text = self.text
-        self._first_page = self._first_page if self.is_parted else text
-        self._length += len(text)
-        self._lines += len(f"{text}…".splitlines()) - 1  # the last one may go on
+    @property
+    def _page(self) -> str:
+        return "".join(self._pieces)
 
-    def _open_page(self) -> None:
+    def _begin_page(self) -> None:
         step = self._metadata.get("step_number")
         self._pieces: list[str] = []
-        self._room = PAGE_BYTES
-        self._id = self._outbox.new_stream_id(self._type, step) if self._live else self._outbox.new_id()
+        self._free_bytes = PAGE_BYTES
+        self._id = self._writer.new_stream_id(self._type, step) if self._live else self._writer.new_id()
         if self._live:
-            self._send("", is_initial_stream=True, is_delta=False)
+            self._write_increment("", is_initial_stream=True, is_delta=False)
 
-    def _fitting(self, piece: str) -> int:
-        """How many characters of the piece this page takes."""
-        size = _size(piece)
-        if size <= self._room:
-            self._room -= size
+    def _close_page(self) -> None:
+        page = self._page
+        self._first_page = self._first_page if self.is_split else page
+        self._earlier_length += len(page)
+        self._earlier_lines += len(f"{page}…".splitlines()) - 1  # the last line may continue on the next page
+
+    def _take_space(self, piece: str) -> int:
+        """Reserve space on the page for as much of the piece as fits, and return how many characters that are."""
+        size = _json_size(piece)
+        if size <= self._free_bytes:
+            self._free_bytes -= size
             return len(piece)
-        for place, character in enumerate(piece):
-            size = _size(character)
-            if size > self._room:
-                return place
-            self._room -= size
+        for index, character in enumerate(piece):
+            size = _json_size(character)
+            if size > self._free_bytes:
+                return index
+            self._free_bytes -= size
         return len(piece)
 
-    def _add(self, piece: str, more: Metadata) -> None:
+    def _add(self, piece: str, metadata: Metadata) -> None:
         self._pieces.append(piece)
         if self._live:
-            self._send(piece, is_delta=True, **more)
+            self._write_increment(piece, is_delta=True, **metadata)
 
-    def _send(self, content: str, **more: Any) -> None:
-        moving: Metadata = {"streaming": True, "status": "streaming", "is_active": True, "stream_id": self._id}
-        self._outbox.put(self._type, content, self._id, self._agent_id, {**self._metadata, **moving, **more})
+    def _write_increment(self, content: str, **metadata: Any) -> None:
+        state: Metadata = {"streaming": True, "status": "streaming", "is_active": True, "stream_id": self._id}
+        increment = {**self._metadata, **state, **metadata}
+        self._writer.write_with_id(self._type, content, self._id, self._agent_id, increment)
 
 
-def _size(text: str) -> int:
+def _json_size(text: str) -> int:
+    """Return the bytes of a text inside of a JSON string, without the quotes."""
     return len(encode(text)) - 2

@@ -1,113 +1,156 @@
-"""What agents say and think, as streams; and the answer, which is the last of what was said or comes by itself."""
+"""Texts and reasoning of agents as streams, and the final answer.
+
+A text of the main agent streams as `action_thought`. If it is the answer, its last message is a `final_answer` with the
+same id, so that no answer appears twice. Whether it is the answer is known only after its end, so it is held until
+then.
+"""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
-from limelight.dialects.base import cut_of
-from limelight.dialects.v2.final_answer import answer_of
-from limelight.dialects.v2.message import Metadata, beginning, numbered
+from limelight.dialects.base import is_structured, truncation_fields
+from limelight.dialects.v2.previews import preview
 from limelight.dialects.v2.steps import Steps
-from limelight.dialects.v2.text_stream import Stream
-from limelight.dialects.v2.writer import Outbox
+from limelight.dialects.v2.text_stream import TextStream
+from limelight.dialects.v2.writer import MessageWriter, Metadata, step_number
 from limelight.events import FinalAnswer, ReasoningDelta, ReasoningFinished, RunStarted, TextDelta, TextFinished
+from limelight.structured_answers import parse_answer, strip_prefix, to_text
 
-THINKS_ALOUD = frozenset({"smolagents"})
-"""Frameworks whose reasoning is the agent's thought of a step, not that of a model beside its text."""
+REASONING_IS_THOUGHT = frozenset({"smolagents"})
+"""Frameworks whose reasoning is the thought of a step, and not the reasoning of a model beside its text."""
 
 
-class Voice:
-    """A text of the main agent that has ended is held back until it is known whether it was the answer."""
+class Texts:
+    """Writes the texts and the reasoning of all agents, and the final answer."""
 
-    def __init__(self, outbox: Outbox, steps_of: Callable[[str], Steps]) -> None:
-        self._outbox = outbox
+    def __init__(self, writer: MessageWriter, steps_of: Callable[[str], Steps]) -> None:
+        self._writer = writer
         self._steps_of = steps_of
         self._live = True
-        self._thought_type = "reasoning"
-        self._streams: dict[tuple[str, str], Stream] = {}
-        self._overtaken: set[tuple[str, str]] = set()
-        """Texts that were still open when their agent called a tool."""
-        self._held: tuple[str, Stream] | None = None
+        self._reasoning_type = "reasoning"
+        self._streams: dict[tuple[str, str], TextStream] = {}
+        """Open texts by agent and message."""
+        self._before_calls: set[tuple[str, str]] = set()
+        """Texts that were still open when their agent called a tool, and so are not the answer."""
+        self._held: tuple[str, TextStream] | None = None
+        """The last text of the main agent and its message id, while it may be the answer."""
 
     def begin(self, event: RunStarted) -> None:
+        """Adopt the settings of a run."""
         self._live = event.enable_streaming
-        self._thought_type = "action_thought" if event.framework in THINKS_ALOUD else "reasoning"
+        self._reasoning_type = "action_thought" if event.framework in REASONING_IS_THOUGHT else "reasoning"
 
-    def grow(self, event: TextDelta | ReasoningDelta) -> None:
+    def append(self, event: TextDelta | ReasoningDelta) -> None:
+        """Write a piece of a text."""
         key = (event.agent_id, event.message_id)
         if key not in self._streams:
-            self.settle(event.agent_id)
-            self._streams[key] = self._open(event)
-        self._streams[key].grow(event.text)
+            self.release_held(event.agent_id)
+            self._streams[key] = self._new_stream(event)
+        self._streams[key].append(event.text)
 
-    def has_room(self, event: TextDelta | ReasoningDelta) -> bool:
+    def fits(self, event: TextDelta | ReasoningDelta) -> bool:
+        """Whether a piece fits into the current message."""
         stream = self._streams.get((event.agent_id, event.message_id))
-        return stream is None or stream.has_room(event.text)
+        return stream is None or stream.fits(event.text)
 
     def finish(self, event: TextFinished | ReasoningFinished) -> None:
+        """End a text, or hold it if it may be the answer."""
         key = (event.agent_id, event.message_id)
         if key not in self._streams:
             return
-        may_be_the_answer = isinstance(event, TextFinished) and not event.agent_id and key not in self._overtaken
-        self._overtaken.discard(key)
-        if may_be_the_answer:
-            self.settle("")
+        may_be_answer = isinstance(event, TextFinished) and not event.agent_id and key not in self._before_calls
+        self._before_calls.discard(key)
+        if may_be_answer:
+            self.release_held("")
             self._held = (event.message_id, self._streams.pop(key))
         else:
-            self._end(event.agent_id, self._streams.pop(key))
+            self._finish_thought(event.agent_id, self._streams.pop(key))
 
-    def acts(self, agent_id: str) -> None:
-        """Before a tool: what the agent has said is no answer, and neither is what it is saying along with the call."""
-        self.settle(agent_id)
-        self._overtaken.update(key for key in self._streams if key[0] == agent_id)
+    def begin_tool_call(self, agent_id: str) -> None:
+        """Exclude the last text of an agent, and those that are open, from being the answer."""
+        self.release_held(agent_id)
+        self._before_calls.update(key for key in self._streams if key[0] == agent_id)
 
-    def settle(self, agent_id: str, *, unless: str | None = None) -> None:
-        """The agent goes on, so what it said last was a thought, unless it is this message."""
+    def release_held(self, agent_id: str, *, unless: str | None = None) -> None:
+        """End the held text as a thought, because its agent continues; not if it is the message `unless`."""
         if self._held is not None and not agent_id and self._held[0] != unless:
             stream, self._held = self._held[1], None
-            self._end("", stream)
+            self._finish_thought("", stream)
 
-    def _end(self, agent_id: str, stream: Stream) -> None:
-        stream.end(**_thought(stream))
-        if not self.holds(agent_id):
-            self._steps_of(agent_id).release()
-
-    def holds(self, agent_id: str) -> bool:
-        """Whether something that the agent says is not told whole yet, or may be the answer: its step does not end
-        before that is known."""
+    def has_open(self, agent_id: str) -> bool:
+        """Whether an agent has an open or held text: its step ends after that."""
         is_held = self._held is not None and not agent_id
-        return is_held or any(speaker == agent_id for speaker, _ in self._streams)
+        return is_held or any(owner == agent_id for owner, _ in self._streams)
 
-    def answer(self, event: FinalAnswer) -> None:
-        """Behind the last step. What is still held is the answer: whatever else was said has been settled before.
+    def final_answer(self, event: FinalAnswer) -> None:
+        """Write the answer after the last step: as the end of the held text, or as a message of its own.
 
-        One that was too long for one message was told in pages, and none of them is the answer: that begins anew, with
-        as much of it as there is room for.
+        A text of several pages cannot become the answer. It ends as a thought, and the answer is written anew, as much
+        as fits into one message.
         """
-        self.settle("", unless=event.message_id)
+        self.release_held("", unless=event.message_id)
         stream = None if self._held is None else self._held[1]
-        if stream is not None and stream.is_parted:
-            self.settle("")
+        if stream is not None and stream.is_split:
+            self.release_held("")
         self._held = None
         self._steps_of("").close()
-        found = answer_of(event)
-        about: Metadata = {"step_type": "final_answer", "agent_status": "writing", "is_final_answer": True}
-        about |= {"is_active": False, **found.metadata, **cut_of(event)}
-        if stream is not None and not stream.is_parted and (self._live or not found.structured):
-            stream.end("final_answer", **about)
+        answer = _parse(event)
+        metadata: Metadata = {"step_type": "final_answer", "agent_status": "writing", "is_final_answer": True}
+        metadata |= {"is_active": False, **answer.metadata, **truncation_fields(event)}
+        if stream is not None and not stream.is_split and (self._live or not answer.is_structured):
+            stream.finish("final_answer", **metadata)
             return
-        shown = found.markdown
-        if stream is not None and event.truncated and not found.structured:
-            shown = stream.first_page
-        still: Metadata = {"streaming": False, "is_delta": False, **numbered(self._steps_of("").number)}
-        self._outbox.send("final_answer", shown, **still, **about)
+        content = answer.markdown
+        if stream is not None and event.truncated and not answer.is_structured:
+            content = stream.first_page
+        state: Metadata = {"streaming": False, "is_delta": False, **step_number(self._steps_of("").number)}
+        self._writer.write("final_answer", content, **state, **metadata)
 
-    def _open(self, event: TextDelta | ReasoningDelta) -> Stream:
+    def _new_stream(self, event: TextDelta | ReasoningDelta) -> TextStream:
         steps = self._steps_of(event.agent_id)
-        steps.speaks()
+        steps.begin_text()
         is_text = isinstance(event, TextDelta)
-        about: Metadata = {**steps.about, "agent_status": "thinking", "is_raw_thought": not is_text}
-        kind = "action_thought" if is_text else self._thought_type
-        return Stream(self._outbox, kind, event.agent_id, about, live=self._live)
+        metadata: Metadata = {**steps.metadata, "agent_status": "thinking", "is_raw_thought": not is_text}
+        message_type = "action_thought" if is_text else self._reasoning_type
+        return TextStream(self._writer, message_type, event.agent_id, metadata, live=self._live)
+
+    def _finish_thought(self, agent_id: str, stream: TextStream) -> None:
+        stream.finish(thoughts_content=preview(stream.first_page), full_thought_length=stream.length)
+        if not self.has_open(agent_id):
+            self._steps_of(agent_id).finish_pending()
 
 
-def _thought(stream: Stream) -> Metadata:
-    return {"thoughts_content": beginning(stream.first_page), "full_thought_length": stream.length}
+class _Answer(NamedTuple):
+    """A final answer as the API shows it."""
+
+    title: str
+    content: str
+    sources: tuple[str, ...]
+    is_structured: bool
+
+    @property
+    def markdown(self) -> str:
+        """The title, the content and the sources as one text."""
+        heading = f"## {self.title}\n\n" if self.title else ""
+        listed = "\n".join(f"- {source}" for source in self.sources)
+        return f"{heading}{self.content}" + (f"\n\n**Sources**\n\n{listed}" if listed else "")
+
+    @property
+    def metadata(self) -> Metadata:
+        if not self.is_structured:
+            return {"has_structured_data": False}
+        return {
+            "has_structured_data": True,
+            "answer_title": self.title,
+            "answer_content": self.content,
+            "answer_sources": list(self.sources),
+            "answer_format": "json",
+        }
+
+
+def _parse(event: FinalAnswer) -> _Answer:
+    """Read the parts of an answer. The title and the sources of the event win over those inside of its content."""
+    parts = parse_answer(event.content)
+    if parts is None:
+        return _Answer(event.title, strip_prefix(to_text(event.content)), event.sources, is_structured(event))
+    return _Answer(event.title or parts.title, parts.content, event.sources or parts.sources, is_structured=True)

@@ -1,71 +1,148 @@
-"""Tool calls from start to end, over all agents."""
+"""Tool calls as messages: the badge, the code or the arguments, the output, the result."""
 
 from collections.abc import Callable
 from typing import Any
 
-from limelight.dialects.base import cut_of
-from limelight.dialects.v2.message import Metadata
+from limelight.dialects.base import encode, result_seen_field, text_of, truncation_fields
+from limelight.dialects.v2.previews import args_summary
 from limelight.dialects.v2.steps import Steps
-from limelight.dialects.v2.text_stream import Stream
-from limelight.dialects.v2.tool_messages import PYTHON_TOOLS, OpenCall
-from limelight.dialects.v2.writer import Outbox
+from limelight.dialects.v2.text_stream import TextStream
+from limelight.dialects.v2.writer import MessageWriter, Metadata, error_type, step_number
 from limelight.events import RunStarted, ToolFinished, ToolOutputDelta, ToolReady, ToolStarted
 
+PYTHON_TOOLS = frozenset({"python_interpreter", "python", "execute_python", "run_python"})
+CODE_KEYS = ("code", "source", "script")
+"""Names under which Python tools take their code."""
 
-class Tools:
-    """A call is announced when its arguments are whole: the badge, then what goes in."""
 
-    def __init__(self, outbox: Outbox, steps_of: Callable[[str], Steps]) -> None:
-        self._outbox = outbox
+class ToolCalls:
+    """Writes the tool calls of all agents. A call is announced when its arguments are complete."""
+
+    def __init__(self, writer: MessageWriter, steps_of: Callable[[str], Steps]) -> None:
+        self._writer = writer
         self._steps_of = steps_of
         self._live = True
         self._python_tools = PYTHON_TOOLS
-        self._calls: dict[str, OpenCall] = {}
+        self._calls: dict[str, _Call] = {}
 
     def begin(self, event: RunStarted) -> None:
+        """Adopt the settings of a run."""
         self._live = event.enable_streaming
         self._python_tools = frozenset(event.python_tools) or PYTHON_TOOLS
 
-    def take(self, event: ToolStarted | ToolReady | ToolOutputDelta | ToolFinished) -> None:
+    def feed(self, event: ToolStarted | ToolReady | ToolOutputDelta | ToolFinished) -> None:
+        """Write the messages of one event of a call."""
         if isinstance(event, ToolStarted):
             steps = self._steps_of(event.agent_id)
-            steps.acts()
-            self._calls[event.call_id] = OpenCall(event, steps.number, self._python_tools)
+            steps.begin_tool_call()
+            self._calls[event.call_id] = _Call(event, steps.number, is_python=event.name in self._python_tools)
         call = self._calls[event.call_id]
         match event:
             case ToolStarted() | ToolReady():
                 if event.args is not None:
-                    self._announce(call, event.args, cut_of(event))
+                    self._announce(call, event.args, truncation_fields(event))
             case ToolOutputDelta():
-                self._print(call, event)
+                self._append_output(call, event)
             case ToolFinished():
                 self._finish(call, event)
 
-    def has_room(self, event: ToolOutputDelta) -> bool:
-        logs = self._calls[event.call_id].logs
-        return logs is None or logs.has_room(event.text)
+    def fits(self, event: ToolOutputDelta) -> bool:
+        """Whether a piece of output fits into the current message."""
+        output = self._calls[event.call_id].output
+        return output is None or output.fits(event.text)
 
-    def _announce(self, call: OpenCall, args: dict[str, Any] | str, cut: Metadata) -> None:
-        if call.announced:
+    def _announce(self, call: "_Call", args: dict[str, Any] | str, truncation: Metadata) -> None:
+        if call.is_announced:
             return
-        call.announced = True
-        self._outbox.send("tool_call", "", call.agent_id, **call.badge(args))
-        content, about = call.invocation(args)
-        self._outbox.send("tool_invocation", content, call.agent_id, **about, **cut)
+        call.is_announced = True
+        self._writer.write("tool_call", "", call.agent_id, **call.badge(args))
+        content, metadata = call.invocation(args)
+        self._writer.write("tool_invocation", content, call.agent_id, **metadata, **truncation)
 
-    def _print(self, call: OpenCall, event: ToolOutputDelta) -> None:
-        if call.logs is None:
-            status = {"agent_status": "coding" if call.is_python else "actions_running"}
-            about: Metadata = {**call.about, "title": "📝 Execution Logs", **status}
-            call.logs = Stream(self._outbox, "execution_logs", call.agent_id, about, live=self._live)
-        call.logs.grow(event.text, stream=event.stream)
+    def _append_output(self, call: "_Call", event: ToolOutputDelta) -> None:
+        if call.output is None:
+            metadata: Metadata = {**call.metadata, "title": "📝 Execution Logs", "agent_status": call.agent_status}
+            call.output = TextStream(self._writer, "execution_logs", call.agent_id, metadata, live=self._live)
+        call.output.append(event.text, stream=event.stream)
 
-    def _finish(self, call: OpenCall, event: ToolFinished) -> None:
+    def _finish(self, call: "_Call", event: ToolFinished) -> None:
         del self._calls[call.call_id]
-        self._steps_of(call.agent_id).acted()
+        self._steps_of(call.agent_id).end_tool_call()
         self._announce(call, {}, {})
-        if call.logs is not None:
+        if call.output is not None:
             timing: Metadata = {} if event.duration_ms is None else {"execution_duration": event.duration_ms / 1000}
-            call.logs.end(output_lines=call.logs.lines, has_error=event.error is not None, **timing)
-        content, about = call.observation(event)
-        self._outbox.send("observation", content, call.agent_id, **about)
+            call.output.finish(output_lines=call.output.lines, has_error=event.error is not None, **timing)
+        content, metadata = call.observation(event)
+        self._writer.write("observation", content, call.agent_id, **metadata)
+
+
+class _Call:
+    """An open tool call, and the messages that describe it."""
+
+    def __init__(self, event: ToolStarted, step: int | None, *, is_python: bool) -> None:
+        self.call_id = event.call_id
+        self.agent_id = event.agent_id
+        self.is_announced = False
+        self.output: TextStream | None = None
+        self._name = event.name
+        self._step = step
+        self._is_python = is_python
+
+    @property
+    def metadata(self) -> Metadata:
+        """The keys that all messages of the call have."""
+        return {"step_type": "action", **step_number(self._step), "tool_name": self._name, "tool_id": self.call_id}
+
+    @property
+    def agent_status(self) -> str:
+        return "coding" if self._is_python else "actions_running"
+
+    def badge(self, args: dict[str, Any] | str) -> Metadata:
+        """Return the metadata of the message that announces the call."""
+        return {
+            **self.metadata,
+            "tool_args_summary": args_summary(args),
+            "is_python_interpreter": self._is_python,
+            "agent_status": self.agent_status,
+            "is_active": True,
+        }
+
+    def invocation(self, args: dict[str, Any] | str) -> tuple[str, Metadata]:
+        """Return the content and metadata of the message with the input: code, or arguments as JSON."""
+        shared = {**self.metadata, "title": f"🛠️ Used tool {self._name}", "is_active": False}
+        shared["agent_status"] = self.agent_status
+        if not self._is_python:
+            content = args if isinstance(args, str) else encode(args).decode()
+            return content, {**shared, "tool_args": args}
+        code = _code_in(args)
+        lines = code.splitlines()
+        metadata: Metadata = {**shared, "code": code, "language": "python", "code_lines": len(lines)}
+        metadata["has_imports"] = any(line.lstrip().startswith(("import ", "from ")) for line in lines)
+        return _fenced(code, "python"), metadata
+
+    def observation(self, event: ToolFinished) -> tuple[str, Metadata]:
+        """Return the content and metadata of the message with the result."""
+        metadata: Metadata = {**self.metadata, "title": f"Result of {self._name}", "has_error": event.error is not None}
+        if event.error is not None:
+            metadata |= {"error": True, "error_type": error_type(event.error, "ToolError")}
+        if event.duration_ms is not None:
+            metadata["execution_duration"] = event.duration_ms / 1000
+        text = text_of(event.result)
+        metadata["output_lines"] = len(text.splitlines())
+        return text, {**metadata, **result_seen_field(event), **truncation_fields(event)}
+
+
+def _code_in(args: dict[str, Any] | str) -> str:
+    """Return the code among the arguments of a Python tool, or all arguments as JSON if none is named like code."""
+    if isinstance(args, str):
+        return args
+    found = next((args[key] for key in CODE_KEYS if isinstance(args.get(key), str)), None)
+    return found if found is not None else encode(args).decode()
+
+
+def _fenced(code: str, language: str) -> str:
+    """Return a markdown code block, with a fence that is longer than any fence in the code."""
+    fence = "```"
+    while fence in code:
+        fence += "`"
+    return f"{fence}{language}\n{code}\n{fence}"

@@ -7,10 +7,16 @@ from typing import TypeVar
 
 import msgspec
 
-from limelight.auth.identity import Holder, Tokens, looks_like_token
+from limelight.auth.identity import (
+    ALL_SCOPES,
+    MAX_USER_ID,
+    SYSTEM,
+    Identity,
+    Scope,
+    TokenVerifier,
+    looks_like_jwt,
+)
 from limelight.auth.key_file import Keyring
-from limelight.auth.scopes import ALL, Scope
-from limelight.auth.user_names import MAX_USER_ID, SYSTEM
 from limelight.errors import BadRequest, Forbidden, SetupError, StoreUnavailable, Unauthorized
 from limelight.models import LOCAL_OWNER
 from limelight.sources.base import User
@@ -44,14 +50,14 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 NOBODY = Caller(User(LOCAL_OWNER), frozenset())
-LOCAL = Caller(User(LOCAL_OWNER), ALL - {"on-behalf-of"})
+LOCAL = Caller(User(LOCAL_OWNER), ALL_SCOPES - {"on-behalf-of"})
 """Whoever uses a server that needs no key: it is theirs, but they cannot say that they are somebody else."""
 
 
 class Gate:
     """The keys of one server: that of its settings, those of its data folder, and the tokens of an issuer."""
 
-    def __init__(self, api_key: str, keyring: Keyring, issuer: Tokens | None = None) -> None:
+    def __init__(self, api_key: str, keyring: Keyring, issuer: TokenVerifier | None = None) -> None:
         if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
             raise SetupError("auth.api_key (LIMELIGHT_API_KEY) is sent in a header: no spaces, and nothing but ASCII")
         self._api_key = api_key.encode()
@@ -68,9 +74,9 @@ class Gate:
     async def caller(self, token: str) -> Caller | None:
         """None for what is no key, or no longer one. Raises Unauthorized, with the reason, for a token like that."""
         if self._api_key and hmac.compare_digest(token.encode(), self._api_key):
-            return Caller(User(LOCAL_OWNER), ALL)
-        if self._issuer is not None and looks_like_token(token):
-            return _caller_of(await self._issuer.holder(token))
+            return Caller(User(LOCAL_OWNER), ALL_SCOPES)
+        if self._issuer is not None and looks_like_jwt(token):
+            return _caller_of(await self._issuer.verify(token))
         key = self._asked(lambda: self._keyring.find(token))
         if key is not None and key.user == SYSTEM:  # made before that was refused
             raise Unauthorized(f"the user {SYSTEM!r} is the server itself: make a key with another name")
@@ -89,8 +95,10 @@ class Gate:
         return answer
 
 
-def _caller_of(holder: Holder) -> Caller:
-    if holder.user_id == LOCAL_OWNER:  # nobody becomes this machine by choosing a name elsewhere
+def _caller_of(identity: Identity) -> Caller:
+    if identity.user_id == LOCAL_OWNER:  # nobody becomes this machine by choosing a name elsewhere
         raise Unauthorized(f"this token is not accepted: the user {LOCAL_OWNER!r} is the server's own")
-    name = holder.name.encode(errors="ignore").decode()  # JSON may hold halves of characters, which nobody can send on
-    return Caller(User(holder.user_id, name[:MAX_USER_ID]), holder.scopes)
+    name = identity.name.encode(
+        errors="ignore"
+    ).decode()  # JSON may hold halves of characters, which nobody can send on
+    return Caller(User(identity.user_id, name[:MAX_USER_ID]), identity.scopes)

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from limelight.auth.identity import Tokens
+from limelight.auth.identity import TokenVerifier
 from limelight.config import Settings
 from limelight.errors import SetupError
 
 CLAIMS = ("user_claim", "name_claim", "scope_claim")
 
 
-def issuer_of(settings: Settings) -> Tokens | None:
+def issuer_of(settings: Settings) -> TokenVerifier | None:
     """None without one. Raises SetupError if what is set cannot work."""
     auth = settings.auth
     if not auth.issuer:

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from limelight.auth.user_names import MAX_USER_ID, wrong_with_user
+from limelight.auth.identity import MAX_USER_ID, user_id_error
 from limelight.errors import BadRequest, Forbidden, LimelightError, Unauthorized
 from limelight.server.auth.authenticator import LOCAL, NOBODY, Caller, Gate
 from limelight.server.auth.cookies import is_foreign_page, is_own_site, key_in
@@ -149,7 +149,7 @@ def _for_others(caller: Caller, headers: dict[bytes, bytes]) -> Caller:
     user_id = _text(headers.get(b"x-limelight-user-id", b""))
     if not user_id or not caller.may("on-behalf-of"):
         return caller
-    if wrong := wrong_with_user(user_id):
+    if wrong := user_id_error(user_id):
         raise BadRequest(wrong, path="X-Limelight-User-Id")
     caller.check_names(user_id, "X-Limelight-User-Id")
     name = _text(headers.get(b"x-limelight-user-name", b""))

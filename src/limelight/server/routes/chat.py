@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from limelight.auth.user_names import wrong_with_user
+from limelight.auth.identity import user_id_error
 from limelight.dialects.base import Cursor, is_structured, text_of
 from limelight.errors import (
     AgentFailed,
@@ -47,7 +47,7 @@ from limelight.server.routes.refused_stream import refusal_frames
 from limelight.server.sse import EventStream
 from limelight.server.views import AnswerMessage, AnswerView, ChatView, ToolSummary
 from limelight.sources.base import User
-from limelight.tracing.traceparent import HEADER, usable
+from limelight.tracing.span import TRACEPARENT, normalize_traceparent
 
 OUTPUT_PREVIEW = 10_000
 """Characters of what a tool printed that a whole answer repeats; the tool's own route has all of it."""
@@ -109,7 +109,7 @@ def _request(call: Call, raw: Any, body: ChatBody, user: User) -> Request:
         if_busy=body.if_busy,
         request_id=body.request_id or "",
         continues_session=not body.chat_id or bool(body.session_id),
-        traceparent=usable(call.request.headers.get(HEADER)),
+        traceparent=normalize_traceparent(call.request.headers.get(TRACEPARENT)),
     )
 
 
@@ -118,7 +118,7 @@ def _user(call: Call, body: ChatBody) -> User:
     user_id = (body.user_id or "").strip()
     if not call.caller.may("on-behalf-of") or not user_id or call.caller.is_named:
         return call.user
-    if wrong := wrong_with_user(user_id):
+    if wrong := user_id_error(user_id):
         raise InvalidBody(wrong, path="user_id")
     call.caller.check_names(user_id, "user_id")
     return User(user_id)

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from starlette.responses import Response
 
-from limelight.auth.scopes import Scope
+from limelight.auth.identity import Scope
 from limelight.errors import Forbidden, Unauthorized
 from limelight.server.auth import cookies
 from limelight.server.endpoint import Call, Endpoint

@@ -5,7 +5,7 @@ import logging
 from limelight.errors import LimelightError
 from limelight.events import Record, RunCancelled, RunFailed, RunStarted, Terminal
 from limelight.ids import sortable_id
-from limelight.log_context import ids
+from limelight.log_context import log_fields
 from limelight.runs.queue import QueuedRun, StoppedInQueue
 from limelight.runs.viewer import Format
 from limelight.server.sse import sse_framing
@@ -29,7 +29,7 @@ def _terminal(waiting: QueuedRun, error: BaseException) -> Terminal:
             return RunFailed(code=error.code, message=error.detail)
         case _:
             error_id = sortable_id("err_")
-            about = ids(run_id=waiting.run_id, session_id=waiting.ref.session_id, error_id=error_id)
+            about = log_fields(run_id=waiting.run_id, session_id=waiting.ref.session_id, error_id=error_id)
             log.error("run %s cannot begin, %s", waiting.run_id, error_id, exc_info=error, extra=about)
             message = "something broke here; the server's log has the details under the error_id"
             return RunFailed(code=LimelightError.code, message=message, error_id=error_id)

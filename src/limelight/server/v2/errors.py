@@ -6,7 +6,7 @@ import msgspec
 
 from limelight.errors import LimelightError, RequestError, SessionBusy
 from limelight.ids import sortable_id
-from limelight.log_context import ids
+from limelight.log_context import log_fields
 from limelight.runs.queue import StoppedInQueue
 from limelight.server.v2.replies import Error
 
@@ -38,5 +38,5 @@ def _message(error: Exception) -> str:
             return f"Processing error: {error.detail}"
         case _:
             error_id = sortable_id("err_")
-            log.error("a socket broke, %s", error_id, exc_info=error, extra=ids(error_id=error_id))
+            log.error("a socket broke, %s", error_id, exc_info=error, extra=log_fields(error_id=error_id))
             return f"Processing error: something broke here; the server's log has the details under {error_id}"

@@ -60,7 +60,7 @@ class History:
 
     async def last(self, limit: int, before: Cursor | None = None) -> Page:
         """The newest, or those right before a cursor."""
-        end = (before or Cursor(2**62)).place
+        end = (before or Cursor(2**62)).sort_key
         found: deque[Frame] = deque()
         size = 0
         for run in reversed(await self._store.runs(self._ref)):
@@ -79,7 +79,7 @@ class History:
         kept: deque[Frame] = deque()
         size, dropped = 0, False
         async for frame in self._messages(run):
-            if Cursor.parse(frame.cursor).place >= end:
+            if Cursor.parse(frame.cursor).sort_key >= end:
                 break
             kept.append(frame)
             size += len(frame.payload)
@@ -96,7 +96,7 @@ class History:
             if run.last_seq < after.seq:
                 continue
             async for frame in self._messages(run):
-                if Cursor.parse(frame.cursor).place <= after.place:
+                if Cursor.parse(frame.cursor).sort_key <= after.sort_key:
                     continue
                 if len(found) >= limit or size >= PAGE_BYTES:
                     return Page(found, more=True)

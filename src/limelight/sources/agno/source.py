@@ -12,9 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-from limelight.addresses import without_secrets
 from limelight.errors import Interrupted
 from limelight.events import AnyEvent
+from limelight.redaction.rules import strip_credentials
 from limelight.sources.agno.approvals import (
     apply_decision,
     approval_request,
@@ -235,4 +235,4 @@ class AgnoSource(Source):
 
 def _model_address(agent: Any) -> str:
     """The address of the agent's model, if it has one."""
-    return without_secrets(str(getattr(getattr(agent, "model", None), "base_url", None) or ""))
+    return strip_credentials(str(getattr(getattr(agent, "model", None), "base_url", None) or ""))

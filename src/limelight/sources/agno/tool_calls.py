@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from limelight.events import AnyEvent, Status
-from limelight.grammar import args_of
+from limelight.grammar import parse_args
 from limelight.json_values import json_value, safe_text
 from limelight.sources.agno.agents import AgentRun, AgnoCall
 from limelight.sources.agno.files import Media
@@ -157,7 +157,7 @@ def rejected_calls(messages: Iterable[Any], shown: set[str]) -> Iterator[Rejecte
                 continue
             function: dict[str, Any] = call.get("function") or {}
             sent = function.get("arguments")
-            args = args_of(sent) if isinstance(sent, str) else args_value(sent)
+            args = parse_args(sent) if isinstance(sent, str) else args_value(sent)
             yield RejectedCall(raw_id, str(function.get("name") or ""), args, results[raw_id].removeprefix("Error: "))
 
 

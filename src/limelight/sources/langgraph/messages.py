@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from limelight.events import AnyEvent, ReasoningDelta, ReasoningFinished, SourceCited, TextDelta, TextFinished, Usage
-from limelight.grammar import args_of
+from limelight.grammar import parse_args
 from limelight.sources.langgraph.stream_parts import reasoning_in, text_in
 from limelight.sources.messages import MessageIds
 from limelight.sources.values import fields_of, items_of
@@ -140,7 +140,7 @@ class Messages:
     def find_object(self, value: Any) -> str | None:
         """The id of the last message of the main agent, if its text is the JSON of this object."""
         text, message_id = self.last_text
-        return message_id if text and args_of(text) == value else None
+        return message_id if text and parse_args(text) == value else None
 
 
 def _add_reasoning(streamed: StreamedMessage, text: str) -> list[AnyEvent]:

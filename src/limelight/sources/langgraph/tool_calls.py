@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from limelight.events import AnyEvent, SourceCited
-from limelight.grammar import args_of
+from limelight.grammar import parse_args
 from limelight.json_values import json_value, safe_text
 from limelight.sources.base import Item
 from limelight.sources.langgraph.stream_parts import Namespace
@@ -68,7 +68,7 @@ class GraphCall(ToolCall):
 
     def ready_with(self, given: Any) -> list[AnyEvent]:
         """The arguments are complete: those of the model, or the tool's input if those are not a JSON object."""
-        use_given = bool(fields_of(given)) and isinstance(args_of(self.args_text), str)
+        use_given = bool(fields_of(given)) and isinstance(parse_args(self.args_text), str)
         return self.ready(args_value(given) if use_given else None)
 
     def output_value(self, value: Any) -> list[AnyEvent]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from limelight.events import AnyEvent, Plan, PlanDelta, StepFinished, StepStarted
-from limelight.grammar import args_of
+from limelight.grammar import parse_args
 from limelight.sources.base import FileMade, Item
 from limelight.sources.messages import AgentMessages, MessageIds
 from limelight.sources.smolagents.messages import CodeParser, Piece, PlanParser, content_text, plan_in
@@ -137,7 +137,7 @@ class AgentRun:
     def _end_thought(self, reply: str) -> list[AnyEvent]:
         events: list[AnyEvent] = []
         if self._structured:
-            thought = fields_of(args_of(reply)).get("thought")
+            thought = fields_of(parse_args(reply)).get("thought")
             events += self._messages.reasoning(thought) if isinstance(thought, str) else []
         if self._code_parser is not None:
             events += [event for piece in self._code_parser.end() for event in self._add_piece(piece)]

@@ -1,12 +1,12 @@
-"""Where v2 cuts a text short, no character is cut in two."""
+"""Previews: texts are never cut inside of a grapheme."""
 
 import pytest
 
-from limelight.dialects.v2.message import beginning
+from limelight.dialects.v2.previews import preview
 from limelight.events import (
     ToolStarted,
 )
-from tests.dialects.v2.messages import after_the_question, only, said
+from tests.dialects.v2.messages import messages_after_input, single, text_events
 
 
 @pytest.mark.parametrize(
@@ -28,23 +28,23 @@ from tests.dialects.v2.messages import after_the_question, only, said
     ],
 )
 @pytest.mark.parametrize("before", ["x", "🇫🇷"])
-def test_no_character_is_cut_in_two(character: str, before: str) -> None:
-    """Wherever in it the limit is, it is shown whole or not at all."""
+def test_preview_does_not_split_a_grapheme(character: str, before: str) -> None:
+    """Wherever the limit is in a grapheme, the preview contains all of it or nothing."""
     for inside in range(1, len(character)):
         head = "x" * (60 - inside - len(before)) + before
-        assert beginning(head + character + " and more") == head + "..."
+        assert preview(head + character + " and more") == head + "..."
     head = "x" * (60 - len(character))
-    assert beginning(head + character + " and more") == head + character + "..."
+    assert preview(head + character + " and more") == head + character + "..."
 
 
-def test_a_character_that_is_longer_than_all_that_is_shown_is_cut_all_the_same() -> None:
-    assert beginning("a" + "\u0301" * 100) == "a" + "\u0301" * 59 + "..."
+def test_grapheme_longer_than_the_preview_is_split() -> None:
+    assert preview("a" + "\u0301" * 100) == "a" + "\u0301" * 59 + "..."
 
 
 @pytest.mark.parametrize("text", ["x" * 59 + "e\u0301y", "x" * 58 + "👩‍🔬 done", "x" * 59 + "👍🏽!"])
-def test_the_beginning_of_a_thought_never_ends_in_half_a_character(text: str) -> None:
-    found = after_the_question(*said(text), ToolStarted(call_id="c", name="t", args={}))
-    shown = only(found, "action_thought")["metadata"]["thoughts_content"]
+def test_preview_of_a_thought_does_not_split_a_grapheme(text: str) -> None:
+    found = messages_after_input(*text_events(text), ToolStarted(call_id="c", name="t", args={}))
+    shown = single(found, "action_thought")["metadata"]["thoughts_content"]
     assert shown.endswith("...")
     assert text.startswith(shown.removesuffix("..."))
     assert len(shown) <= 63

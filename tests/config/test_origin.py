@@ -1,4 +1,4 @@
-"""The line finder: whatever TOML people write, a key's line is right, or there is none."""
+"""Lines of the keys in a TOML file."""
 
 import tomllib
 from typing import Any, cast
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.config.toml_positions import lines_of
+from limelight.config.origin import key_lines
 
-WRITTEN = '''\
+EXAMPLE = '''\
 # a comment with [brackets] and = signs
 [server]            # trailing
 port = 1
@@ -56,38 +56,38 @@ x.y.z = {a = {b = [{c = 1}]}}
         (("store", "x", "y", "z", "a", "b"), 23),
         (("not",), None),
         (("key",), None),
-        (("nobody",), None),
+        (("unknown",), None),
     ],
 )
-def test_the_line_of_a_key(path: tuple[str, ...], line: int | None) -> None:
-    tomllib.loads(WRITTEN)
-    assert lines_of(WRITTEN).get(path) == line
+def test_key_lines_has_the_line_of_each_key(path: tuple[str, ...], line: int | None) -> None:
+    tomllib.loads(EXAMPLE)
+    assert key_lines(EXAMPLE).get(path) == line
 
 
-def test_quotes_and_ends_of_lines() -> None:
+def test_key_lines_reads_all_quotes_and_line_ends() -> None:
     text = 'a = """x""""\r\nb = \'\'\'y\'\'\'\'\'\r\n"c\\u0021" = "\\""\r\n[[d]]\r\ne = []\r\n'
     assert list(tomllib.loads(text)) == ["a", "b", "c!", "d"]
-    assert lines_of(text) == {("a",): 1, ("b",): 2, ("c!",): 3, ("d",): 4, ("d", "e"): 5}
+    assert key_lines(text) == {("a",): 1, ("b",): 2, ("c!",): 3, ("d",): 4, ("d", "e"): 5}
 
 
 @pytest.mark.parametrize("text", ["[server", "a", "a = ", "= 5", "a = [", "a = {b", "é = 1", 'a = "x'])
-def test_what_is_not_understood_has_no_line(text: str) -> None:
-    assert lines_of(text) == {}
+def test_invalid_toml_has_no_lines(text: str) -> None:
+    assert key_lines(text) == {}
 
 
 @given(st.text(alphabet="ab[]{}=.,#\"'\n \\5", max_size=30))
-def test_every_line_that_is_found_holds_the_key(text: str) -> None:
-    """For any file that TOML accepts, all its keys have a line, and the key is written there."""
+def test_every_key_of_valid_toml_has_a_line_in_its_statement(text: str) -> None:
+    """A key is on the line of its statement, or on a later line of a statement that has several."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        lines_of(text)  # ends, and raises nothing
+        key_lines(text)  # raises nothing
         return
-    found = lines_of(text)
+    found = key_lines(text)
     for path in paths(values):
         assert path in found
         if path[-1].isalnum():
-            assert path[-1] in text.split("\n")[found[path] - 1]
+            assert path[-1] in "\n".join(text.split("\n")[found[path] - 1 :])
 
 
 def paths(values: dict[str, Any], before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

@@ -1,8 +1,8 @@
-"""The header of W3C Trace Context: the good ones, and those that count as not sent."""
+"""The `traceparent` header of W3C Trace Context: valid ones are parsed, invalid ones ignored."""
 
 import pytest
 
-from limelight.tracing.traceparent import Parent, parent_in, usable
+from limelight.tracing.span import RemoteParent, normalize_traceparent, parse_traceparent
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -16,9 +16,9 @@ TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
         (f"cc-{TRACE}-{SPAN}-01-what comes later", True),
     ],
 )
-def test_good_ones(header: str, is_sampled: bool) -> None:
-    assert parent_in(header) == Parent(int(TRACE, 16), int(SPAN, 16), is_sampled)
-    assert usable(header) == f"00-{TRACE}-{SPAN}-0{int(is_sampled)}"
+def test_valid_traceparent_is_parsed_and_normalized(header: str, is_sampled: bool) -> None:
+    assert parse_traceparent(header) == RemoteParent(int(TRACE, 16), int(SPAN, 16), is_sampled)
+    assert normalize_traceparent(header) == f"00-{TRACE}-{SPAN}-0{int(is_sampled)}"
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,10 @@ def test_good_ones(header: str, is_sampled: bool) -> None:
         "0" * 100_000,
     ],
 )
-def test_others_count_as_not_sent(header: str) -> None:
-    assert parent_in(header) is None
-    assert usable(header) == ""
+def test_invalid_traceparent_is_ignored(header: str) -> None:
+    assert parse_traceparent(header) is None
+    assert normalize_traceparent(header) == ""
 
 
-def test_none_at_all() -> None:
-    assert usable(None) == ""
+def test_missing_traceparent_is_ignored() -> None:
+    assert normalize_traceparent(None) == ""

@@ -1,4 +1,4 @@
-"""Following all runs: what is handed on, what is caught up with, and that nothing of it can break a run."""
+"""The tracer: spans of all runs, runs of earlier processes, and errors that do not affect a run."""
 
 import asyncio
 import re
@@ -16,13 +16,13 @@ from limelight.models import SessionRef
 from limelight.server.app import make_store
 from limelight.server.tracing_config import tracing_of
 from limelight.tracing.span import Span
-from limelight.tracing.tracing import Tracing
+from limelight.tracing.tracer import Tracer
 from tests.cli.runner import refused
 from tests.support import agents
 from tests.support.server import collect, serving
 from tests.support.wait import eventually
 from tests.system.processes.server_process import free_port
-from tests.tracing.trace_text import RUN_ID, drawn, recorded, traced
+from tests.tracing.trace_text import RUN_ID, as_records, spans_of, trace_lines
 
 REF = SessionRef("local", "s")
 RUN: list[AnyEvent] = [
@@ -36,46 +36,46 @@ RUN: list[AnyEvent] = [
 ]
 
 
-class Box:
-    """An outlet that keeps what it gets."""
+class FakeExporter:
+    """An exporter that keeps its spans."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self.closed = False
 
-    def put(self, spans: Sequence[Span]) -> None:
+    def export(self, spans: Sequence[Span]) -> None:
         self.spans += spans
 
     async def close(self) -> None:
         self.closed = True
 
 
-class Torn(Box):
-    """One that breaks."""
+class FailingExporter(FakeExporter):
+    """An exporter that always raises."""
 
-    def put(self, spans: Sequence[Span]) -> None:
-        raise RuntimeError("torn")
+    def export(self, spans: Sequence[Span]) -> None:
+        raise RuntimeError("broken")
 
 
-async def nothing(run_id: str) -> AsyncIterator[Record]:
-    raise AssertionError(f"{run_id} needs no reading")
+async def no_log(run_id: str) -> AsyncIterator[Record]:
+    raise AssertionError(f"{run_id} must not be read")
     yield
 
 
-async def test_viewers_come_first_and_spans_follow() -> None:
-    box, shown = Box(), list[Record]()
-    publish = Tracing(box, nothing).after(lambda _, records: shown.extend(records))
-    for record in recorded(RUN):
-        assert len(box.spans) <= len(shown)
+async def test_records_are_published_before_they_are_spans_of() -> None:
+    exporter, shown = FakeExporter(), list[Record]()
+    publish = Tracer(exporter, no_log).wrap(lambda _, records: shown.extend(records))
+    for record in as_records(RUN):
+        assert len(exporter.spans) <= len(shown)
         publish(REF, [record])
     publish(REF, [])
-    assert shown == recorded(RUN)
-    assert box.spans == traced(RUN)
+    assert shown == as_records(RUN)
+    assert exporter.spans == spans_of(RUN)
 
 
-async def test_a_run_of_a_process_that_is_gone_is_read_from_its_log() -> None:
-    """The spans that ended there were sent there; what comes while the log is being read is not lost."""
-    records, box, may_read = recorded(RUN), Box(), asyncio.Event()
+async def test_run_of_an_earlier_process_is_read_from_the_log() -> None:
+    """Spans that ended in the earlier process are not exported again, and Records during the read are not lost."""
+    records, exporter, may_read = as_records(RUN), FakeExporter(), asyncio.Event()
     read_ids: list[str] = []
 
     async def read(run_id: str) -> AsyncIterator[Record]:
@@ -84,50 +84,50 @@ async def test_a_run_of_a_process_that_is_gone_is_read_from_its_log() -> None:
         for record in records:
             yield record
 
-    tracing = Tracing(box, read)
-    tracing.follow(REF, records[3:4])
+    tracer = Tracer(exporter, read)
+    tracer.feed(REF, records[3:4])
     await asyncio.sleep(0)
-    tracing.follow(REF, records[4:])
-    assert box.spans == []
+    tracer.feed(REF, records[4:])
+    assert exporter.spans == []
     may_read.set()
-    await tracing.close()
+    await tracer.close()
     assert read_ids == [RUN_ID]
-    assert box.spans == traced(RUN)[1:]
-    assert box.closed
+    assert exporter.spans == spans_of(RUN)[1:]
+    assert exporter.closed
 
 
-async def test_a_log_that_cannot_be_read_costs_its_spans_only(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unreadable_log_loses_only_the_spans_of_its_run(caplog: pytest.LogCaptureFixture) -> None:
     async def read(run_id: str) -> AsyncIterator[Record]:
         raise OSError("the disk is gone")
         yield
 
-    box, records = Box(), recorded(RUN)
-    tracing = Tracing(box, read)
-    tracing.follow(REF, records[4:])
+    exporter, records = FakeExporter(), as_records(RUN)
+    tracer = Tracer(exporter, read)
+    tracer.feed(REF, records[4:])
     await eventually(lambda: "cannot be read" in caplog.text)
     other = [Record(record.seq, "run_2", record.at, record.event) for record in records]
-    tracing.follow(REF, other)
-    assert [span.name for span in box.spans] == ["execute_tool look", "execute_tool dig", "invoke_agent demo"]
+    tracer.feed(REF, other)
+    assert [span.name for span in exporter.spans] == ["execute_tool look", "execute_tool dig", "invoke_agent demo"]
 
 
-async def test_an_outlet_that_breaks_breaks_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_exporter_does_not_affect_publishing(caplog: pytest.LogCaptureFixture) -> None:
     shown: list[Record] = []
-    publish = Tracing(Torn(), nothing).after(lambda _, records: shown.extend(records))
-    publish(REF, recorded(RUN))
+    publish = Tracer(FailingExporter(), no_log).wrap(lambda _, records: shown.extend(records))
+    publish(REF, as_records(RUN))
     assert len(shown) == len(RUN)
     assert "spans of run run_1 are lost" in caplog.text
 
 
-async def test_a_real_run_in_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    box = Box()
-    tracing = Tracing(box, nothing)
-    monkeypatch.setattr("limelight.server.runtime.tracing_of", lambda *_: tracing)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+async def test_runs_of_a_server_are_spans_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exporter = FakeExporter()
+    tracer = Tracer(exporter, no_log)
+    monkeypatch.setattr("limelight.server.runtime.tracing_of", lambda *_: tracer)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     async with serving(agents.worker, agents.crasher, data=tmp_path) as served:
         await collect(served.ask("go", agent="worker"))
         await collect(served.ask("go", agent="crasher"))
-        await eventually(lambda: box.spans and box.spans[-1].name == "invoke_agent crasher")
-    assert box.closed
-    lines = [line.partition(" ! ") for line in drawn(box.spans)]
+        await eventually(lambda: exporter.spans and exporter.spans[-1].name == "invoke_agent crasher")
+    assert exporter.closed
+    lines = [line.partition(" ! ") for line in trace_lines(exporter.spans)]
     assert [(line.rsplit(" ", 1)[0], error) for line, _, error in lines] == [
         ("invoke_agent worker", ""),
         ("  execute_tool search", ""),
@@ -153,23 +153,22 @@ async def test_a_real_run_in_a_server(tmp_path: Path, monkeypatch: pytest.Monkey
         ),
     ],
 )
-def test_what_cannot_work_is_refused(tmp_path: Path, variables: dict[str, str], hint: str) -> None:
+def test_invalid_tracing_settings_are_refused(tmp_path: Path, variables: dict[str, str], hint: str) -> None:
     settings = load_settings(environ=variables, overrides={("store", "data"): str(tmp_path)})
     with pytest.raises(SetupError, match=re.escape(hint)):
         tracing_of(settings, make_store(settings), variables)
 
 
-def test_serve_with_tracing_but_without_the_extra_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "limelight.tracing.exporter", None)  # an import of it fails
+def test_serve_without_the_extra_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "limelight.tracing.exporter", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
     (tmp_path / "config.toml").write_text('[tracing]\nendpoint = "http://127.0.0.1:4318"\n')
     line = refused("--port", str(free_port()), folder=tmp_path)
     assert line.startswith("limelight: config.toml:2: ")
     assert "pip install 'limelight[otel]'" in line
 
 
-def test_opentelemetry_is_not_loaded_for_nothing() -> None:
+def test_server_does_not_import_opentelemetry_without_an_endpoint() -> None:
     code = "import sys, limelight.server.app; print([name for name in sys.modules if 'opentelemetry' in name])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert told.stdout.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout.strip() == "[]"

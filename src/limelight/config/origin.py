@@ -1,0 +1,64 @@
+"""Where settings were read from: the file and the line, the environment or the command line. Pure."""
+
+import tomllib
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, cast
+
+import msgspec
+
+Path = tuple[str, ...]
+"""A table or a key of the file, as `("agents", "deep", "title")`."""
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """The file that settings were read from, so that a mistake that is found later can be located."""
+
+    file: str = ""
+    text: str = ""
+    overridden: dict[Path, str] = {}
+    """Settings that come from the environment or the command line, with a text that says from where."""
+
+    def place(self, *path: str) -> str:
+        """Return a prefix for an error message, as `config.toml:7: `; without the line if it is not known."""
+        if path in self.overridden:
+            return f"{self.overridden[path].rstrip(',')}: "
+        if not self.file:
+            return ""
+        line = key_lines(self.text).get(path)
+        return f"{self.file}: " if line is None else f"{self.file}:{line}: "
+
+
+@lru_cache(maxsize=1)
+def key_lines(text: str) -> dict[Path, int]:
+    """Return the line of the statement that first names each table and key of a TOML file; {} if it is not valid.
+
+    `tomllib` reports no lines. So each statement is parsed alone: lines are added to it until it is complete.
+    """
+    lines: dict[Path, int] = {}
+    table: Path = ()
+    statement, first_line = "", 1
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not statement:
+            first_line = number
+        statement += f"{line}\n"
+        try:
+            values = tomllib.loads(statement)
+        except tomllib.TOMLDecodeError:
+            continue
+        paths = list(_paths(values))
+        if statement.lstrip().startswith("["):
+            table = paths[-1]
+        else:
+            paths = [(*table, *path) for path in paths]
+        for path in paths:
+            lines.setdefault(path, first_line)
+        statement = ""
+    return {} if statement.strip() else lines
+
+
+def _paths(values: dict[str, Any]) -> Iterator[Path]:
+    for key, value in values.items():
+        yield (key,)
+        if isinstance(value, dict):
+            yield from ((key, *path) for path in _paths(cast("dict[str, Any]", value)))
