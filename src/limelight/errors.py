@@ -1,39 +1,79 @@
-"""The error tree. Every error has a `code`, which is the same on every wire and in the documents.
+"""The error tree: each error has a `code`, which is the same on every wire and in the documents.
 
-    LimelightError
-    ├── RequestError     the caller can mend it; becomes problem+json before a stream starts
-    │   ├── BadRequest, BadJson, BadCursor, UnknownFormat (400), Unauthorized (401), Forbidden (403)
-    │   ├── NotFound (404): RunNotFound, SessionNotFound, ToolNotFound, ArtifactNotFound, ApprovalNotFound, UnknownAgent
-    │   ├── MethodNotAllowed (405), BodyTimeout (408),
-    │   │   SessionBusy, SessionFull, QueueFull, AlreadyDecided, AgentNotServed (409), ApprovalExpired (410)
-    │   ├── BodyTooLarge, TooManyMessages (413), UnsupportedMediaType (415),
-    │   │   InvalidBody (422): EmptyMessages, NotOffered
-    │   └── TooManyRequests, TooManyRuns, TooManySessions, TooManyStreams (429)
-    ├── Draining         (503) no new work is taken
-    ├── IssuerUnavailable (503) nobody can tell whether a token is right
-    ├── RunError         ends a run: becomes `run_failed` with this code
-    │   └── BadEvent, AgentFailed, EndedEarly, RunTimeout, SilenceTimeout, LogFull, Interrupted
-    ├── StoreError       (503) the log cannot be used
-    │   └── StoreUnavailable, StoreNewer, StoreCorrupt, StoreLocked, LeaseLost
-    └── SetupError       wrong before anything runs: a setting, a target, a port; one line that names the fix
-        └── TryLater     the same, but the very same start may work later: a full disk, a lock, a port that is taken
+    LimelightError (500, internal)
+        RequestError (400, bad_request)
+            BadRequest (400, bad_request)
+            BadJson (400, bad_json)
+            BadCursor (400, bad_cursor)
+            UnknownMessageType (400, unknown_message_type)
+            UnknownFormat (400, unknown_format)
+            Unauthorized (401, unauthorized)
+            Forbidden (403, forbidden)
+            NotFound (404, not_found)
+                RunNotFound (404, run_not_found)
+                SessionNotFound (404, session_not_found)
+                ToolNotFound (404, tool_not_found)
+                ArtifactNotFound (404, artifact_not_found)
+                ApprovalNotFound (404, approval_not_found)
+                UnknownAgent (404, unknown_agent)
+            MethodNotAllowed (405, method_not_allowed)
+            BodyTimeout (408, body_timeout)
+            SessionBusy (409, session_busy)
+            SessionFull (409, session_full)
+            QueueFull (409, queue_full)
+            TooManyRequests (429, too_many_requests)
+            TooManyRuns (429, too_many_runs)
+            TooManySessions (429, too_many_sessions)
+            TooManyStreams (429, too_many_streams)
+            TooManyBytes (429, too_many_bytes)
+            AlreadyDecided (409, already_decided)
+            AgentNotServed (409, agent_not_served)
+            AgentMismatch (409, agent_mismatch)
+            NotProcessing (409, not_processing)
+            ApprovalExpired (410, expired)
+            BodyTooLarge (413, body_too_large)
+            TooManyMessages (413, too_many_messages)
+            UnsupportedMediaType (415, unsupported_media_type)
+            InvalidBody (422, invalid)
+                EmptyMessages (422, empty_messages)
+                NotOffered (422, not_offered)
+        Draining (503, shutting_down)
+        IssuerUnavailable (503, issuer_unavailable)
+        RunError (502, internal)
+            BadEvent (502, bad_event)
+            AgentFailed (502, agent_error)
+            EndedEarly (502, ended_early)
+            RunTimeout (502, run_timeout)
+            SilenceTimeout (502, silence_timeout)
+            LogFull (502, log_full)
+            Interrupted (502, interrupted)
+        StoreError (503, store_error)
+            StoreUnavailable (503, store_unavailable)
+            StoreNewer (503, store_newer)
+            StoreCorrupt (503, store_corrupt)
+            StoreLocked (503, store_locked)
+            LeaseLost (503, lease_lost)
+        SetupError (500, setup)
+            TryLater (500, setup)
 
-This module must not know HTTP beyond a status number, nor any store or framework.
+A RequestError is answered as a problem document before a stream starts. A RunError ends a run as `run_failed`. A
+SetupError ends the command line with one line that names the fix. This module must not know HTTP beyond a status
+number, nor any store or framework.
 """
 
 import math
 
 
 class LimelightError(Exception):
-    """The root. `detail` is one sentence for a human and, where possible, names the fix."""
+    """The base of all errors. `detail` is one sentence for people, which names the fix where possible."""
 
     code: str = "internal"
     status: int = 500
     title: str = "Internal error"
     is_limit: bool = False
-    """Whether it says that somebody has met a limit."""
+    """Whether the error says that a limit was reached."""
     retry_after: int = 0
-    """In how many seconds it is worth trying again, 0 if no time helps."""
+    """Seconds after which the client should try again; 0 if that would not help."""
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(detail or self.title)
@@ -41,7 +81,7 @@ class LimelightError(Exception):
 
 
 class RequestError(LimelightError):
-    """Something the caller sent. `errors` are (path, message) pairs; `run_id` names the run it is about."""
+    """The client sent a wrong request. `errors` are (path, message) pairs; `run_id` is the run that it concerns."""
 
     code = "bad_request"
     status = 400
@@ -55,7 +95,7 @@ class RequestError(LimelightError):
 
 
 class BadRequest(RequestError):
-    """Anything that has no code of its own: a parameter that is out of range, say."""
+    """A wrong request for which there is no other code, for example a parameter out of range."""
 
 
 class BadJson(RequestError):
@@ -274,7 +314,7 @@ class IssuerUnavailable(LimelightError):
 
 
 class RunError(LimelightError):
-    """Ends a run as `run_failed` with this code."""
+    """Ends a run with `run_failed` and this code."""
 
     status = 502
     title = "The run failed"
@@ -319,7 +359,7 @@ class Interrupted(RunError):
 
 
 class StoreError(LimelightError):
-    """The log cannot be used."""
+    """The store cannot be used."""
 
     code = "store_error"
     status = 503
@@ -327,8 +367,10 @@ class StoreError(LimelightError):
 
 
 class StoreUnavailable(StoreError):
-    """For now: it may work again without a restart. `words` say what is wrong to anybody, without a path or a name; if
-    there are any, the store has told the log, once for all who get this error."""
+    """The store cannot be used now, and may work again without a restart.
+
+    `words` describe the fault to clients, without paths or names. If there are any, the store has logged the fault.
+    """
 
     code = "store_unavailable"
     retry_after = 5
@@ -359,15 +401,17 @@ class LeaseLost(StoreError):
 
 
 class SetupError(LimelightError):
-    """Wrong before anything runs. The detail is the line that a person gets to see; of several mistakes, one each."""
+    """The server cannot start: a setting, a target or a port is wrong. `detail` is shown; one line for each mistake."""
 
     code = "setup"
     title = "Limelight cannot start"
 
 
 class TryLater(SetupError):
-    """Nobody has to change how it is started: it may work in a while, and whoever restarts it should go on. `words` say
-    what is wrong to anybody, without a path or a name."""
+    """The server cannot start now, but the same start may work later: a full disk, a lock, a port in use.
+
+    `words` describe the fault to clients, without paths or names.
+    """
 
     def __init__(self, detail: str = "", *, words: str = "") -> None:
         super().__init__(detail)
@@ -375,7 +419,7 @@ class TryLater(SetupError):
 
 
 def all_errors() -> list[type[LimelightError]]:
-    """Every error of this file, each code once."""
+    """Return the errors of this module, one for each code."""
     found: dict[str, type[LimelightError]] = {}
     pending: list[type[LimelightError]] = [LimelightError]
     while pending:
