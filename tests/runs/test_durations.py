@@ -57,7 +57,7 @@ def duration(*told: Told) -> int | None:
     durations = Durations()
     event: Any = None
     for now, event in told:
-        event = durations.timed(event, now)
+        event = durations.measure(event, now)
     return event.duration_ms
 
 

@@ -26,14 +26,14 @@ from limelight.events import (
     ToolReady,
 )
 from limelight.messages import Message
-from limelight.runs.unstreamed_texts import WholeTexts
+from limelight.runs.unstreamed_texts import UnstreamedTexts
 from limelight.sources.base import Context
 from tests.support.agents import worker
 from tests.support.server import collect, offer, serving
 
 
 def fed(*events: AnyEvent) -> list[AnyEvent]:
-    whole = WholeTexts()
+    whole = UnstreamedTexts()
     return [said for event in events for said in whole.feed(event)]
 
 

@@ -1,4 +1,4 @@
-"""The agents that this server offers, by name."""
+"""The agents that a server offers, by name."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -9,27 +9,27 @@ from limelight.sources.base import Source
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent on offer."""
+    """An agent with the settings that the server applies to it."""
 
     name: str
     source: Source
     title: str
     description: str
     model: str = ""
-    """The model that plays it, if Limelight has chosen it; `understudy` is the stand-in."""
+    """The model, if Limelight has chosen it; `understudy` is the offline model."""
     enable_streaming: bool = True
-    """False: texts, thoughts and arguments are said whole."""
+    """Whether texts, reasoning and arguments are sent in deltas."""
     max_steps: int | None = None
     status: Mapping[str, str] = {}
-    """What to say when a tool starts, by the tool's name."""
+    """The status to show when a tool starts, by the name of the tool."""
     python_tools: tuple[str, ...] = ()
-    """Tools whose argument is Python code; () is the usual ones."""
+    """Tools whose argument is Python code; () means the default names."""
     workspace: str = ""
-    """A folder that all sessions share, in place of one for each."""
+    """A folder that all sessions share; "" means one folder per session."""
 
 
 class Agents:
-    """What can be asked. The first one is the default."""
+    """The agents on offer. The first one is the default."""
 
     def __init__(self, agents: Iterable[Agent]) -> None:
         self._by_name: dict[str, Agent] = {}
@@ -51,7 +51,7 @@ class Agents:
         return next(iter(self._by_name.values()))
 
     def get(self, name: str | None) -> Agent:
-        """The named one, or the default if no name is given."""
+        """Return the agent with this name, or the default agent for None. Raises UnknownAgent."""
         if name is None:
             return self.default
         agent = self._by_name.get(name)

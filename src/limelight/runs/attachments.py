@@ -1,4 +1,4 @@
-"""The files that come with a question: kept as artifacts, so that the log can point at them."""
+"""Stores the files of a question as artifacts, so that the log can refer to them."""
 
 import logging
 
@@ -16,11 +16,11 @@ log = logging.getLogger(__name__)
 
 MAX_FILES = 20
 MAX_URL = 2000
-"""What the log says of these files; the agent gets all of them as they came."""
+"""Limits of what the log has of these files; the agent gets all of them unchanged."""
 
 
 async def keep_files(store: Store, asked: Message, run: Run) -> tuple[Attachment, ...]:
-    """Store what came along with a question."""
+    """Store the files of a question and return what the log has of them."""
     return tuple([await _keep_file(store, file, run) for file in files_of(asked)[:MAX_FILES]])
 
 

@@ -1,7 +1,7 @@
-"""How long tools and steps took, where the source does not say. Pure: it is told the time, in seconds.
+"""Durations of tool calls and steps, for sources that do not report them. Pure: the time is an argument, in seconds.
 
-A call counts from when it may run: from when its arguments are whole or, if a person has to decide, from the answer.
-The engine shows it every event on its way into the log, also those that it closes a run with.
+The time of a call starts when it may run: when its arguments are complete or, if it needs an approval, at the decision.
+The engine passes every event on its way into the log, including the events that close a run.
 """
 
 from collections.abc import Iterable
@@ -21,24 +21,25 @@ from limelight.events import (
 
 
 class Durations:
-    """Follows one run."""
+    """Measures the calls and steps of one run."""
 
     def __init__(self) -> None:
         self._calls: dict[str, float] = {}
-        """Since when each open call may run; steps likewise, by their agents."""
+        """The start of each open call, by its id."""
         self._steps: dict[str, float] = {}
-        self._asked_for: dict[str, str] = {}
-        """The calls that wait, by their approvals."""
+        """The start of each open step, by the id of its agent."""
+        self._calls_of_approvals: dict[str, str] = {}
+        """The calls that wait for an approval, by the approval's id."""
 
-    def timed(self, event: AnyEvent, now: float) -> AnyEvent:
-        """The event, with its duration if it ends something and says nothing of it."""
+    def measure(self, event: AnyEvent, now: float) -> AnyEvent:
+        """Return the event, with a duration if it ends a call or a step and has none."""
         match event:
             case ToolStarted() | ToolReady():
                 self._calls[event.call_id] = now
             case ApprovalRequested() if event.call_id:
-                self._asked_for[event.approval_id] = event.call_id
-            case ApprovalResolved() if event.approval_id in self._asked_for:
-                self._calls[self._asked_for.pop(event.approval_id)] = now
+                self._calls_of_approvals[event.approval_id] = event.call_id
+            case ApprovalResolved() if event.approval_id in self._calls_of_approvals:
+                self._calls[self._calls_of_approvals.pop(event.approval_id)] = now
             case StepStarted():
                 self._steps[event.agent_id] = now
             case ToolFinished():
@@ -50,8 +51,8 @@ class Durations:
                 pass
         return event
 
-    def stood_still(self, call_ids: Iterable[str], now: float) -> None:
-        """These calls could not run until now, whatever came before."""
+    def restart(self, call_ids: Iterable[str], now: float) -> None:
+        """Start the time of these open calls again, because they could not run until now."""
         self._calls.update((call_id, now) for call_id in call_ids if call_id in self._calls)
 
 

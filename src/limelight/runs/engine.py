@@ -46,7 +46,7 @@ from limelight.runs.limits import ByteBudget, RunLimits
 from limelight.runs.metrics import NO_METRICS, RunMetrics, RunTimer
 from limelight.runs.retry import retry_while_unavailable
 from limelight.runs.truncation import fit, is_plain
-from limelight.runs.unstreamed_texts import WholeTexts
+from limelight.runs.unstreamed_texts import UnstreamedTexts
 from limelight.runs.watchdog import Watchdog
 from limelight.runs.write_buffer import WriteBuffer
 from limelight.sources.base import CURRENT, UNSTOPPABLE, FileMade, Item, Turn, with_defaults
@@ -92,7 +92,7 @@ class Execution:
         self.timer = RunTimer(run.agent, engine.metrics)
         self._status = status
         self._byte_budget = ByteBudget(engine.limits.session_max - session_bytes, self._on_full)
-        self._unstreamed = None if streams else WholeTexts()
+        self._unstreamed = None if streams else UnstreamedTexts()
         self._redaction = EventRedactor(engine.redactor)
         self._redacts_text = self._redaction.redacts_texts
         self.grammar = Grammar()
@@ -236,7 +236,7 @@ class Execution:
         now, now_at = perf_counter(), now_ms()
         for record in records:
             self.grammar.check(record.event)
-            self._durations.timed(record.event, now - (now_at - record.at) / 1000)
+            self._durations.measure(record.event, now - (now_at - record.at) / 1000)
         self._buffer.not_before(records[-1].at)
         self._state = "waiting"
         self._watchdog.pause(self.grammar.waiting)
@@ -244,7 +244,7 @@ class Execution:
     def exclude_wait(self) -> None:
         """Exclude the approval wait from tool durations, except for sub-agent calls."""
         at_work = {agent.call_id for agent in self.grammar.agents.values()}
-        self._durations.stood_still(self.grammar.calls.keys() - at_work, perf_counter())
+        self._durations.restart(self.grammar.calls.keys() - at_work, perf_counter())
 
     async def suspend(self) -> None:
         """Leave a run that waits for a decision to another process, because this one shuts down."""
@@ -264,7 +264,7 @@ class Execution:
         """Close what is open and append the terminal event, unless the source has emitted one."""
         if self.grammar.terminal is not None:
             return
-        for event in self._unstreamed.rest() if self._unstreamed is not None else ():
+        for event in self._unstreamed.flush() if self._unstreamed is not None else ():
             self._process(event)
         for event in self._redaction.flush():
             self._append(event)
@@ -361,7 +361,7 @@ class Execution:
     def _append(self, event: AnyEvent) -> None:
         can_wait = isinstance(event, Delta)
         if not can_wait:
-            event = self._durations.timed(event, perf_counter())
+            event = self._durations.measure(event, perf_counter())
         fitted = fit(event, self.run.run_id, self.engine.limits.result_max, self._redaction.redact)
         for part in fitted.events:  # as the log will have them, so that the two never differ
             self.grammar.check(part)

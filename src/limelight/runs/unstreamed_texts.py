@@ -1,8 +1,8 @@
-"""Whole texts in place of pieces, for agents with `enable_streaming = false`.
+"""Complete texts instead of deltas, for agents with `enable_streaming = false`. Pure.
 
-Pure: a message or a thought is held back until it is finished and then said at once; pieces of arguments and of plans
-are left out, since `tool_ready` and `plan` have all of them. What a running tool prints stays live. A question to a
-person does not come before what was said up to it: that is said then, and the rest of the message later.
+Deltas of a text or a reasoning are held until it is finished, and then become one delta. Deltas of arguments and plans
+are dropped, because `tool_ready` and `plan` have the complete value. Output of running tools is not held. A request for
+approval releases the texts of its agent first, so that a person sees what led to it.
 """
 
 from limelight.events import (
@@ -24,11 +24,12 @@ from limelight.events import (
 )
 
 
-class WholeTexts:
-    """Follows one run."""
+class UnstreamedTexts:
+    """Joins the deltas of one run."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[type[AnyEvent], str], list[TextDelta | ReasoningDelta]] = {}
+        """The deltas of open texts and reasonings, by their kind and message id."""
         self._agents: dict[str, AgentStarted] = {}
 
     def feed(self, event: AnyEvent) -> list[AnyEvent]:
@@ -37,48 +38,49 @@ class WholeTexts:
                 self._held.setdefault((type(event), event.message_id), []).append(event)
                 return []
             case TextFinished():
-                return [*self._said(TextDelta, event.message_id), event]
+                return [*self._release(TextDelta, event.message_id), event]
             case ReasoningFinished():
-                return [*self._said(ReasoningDelta, event.message_id), event]
+                return [*self._release(ReasoningDelta, event.message_id), event]
             case ToolArgsDelta() | PlanDelta():
                 return []
             case AgentStarted():
                 self._agents[event.agent_id] = event
                 return [event]
             case AgentFinished():
-                return [*self._rest_of(event.agent_id), event]
-            case ToolFinished():  # with it end the agents that it has started, whether or not anybody says so
-                spawned = [a.agent_id for a in self._agents.values() if a.call_id == event.call_id]
-                return [*(said for agent_id in spawned for said in self._rest_of(agent_id)), event]
+                return [*self._release_below(event.agent_id), event]
+            case ToolFinished():  # the agents that the call has started end with it
+                started = [a.agent_id for a in self._agents.values() if a.call_id == event.call_id]
+                return [*(text for agent_id in started for text in self._release_below(agent_id)), event]
             case ApprovalRequested():
-                return [*self._said_before(event.agent_id), event]
+                return [*self._release_above(event.agent_id), event]
             case FinalAnswer() if event.message_id is not None:
-                return [*self._said(TextDelta, event.message_id), event]
+                return [*self._release(TextDelta, event.message_id), event]
             case RunFinished() | RunFailed() | RunCancelled():
-                return [*self.rest(), event]
+                return [*self.flush(), event]
             case _:
                 return [event]
 
-    def rest(self) -> list[AnyEvent]:
-        """What was begun and not finished."""
-        return [said for kind, message_id in list(self._held) for said in self._said(kind, message_id)]
+    def flush(self) -> list[AnyEvent]:
+        """Release all texts that are held."""
+        return [text for kind, message_id in list(self._held) for text in self._release(kind, message_id)]
 
-    def _rest_of(self, agent_id: str) -> list[AnyEvent]:
-        """What an agent and those below it have begun and not finished."""
+    def _release_below(self, agent_id: str) -> list[AnyEvent]:
+        """Release the texts of the agents below an agent, then those of the agent."""
         self._agents.pop(agent_id, None)
-        below = [a.agent_id for a in self._agents.values() if a.parent_id == agent_id]
-        return [*(said for child in below for said in self._rest_of(child)), *self._said_by(agent_id)]
+        children = [a.agent_id for a in self._agents.values() if a.parent_id == agent_id]
+        return [*(text for child in children for text in self._release_below(child)), *self._release_agent(agent_id)]
 
-    def _said_before(self, agent_id: str) -> list[AnyEvent]:
-        """What those above an agent have begun, and then the agent itself."""
-        above = self._said_before(self._agents[agent_id].parent_id) if agent_id in self._agents else []
-        return above + self._said_by(agent_id)
+    def _release_above(self, agent_id: str) -> list[AnyEvent]:
+        """Release the texts of the agents above an agent, then those of the agent."""
+        above = self._release_above(self._agents[agent_id].parent_id) if agent_id in self._agents else []
+        return above + self._release_agent(agent_id)
 
-    def _said_by(self, agent_id: str) -> list[AnyEvent]:
-        begun = [key for key, deltas in self._held.items() if deltas[0].agent_id == agent_id]
-        return [said for kind, message_id in begun for said in self._said(kind, message_id)]
+    def _release_agent(self, agent_id: str) -> list[AnyEvent]:
+        held = [key for key, deltas in self._held.items() if deltas[0].agent_id == agent_id]
+        return [text for kind, message_id in held for text in self._release(kind, message_id)]
 
-    def _said(self, kind: type[AnyEvent], message_id: str) -> list[AnyEvent]:
+    def _release(self, kind: type[AnyEvent], message_id: str) -> list[AnyEvent]:
+        """Return the held deltas of a text as one delta, if there are any."""
         deltas = self._held.pop((kind, message_id), [])
         if not deltas:
             return []

@@ -1,4 +1,4 @@
-"""Where a session's files are. Session ids come from outside, so a name is made that stays inside the folder."""
+"""The folders of sessions. Clients choose session ids, so folder names are derived that cannot leave the root folder."""
 
 import asyncio
 import hashlib
@@ -9,11 +9,11 @@ from limelight.file_trees import remove_tree
 from limelight.models import LOCAL_OWNER, SessionRef
 
 PRIVATE = 0o700
-"""Files of conversations are for nobody else's eyes."""
+"""Folder mode: readable by the owner of the process only."""
 
 
 class Workspaces:
-    """The folders of all sessions. They are made by whoever first asks for one, and go with their session."""
+    """The folders of all sessions. A folder is made when it is first used, and removed with its session."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -22,9 +22,9 @@ class Workspaces:
         return self._root / workspace_name(ref)
 
     def made(self, ref: SessionRef) -> Path:
-        """The folder, which is there then. Raises StoreUnavailable if the data folder is not.
+        """Make the folder if it does not exist, and return it. Raises StoreUnavailable if the data folder is missing.
 
-        That one is never made here: where it was moved away, it is to be moved back, and another would be in its place.
+        The data folder is never made here: an operator who has moved it will move it back.
         """
         folder = self.folder(ref)
         try:
@@ -39,16 +39,16 @@ class Workspaces:
 
 
 def shared_folder(name: str) -> Path:
-    """A folder that somebody has named for all sessions of an agent, made if it is not there."""
+    """Make the folder that all sessions of an agent share, if it does not exist, and return it."""
     folder = Path(name)
     folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     return folder
 
 
 def workspace_name(ref: SessionRef) -> str:
-    """One folder name for each session: the id as it is for the local user, made unique for others.
+    """Return the folder name of a session: its id for the local user, with a hash of the owner for others.
 
-    `~` is not allowed in ids, so a name with it never collides, and an id like `..` never becomes a path.
+    Ids do not contain `~`, so names with it never collide, and an id like `..` never becomes a path.
     """
     name = f"~{ref.session_id}" if ref.session_id.startswith(".") else ref.session_id
     if ref.owner == LOCAL_OWNER:

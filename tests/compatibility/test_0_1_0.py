@@ -1,0 +1,118 @@
+"""A data folder and a pipe file of version 0.1.0 work with this server.
+
+`0.1.0.tar.xz` has a data folder that a server of version 0.1.0 wrote with its built-in agents before it was killed, the
+streams of its runs in all formats as that server sent them, and its pipe file. The run `waiting` waits for an approval.
+"""
+
+import json
+import tarfile
+from collections.abc import AsyncGenerator, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from limelight.events import RunFinished
+from tests.builtin.test_agents import serve_agent
+from tests.openwebui.function_rules import load
+from tests.sources.live_turn import checked_run
+from tests.support.server import Served, collect
+
+ARCHIVE = Path(__file__).parent / "0.1.0.tar.xz"
+FORMATS = ("typed", "tool_calls", "records", "v2")
+AGENTS = ("deep", "agno", "agno-team", "react", "codact", "demo")
+WITH_ADDED_FRAMES = ("demo-approval.typed", "demo-approval.tool_calls")
+"""Streams to which later versions have added frames: the statuses of approvals."""
+
+
+class Upgraded(NamedTuple):
+    """This version's server on the data folder of version 0.1.0."""
+
+    served: Served
+    folder: Path
+    runs: dict[str, str]
+
+
+@pytest.fixture
+async def upgraded(tmp_path: Path) -> AsyncGenerator[Upgraded]:
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    runs = json.loads((tmp_path / "transcripts" / "runs.json").read_text())
+    async with serve_agent(tmp_path / "data") as served:
+        yield Upgraded(served, tmp_path, runs)
+
+
+def frames(stream: bytes) -> list[str]:
+    """The frames of a stream, without comments and the retry time."""
+    return [block for block in stream.decode().split("\n\n") if "data: " in block]
+
+
+def payloads(stream: bytes) -> list[str]:
+    return [frame.partition("data: ")[2] for frame in frames(stream)]
+
+
+def is_subsequence(part: Iterable[str], whole: Iterable[str]) -> bool:
+    remaining = iter(whole)
+    return all(item in remaining for item in part)
+
+
+async def test_streams_of_old_runs_are_unchanged_in_every_format(upgraded: Upgraded) -> None:
+    names = [name for name in upgraded.runs if name != "waiting"]
+    assert len(names) == 13
+    for name in names:
+        for format_ in FORMATS:
+            response = await upgraded.served.http.get(f"/runs/{upgraded.runs[name]}/stream", params={"format": format_})
+            old = (upgraded.folder / "transcripts" / f"{name}.{format_}.sse").read_bytes()
+            if f"{name}.{format_}" in WITH_ADDED_FRAMES:
+                assert is_subsequence(payloads(old), payloads(response.content)), name
+            else:
+                assert frames(response.content) == frames(old), (name, format_)
+
+
+async def test_old_sessions_are_listed_unchanged(upgraded: Upgraded) -> None:
+    old = json.loads((upgraded.folder / "transcripts" / "sessions.json").read_text())["sessions"]
+    listed = (await upgraded.served.http.get("/sessions")).json()["sessions"]
+    assert [session for session in listed if session["session_id"] != "waiting-deep"] == old
+
+
+async def test_run_that_waited_when_the_old_server_was_killed_resumes_with_the_decision(upgraded: Upgraded) -> None:
+    http, run_id = upgraded.served.http, upgraded.runs["waiting"]
+    run = (await http.get(f"/runs/{run_id}")).json()
+    assert run["state"] == "waiting"
+    (approval,) = run["approvals"]
+    decided = await http.post(f"/runs/{run_id}/approvals/{approval['approval_id']}", json={"decision": "approve"})
+    assert decided.status_code == 200
+    stream = upgraded.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
+    assert isinstance(checked_run(await collect(stream)).terminal, RunFinished)
+
+
+async def test_old_sessions_continue_with_their_agents(upgraded: Upgraded) -> None:
+    for agent in AGENTS:
+        body = {"agent": agent, "session_id": f"s-{agent}", "messages": [{"role": "user", "content": "And in summer?"}]}
+        answer = await upgraded.served.http.post("/chat", json=body)
+        assert answer.status_code == 200, answer.text
+        session = (await upgraded.served.http.get(f"/sessions/s-{agent}")).json()
+        assert (session["run_state"], session["turns"]) == ("finished", 3), agent
+
+
+async def test_old_pipe_shows_a_run_of_this_server_in_every_display(upgraded: Upgraded) -> None:
+    pipe = load((upgraded.folder / "deep_agent_pipe.py").read_text()).Pipe()
+    for display in ("native", "collapse", "details", "plain"):
+        pipe.valves = pipe.Valves(DEEP_AGENT_URL=upgraded.served.url, DISPLAY=display)
+        assert "demo" in [model["id"] for model in await pipe.pipes()]
+        statuses: list[dict[str, Any]] = []
+
+        async def emit(event: dict[str, Any], statuses: list[dict[str, Any]] = statuses) -> None:
+            if event["type"] == "status":
+                statuses.append(event["data"])
+
+        reply = await pipe.pipe(
+            {"model": "deep_agent_pipe.demo", "messages": [{"role": "user", "content": "bees"}], "stream": True},
+            __user__={"id": "u-1", "name": "Ann"},
+            __metadata__={"session_id": "socket", "chat_id": f"chat-{display}", "message_id": "m-2"},
+            __event_emitter__=emit,
+            __event_call__=None,
+        )
+        chunks = [chunk async for chunk in reply]
+        assert "report.md" in json.dumps(chunks), display
+        assert statuses[-1]["done"], display
