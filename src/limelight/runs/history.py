@@ -1,6 +1,6 @@
-"""A conversation as the log has it, as messages: for agents whose own memory did not survive.
+"""The conversation of a session as messages, read from the log: for agents whose own memory is lost.
 
-The log begins with the first run. What a client told of the time before is kept with the run that was given it.
+The log begins with the first run. Earlier messages that a client sent are stored with the run that got them.
 """
 
 from collections.abc import Sequence
@@ -10,20 +10,20 @@ import msgspec
 
 from limelight.messages import Message
 from limelight.models import Result, Run
-from limelight.runs.queries import RunStory, input_of, read_story, whole_value
+from limelight.runs.queries import RunSummary, input_of, read_summary, whole_value
 from limelight.runs.truncation import result_key
 from limelight.stores.base import Store
 
 PAST = result_key("past")
 
 
-def past_to_keep(past: Sequence[Message]) -> list[Result]:
-    """What is stored with a run that begins with a past of the client's; nothing if there is none."""
+def past_as_results(past: Sequence[Message]) -> list[Result]:
+    """Return what is stored with a run whose client sent earlier messages; nothing if it sent none."""
     return [Result(key=PAST, media_type="application/json", body=msgspec.json.encode(past))] if past else []
 
 
 async def history_from_log(store: Store, run_ids: Sequence[str]) -> list[Message]:
-    """What was asked, done and answered in these runs, and before them; runs past their retention are left out."""
+    """Return the messages of these runs, and those before them. Runs that retention has deleted are left out."""
     messages: list[Message] = []
     for run_id in run_ids:
         run = await store.run(run_id) if run_id else None
@@ -33,7 +33,7 @@ async def history_from_log(store: Store, run_ids: Sequence[str]) -> list[Message
         messages += await _before(store, run)
         text = await whole_value(store, run, "input", "", asked.input, asked.truncated)
         messages.append(Message(role="user", content=_text(text)))
-        messages += await _done(store, run, await read_story(store, run))
+        messages += await _done(store, run, await read_summary(store, run))
     return messages
 
 
@@ -46,11 +46,11 @@ async def _before(store: Store, run: Run) -> list[Message]:
     )
 
 
-async def _done(store: Store, run: Run, story: RunStory) -> list[Message]:
+async def _done(store: Store, run: Run, summary: RunSummary) -> list[Message]:
     messages: list[Message] = []
-    for call in story.calls.values():
+    for call in summary.calls.values():
         if call.agent_id:
-            continue  # what a sub-agent did is in its report
+            continue  # the result of the call that started a sub-agent has its work
         args = await whole_value(store, run, "args", call.call_id, call.args, call.args_cut)
         result = await whole_value(store, run, "result", call.call_id, call.result, call.result_cut)
         function = {"name": call.name, "arguments": _text(args if args is not None else {})}
@@ -58,16 +58,16 @@ async def _done(store: Store, run: Run, story: RunStory) -> list[Message]:
         messages.append(Message(role="assistant", content="", tool_calls=made))
         content = _observed(call.output, _text(result))
         messages.append(Message(role="tool", tool_call_id=call.call_id, name=call.name, content=content))
-    answer = story.text
-    if story.answer is not None:
-        cut = story.answer.truncated
-        answer = _text(await whole_value(store, run, "content", "", story.answer.content, cut))
+    answer = summary.text
+    if summary.answer is not None:
+        cut = summary.answer.truncated
+        answer = _text(await whole_value(store, run, "content", "", summary.answer.content, cut))
     messages.append(Message(role="assistant", content=answer))
     return messages
 
 
 def _observed(printed: str, result: str) -> str:
-    """What a tool printed and what it returned, which for code is mostly nothing."""
+    """Join the output and the result of a tool; code usually has no result."""
     return "\n".join(part for part in (printed.rstrip("\n"), result) if part)
 
 

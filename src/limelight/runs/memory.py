@@ -1,9 +1,9 @@
-"""Memory: which state of its own an agent goes on with.
+"""Memories of agents: which stored conversation of its framework an agent continues.
 
-Frameworks keep a conversation under a key. The session's memory says which key that is and which turns are in it. A
-request that comes with the conversation as the memory has it goes on with it; one that comes with another past (an
-edited message, another client) gets a fresh key, and the agent is given that past. What no turn will use again is
-forgotten, by the source first and by the store then, so that a crash in between loses nothing but time.
+Frameworks store a conversation under a key. The memory of a session has this key and the turns that are in the
+conversation. A request with the same earlier messages continues the conversation. A request with other earlier messages
+(an edited message, another client) gets a new key, and the agent gets those messages. A memory that no turn will use
+again is deleted by the source first and by the store then, so that a crash in between only delays it.
 """
 
 import hashlib
@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 
 
 class Recalled(msgspec.Struct, frozen=True):
-    """What a turn starts from."""
+    """The memory that a turn starts from."""
 
     key: str
     history: Callable[[], Awaitable[Sequence[Message]]]
-    told: Sequence[Message] = ()
-    """The past that a fresh memory begins with, as the client tells it: the session's log does not have it."""
+    past: Sequence[Message] = ()
+    """The earlier messages of the client with which a new memory starts; the log does not have them."""
 
 
 class Memories:
@@ -42,21 +42,22 @@ class Memories:
         self._idle_seconds = idle_seconds
         self._used: dict[str, tuple[Agent, float]] = {}
         self._busy: dict[str, str] = {}
-        """The keys of runs that go on, by run."""
+        """The keys of live runs, by run id."""
 
     async def recall(
         self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], continues_session: bool
     ) -> Recalled:
-        """The memory for this turn. With `continues_session`, a request with one message continues the session."""
+        """Return the memory for this turn. A request with one message continues the
+        session if `continues_session`."""
         known = await retry_while_unavailable(lambda: self._store.memory(ref, agent.name))
         past = before_question(messages)
         asked = fingerprint(question_of(messages))
         earlier = [fingerprint(message) for message in past if message.role == "user"]
         if known is not None and continues(known, earlier, past, continues_session):
-            told: Sequence[Message] = ()
+            given: Sequence[Message] = ()
             memory = Memory(key=known.key, agent=agent.name, turns=(*known.turns, MemoryTurn(asked, run_id)))
         else:
-            told = past
+            given = past
             turns = (*(MemoryTurn(hashed, "") for hashed in earlier), MemoryTurn(asked, run_id))
             memory = Memory(key=sortable_id("mem_"), agent=agent.name, turns=turns)
         await retry_while_unavailable(lambda: self._store.remember(ref, memory))
@@ -68,16 +69,16 @@ class Memories:
                 return past
             return await history_from_log(self._store, [turn.run_id for turn in memory.turns[:-1]])
 
-        return Recalled(memory.key, history, told)
+        return Recalled(memory.key, history, given)
 
     def done(self, run_id: str) -> None:
-        """The run is over: from now on its memory is idle."""
+        """The run has ended: its memory is idle from now on."""
         key = self._busy.pop(run_id, None)
         if key in self._used:
             self._used[key] = (self._used[key][0], time.monotonic())
 
     async def tidy(self) -> None:
-        """Forget what is stale, and let go of what is idle. What agents keep that are not served now has to wait."""
+        """Delete stale memories, and release idle ones. Memories of agents that are not served now have to wait."""
         served = [agent.name for agent in self._agents]
         while stale := await self._store.stale_memories(served):
             for memory in stale:
@@ -92,31 +93,31 @@ class Memories:
         self._used.pop(memory.key, None)
         try:
             await self._agents.get(memory.agent).source.forget(memory.key)
-        except Exception as error:  # a framework's database: what is left there is of no use to anybody
+        except Exception as error:  # an error of the framework's database; what is left there is not used
             log.warning("agent %s could not forget %s: %r", memory.agent, memory.key, error)
         await self._store.drop_memory(memory.key)
 
 
 def continues(known: Memory, earlier: Sequence[str], past: Sequence[Message], continues_session: bool) -> bool:
-    """Whether a request fits a memory. The user's messages decide: what clients send back of the answers varies."""
+    """Whether a request continues a memory. Only messages of the user are compared: clients change answers."""
     if not past:
         return continues_session
     return [turn.asked for turn in known.turns] == list(earlier)
 
 
 def question_of(messages: Sequence[Message]) -> Message:
-    """The newest message of the user."""
+    """Return the newest message of the user."""
     return next(message for message in reversed(messages) if message.role == "user")
 
 
 def before_question(messages: Sequence[Message]) -> list[Message]:
-    """The conversation before the newest message of the user, without instructions."""
+    """Return the messages before the newest one of the user, without system messages."""
     last = max(at for at, message in enumerate(messages) if message.role == "user")
     return [message for message in messages[:last] if message.role != "system"]
 
 
 def fingerprint(message: Message) -> str:
-    """The same for messages that say the same, in whatever form."""
+    """Return a hash of the text and the files of a message, which does not depend on its form."""
     digest = hashlib.sha256(message.text.strip().encode("utf-8", "replace"))
     for file in files_of(message):
         digest.update(b"\0" + (file.data if file.data is not None else file.url.encode("utf-8", "replace")))

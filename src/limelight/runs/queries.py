@@ -1,4 +1,4 @@
-"""Reading a run back from its log: its tool calls, its answer, as values instead of a stream."""
+"""Queries about a run: its tool calls and its answer, read from its log as values."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -22,11 +22,12 @@ from limelight.runs.truncation import result_key
 from limelight.stores.base import Store
 
 BATCH = 512
-LAST_WORDS = 64
+TAIL_RECORDS = 64
+"""Records at the end of a run in which its answer usually is."""
 
 
 class ToolCall(msgspec.Struct, kw_only=True):
-    """One call with all that the log says about it. Values that were cut there carry their key."""
+    """A tool call as the log has it. `args_cut` and `result_cut` say that the log has only a preview."""
 
     call_id: str
     name: str
@@ -40,24 +41,24 @@ class ToolCall(msgspec.Struct, kw_only=True):
     args_cut: bool = False
     result_cut: bool = False
     printed: list[str] = []
-    """What it said while it ran, in pieces."""
+    """The deltas of its output."""
 
     @property
     def output(self) -> str:
         return "".join(self.printed)
 
 
-class RunStory(msgspec.Struct, kw_only=True):
-    """What a run said and did."""
+class RunSummary(msgspec.Struct, kw_only=True):
+    """The tool calls and the answer of a run."""
 
     calls: dict[str, ToolCall]
     answer: FinalAnswer | None = None
     text: str = ""
-    """The main agent's last message, for runs that have no answer because they failed or were stopped."""
+    """The last text of the main agent, for runs without an answer because they failed or were stopped."""
 
 
 async def records_of(store: Store, run: Run) -> AsyncIterator[Record]:
-    """All Records of a run, in order."""
+    """Yield all Records of a run, in order."""
     after = run.first_seq - 1
     while records := await store.records(run.ref, after=after, limit=BATCH):
         for record in records:
@@ -68,7 +69,7 @@ async def records_of(store: Store, run: Run) -> AsyncIterator[Record]:
 
 
 async def read_call(store: Store, run: Run, call_id: str) -> ToolCall | None:
-    """One call of a run, without a look at the rest of it. None if there is no such call."""
+    """Return one call of a run, reading only its Records; None if there is no such call."""
     calls: dict[str, ToolCall] = {}
     for record in await store.records_naming(run, call_id):
         _fold_call(calls, record.event)
@@ -76,17 +77,17 @@ async def read_call(store: Store, run: Run, call_id: str) -> ToolCall | None:
 
 
 async def read_answer(store: Store, run: Run) -> FinalAnswer | None:
-    """The answer, which is among a run's last words; one that is not is looked for in all of it."""
-    near = max(run.first_seq, run.last_seq - LAST_WORDS)
-    for record in reversed(await store.records(run.ref, after=near - 1, limit=LAST_WORDS + 1)):
+    """Return the answer of a run: from its last Records, or from all of them if it is not there."""
+    near = max(run.first_seq, run.last_seq - TAIL_RECORDS)
+    for record in reversed(await store.records(run.ref, after=near - 1, limit=TAIL_RECORDS + 1)):
         if isinstance(record.event, FinalAnswer) and record.run_id == run.run_id:
             return record.event
-    return (await read_story(store, run)).answer if near > run.first_seq else None
+    return (await read_summary(store, run)).answer if near > run.first_seq else None
 
 
-async def read_story(store: Store, run: Run) -> RunStory:
-    """Fold a run's log."""
-    story = RunStory(calls={})
+async def read_summary(store: Store, run: Run) -> RunSummary:
+    """Read the whole log of a run."""
+    summary = RunSummary(calls={})
     message_id, texts = "", list[str]()
     async for record in records_of(store, run):
         event = record.event
@@ -95,11 +96,11 @@ async def read_story(store: Store, run: Run) -> RunStory:
                 message_id, texts = event.message_id, []
             texts.append(event.text)
         elif isinstance(event, FinalAnswer):
-            story.answer = event
+            summary.answer = event
         else:
-            _fold_call(story.calls, event)
-    story.text = "".join(texts)
-    return story
+            _fold_call(summary.calls, event)
+    summary.text = "".join(texts)
+    return summary
 
 
 def _fold_call(calls: dict[str, ToolCall], event: AnyEvent) -> None:
@@ -125,7 +126,7 @@ def _fold_call(calls: dict[str, ToolCall], event: AnyEvent) -> None:
 
 
 async def whole_value(store: Store, run: Run, field: str, call_id: str, inline: JsonValue, cut: bool) -> JsonValue:
-    """A value as the agent gave it: the one in the log, or the whole one if that was cut."""
+    """Return a complete value: the one in the log, or the stored one if the log has only a preview."""
     kept = await store.result(run.run_id, result_key(field, call_id)) if cut else None
     if kept is None:
         return inline
@@ -133,18 +134,18 @@ async def whole_value(store: Store, run: Run, field: str, call_id: str, inline: 
         return kept.body.decode("utf-8", "replace")
     try:
         return msgspec.json.decode(kept.body)
-    except msgspec.DecodeError:  # over `result_max`: what is left is text
+    except msgspec.DecodeError:  # it was cut at `result_max`, so it is no longer JSON
         return kept.body.decode("utf-8", "replace")
 
 
 async def whole_body(store: Store, run: Run, field: str, call_id: str, cut: bool, size: int) -> Result | None:
-    """The bytes of a value that was cut in the log, if all `size` of them are kept: a large one is not to be read."""
+    """Return the stored bytes of a value of which the log has a preview, if all `size` bytes are stored."""
     kept = await store.result(run.run_id, result_key(field, call_id)) if cut else None
     return kept if kept is not None and len(kept.body) == size else None
 
 
 async def input_of(store: Store, run: Run) -> RunStarted | None:
-    """How the run was asked."""
+    """Return the first event of a run, which has its question."""
     records = await store.records(run.ref, after=run.first_seq - 1, limit=1)
     event = records[0].event if records else None
     return event if isinstance(event, RunStarted) else None

@@ -28,7 +28,7 @@ from limelight.grammar import Grammar, closing_reason
 from limelight.ids import now_ms, sortable_id
 from limelight.log_context import log_fields
 from limelight.messages import Message
-from limelight.models import Append, Run, RunOptions, state_after
+from limelight.models import Append, Result, Run, RunOptions, state_after
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.context import Asked, Life, RunContext
 from limelight.runs.engine import Engine, Execution
@@ -36,8 +36,7 @@ from limelight.runs.metrics import RunTimer, measured_commit
 from limelight.runs.queries import records_of, whole_value
 from limelight.runs.queue import SessionQueues
 from limelight.runs.retry import retry_while_unavailable
-from limelight.runs.run_options import load_options
-from limelight.runs.truncation import fit
+from limelight.runs.truncation import fit, result_key
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Store
 
@@ -45,6 +44,8 @@ log = logging.getLogger(__name__)
 
 LEASE_MS = 30_000
 """Time after which the runs of a silent process are taken over."""
+OPTIONS = result_key("terms")
+"""The key under which the options of a run are stored."""
 INTERRUPTED = "the server stopped while the run was going on"
 
 
@@ -108,7 +109,7 @@ class Recovery:
         memory = await self._store.memory(run.ref, agent.name) if agent.source.resumes else None
         if memory is None or not memory.turns or memory.turns[-1].run_id != run.run_id:
             return False
-        options = await load_options(self._store, run)
+        options = await _load_options(self._store, run)
         now = now_ms()
         if await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now):
             user = User(run.ref.owner, options.user_name)
@@ -188,6 +189,18 @@ def _may_wait(questions: Sequence[Asked]) -> bool:
 
 def _input_of(events: Sequence[AnyEvent]) -> str:
     return next((event.input for event in events if isinstance(event, RunStarted)), "")
+
+
+def options_as_results(options: RunOptions) -> list[Result]:
+    """Return what is stored with a run so that it can be resumed with its options; nothing if they are defaults."""
+    if options == RunOptions():
+        return []
+    return [Result(key=OPTIONS, media_type="application/json", body=msgspec.json.encode(options))]
+
+
+async def _load_options(store: Store, run: Run) -> RunOptions:
+    stored = await store.result(run.run_id, OPTIONS)
+    return RunOptions() if stored is None else msgspec.json.decode(stored.body, type=RunOptions)
 
 
 async def seal(engine: Engine, run: Run, terminal: Terminal) -> Sequence[Record] | None:

@@ -22,13 +22,12 @@ from limelight.runs.attachments import keep_files
 from limelight.runs.context import Asked, Life, RunContext
 from limelight.runs.control import Control, LiveRun
 from limelight.runs.engine import Engine, Execution
-from limelight.runs.history import past_to_keep
+from limelight.runs.history import past_as_results
 from limelight.runs.hub import Hub
 from limelight.runs.limits import Quota
 from limelight.runs.memory import Memories, question_of
 from limelight.runs.queue import QueuedRun, Request, SessionQueues
-from limelight.runs.recovery import LEASE_MS, WaitingRun
-from limelight.runs.run_options import options_as_results
+from limelight.runs.recovery import LEASE_MS, WaitingRun, options_as_results
 from limelight.runs.workspace import Workspaces, shared_folder
 from limelight.sources.base import Turn, User
 
@@ -228,7 +227,7 @@ class Sessions:
         recalled = await self._memories.recall(
             agent, request.ref, context.run_id, request.messages, request.continues_session
         )
-        execution.store(past_to_keep(recalled.told))
+        execution.store(past_as_results(recalled.past))
         return Turn(
             messages=request.messages,
             context=context,

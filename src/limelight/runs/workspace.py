@@ -1,4 +1,4 @@
-"""The folders of sessions. Clients choose session ids, so folder names are derived that cannot leave the root folder."""
+"""The folders of sessions. Clients choose session ids, so folder names are derived that stay in the root folder."""
 
 import asyncio
 import hashlib

@@ -36,7 +36,7 @@ from limelight.ids import sortable_id
 from limelight.links import result_url
 from limelight.messages import Message
 from limelight.models import Run, SessionRef
-from limelight.runs.queries import read_story, whole_value
+from limelight.runs.queries import read_summary, whole_value
 from limelight.runs.queue import QueuedRun, Request, StoppedInQueue
 from limelight.runs.viewer import Format
 from limelight.server.endpoint import Call, Endpoint, check_session_id, shaped
@@ -195,7 +195,7 @@ async def _answer(call: Call, run_id: str) -> ChatView:
     assert run is not None
     if run.state == "failed":
         raise RunFailedResponse(run)
-    story = await read_story(parts.store, run)
+    story = await read_summary(parts.store, run)
     content: JsonValue = story.text
     answer = story.answer
     if answer is not None:
