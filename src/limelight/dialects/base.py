@@ -110,21 +110,24 @@ class AgentTree:
         return self._depths.get(agent_id, 0)
 
 
+BLANK_LINE = "\n\n"
+
+
 class Paragraphs:
     """Separates an agent's messages by blank lines, for formats in which all of them are one text."""
 
     def __init__(self) -> None:
         self._last_message: dict[str, str | None] = {}
 
-    def add(self, agent_id: str, message_id: str | None, text: str) -> str:
-        """Return a piece of a message, after a blank line if another message of the agent came before."""
+    def separator(self, agent_id: str, message_id: str | None) -> str:
+        """Return what goes before a piece of a message: a blank line if another message of the agent came before."""
         last = self._last_message.get(agent_id, message_id)
         self._last_message[agent_id] = message_id
-        return text if last == message_id else f"\n\n{text}"
+        return "" if last == message_id else BLANK_LINE
 
-    def separate(self, text: str) -> str:
-        """Return a text that belongs to no message, after a blank line if any agent has sent text."""
-        return f"\n\n{text}" if self._last_message else text
+    def separator_of_notice(self) -> str:
+        """Return what goes before a text that belongs to no message: a blank line if any agent has sent text."""
+        return BLANK_LINE if self._last_message else ""
 
 
 class ApprovalStatus(NamedTuple):

@@ -148,14 +148,14 @@ class ToolCallsDialect:
     def _message(self, event: TextDelta) -> list[bytes]:
         if event.agent_id:
             return []
-        return [_frame("message", content=self._paragraphs.add("", event.message_id, event.text))]
+        return [_frame("message", content=self._paragraphs.separator("", event.message_id) + event.text)]
 
     def _answer(self, event: FinalAnswer) -> list[bytes]:
         """Send the answer, unless it was streamed as a message."""
         text = text_of(event.content)
         if event.message_id is not None or not text:
             return []
-        return [_frame("message", content=self._paragraphs.add("", None, text), **truncation_fields(event))]
+        return [_frame("message", content=self._paragraphs.separator("", None) + text, **truncation_fields(event))]
 
     def _qualified(self, agent_id: str, text: str) -> str:
         """Return a text with the name of its sub-agent before it."""

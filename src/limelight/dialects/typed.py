@@ -155,14 +155,14 @@ class TypedDialect:
         return {"agent_depth": self._tree.depth(event.agent_id), **_present(agent_id=event.agent_id)}
 
     def _token(self, event: TextDelta) -> bytes:
-        text = self._paragraphs.add(event.agent_id, event.message_id, event.text)
+        text = self._paragraphs.separator(event.agent_id, event.message_id) + event.text
         if not event.agent_id:  # most frames are these, so they are formatted by hand
             return b'{"type":"token","data":{"content":%b,"agent_depth":0}}' % encode(text)
         return _frame("token", content=text, **self._agent_fields(event))
 
     def _error_text(self, event: RunFailed) -> bytes:
         """Return the error message as a token frame: a client replaces a status when it gets `done`."""
-        text = self._paragraphs.separate(f"Error: {event.message}")
+        text = f"{self._paragraphs.separator_of_notice()}Error: {event.message}"
         return _frame("token", content=text, agent_depth=0, fallback_for="error")
 
     def _reasoning(self, text: str, agent_id: str) -> bytes:
@@ -176,7 +176,12 @@ class TypedDialect:
         frames: list[bytes] = []
         if event.message_id is None and text:
             frames.append(
-                _frame("token", content=self._paragraphs.add("", None, text), agent_depth=0, **truncation_fields(event))
+                _frame(
+                    "token",
+                    content=self._paragraphs.separator("", None) + text,
+                    agent_depth=0,
+                    **truncation_fields(event),
+                )
             )
         if is_structured(event):
             frames.append(
