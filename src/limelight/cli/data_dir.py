@@ -21,6 +21,6 @@ def store_file(settings: Settings) -> Path:
     """The file of the store. Raises SetupError if it is not a file, StoreUnavailable if a server uses another one."""
     store = make_store(settings)
     if store.file is None:
-        raise SetupError(f"the store {settings.store.url} is no file here: back it up with its own tools")
+        raise SetupError(f"the store {settings.store.url} is not a file here: back it up with its own tools")
     store.check_place()
     return store.file

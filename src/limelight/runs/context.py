@@ -35,7 +35,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def is_lost(self) -> bool:
-        """Whether it was answered with other arguments, which the log does not tell in full: then it is asked again."""
+        """Whether the decision edited arguments that are redacted in the log, so that the approval is requested again."""
         return self.answer is not None and self.answer.decision == "edit" and contains_redacted(self.answer.args)
 
     def is_for(self, question: Question, redactor: Redactor) -> bool:
@@ -60,7 +60,7 @@ class RunContext:
         self._decisions: dict[str, asyncio.Future[ApprovalResolved]] = {}
         self._questions: dict[str, Question] = {}
         self._asked = list(asked)
-        for earlier in asked:  # somebody may answer before the source asks again
+        for earlier in asked:  # a decision may come before the source asks again
             if earlier.answer is None:
                 self._decisions[earlier.request.approval_id] = self._loop.create_future()
         self.user = user

@@ -151,8 +151,8 @@ class Control:
             self._store, run, "approval", requested.approval_id, requested.args, requested.truncated
         )
         if not keeps_placeholders(decision.args, shown):
-            told = f"{REDACTED} stands for what is hidden: leave the whole text that it is in as it is, or replace it"
-            raise InvalidBody(told, path="args", run_id=run.run_id)
+            text = f"{REDACTED} stands for a hidden value: leave the text that contains it unchanged, or replace all of it"
+            raise InvalidBody(text, path="args", run_id=run.run_id)
 
     async def open_approvals(self, run: Run) -> list[ApprovalRequested]:
         """The approvals that a run waits for; from its log if another process owns it."""

@@ -39,7 +39,7 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
         """Raise TooManyRuns if the owner has `own` runs, or all have `all_`, and no more may begin."""
         if all_ >= self.runs:
             raise TooManyRuns(
-                f"{self.runs} runs go on at once, which is all that this server takes", retry_after=RETRY_AFTER_SECONDS
+                f"{self.runs} runs are live, which is the limit of this server", retry_after=RETRY_AFTER_SECONDS
             )
         if owner != LOCAL_OWNER and own >= self.runs_per_user:
             detail = f"you have {self.runs_per_user} runs at once, which is the limit: wait for one to end, or stop one"

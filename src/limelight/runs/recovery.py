@@ -116,7 +116,7 @@ class Recovery:
             resume = _resumption(agent, events, memory.key, options)
             self._reopen(WaitingRun(agent, run, user, records, questions, resume))
             about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
-            log.warning("run %s goes on waiting for a decision", run.run_id, extra=about)
+            log.warning("run %s continues to wait for a decision", run.run_id, extra=about)
         return True
 
     async def _complete(self, run: Run, event: AnyEvent) -> AnyEvent:

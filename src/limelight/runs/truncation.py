@@ -50,7 +50,7 @@ MAX_EVENT = 56 * 1024
 MAX_NAME = 512
 """The most characters of an id or a name; frames repeat them beside other values."""
 LONGEST_OBJECT = 1024 * 1024
-"""Texts beyond this are not looked into: nobody should have to wait for it."""
+"""Longer texts are not parsed as structured answers, because that takes long."""
 TEXT = "text/plain; charset=utf-8"
 _TEXTS: dict[type, str] = {ToolFinished: "result", FinalAnswer: "content", RunStarted: "input"}
 """Fields whose text goes to the results table if it is large."""
@@ -151,7 +151,7 @@ def _large_text(event: AnyEvent) -> str:
 
 
 def _without_text(event: AnyEvent, text: str, run_id: str, result_max: int) -> Fitted:
-    """The same for a large text, without making JSON of it: nobody needs that, and everybody waits meanwhile."""
+    """Do the same for a large text without encoding it as JSON, which would block the event loop."""
     field = _TEXTS[type(event)]
     try:
         body = text.encode()

@@ -1,6 +1,6 @@
 """Normalizes a conversation that a client or the log provides, so that every framework accepts it. Pure.
 
-It may contain anything: calls without an id, arguments that are not an object, results of calls that nobody made.
+It may contain anything: calls without an id, arguments that are not an object, results without a call.
 Frameworks raise on these, and a conversation whose history is refused cannot continue. A result is kept only right
 behind the message with its call, which is the order that models require; a call without a result gets one.
 """

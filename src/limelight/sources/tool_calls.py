@@ -112,7 +112,7 @@ class ToolCall:
         return [*ready, *files, finished]
 
     def finish_unseen(self) -> list[AnyEvent]:
-        """End a call whose outcome nobody has seen."""
+        """End a call whose outcome is unknown."""
         if self.finished:
             return []
         ready = self.ready()

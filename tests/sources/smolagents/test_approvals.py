@@ -135,7 +135,7 @@ async def test_stop_releases_a_thread_that_waits(tmp_path: Path) -> None:
 def test_unknown_tool_name_is_a_setup_error() -> None:
     agent = leading(calling, coding)(ModelEndpoint("http://127.0.0.1:1/v1", "key"))
     SmolagentsSource(agent, Options(approve=("add", "helper", "python_interpreter")))
-    with pytest.raises(SetupError, match=r"approve: nobody can be asked before 'ad' here; there are: .*add"):
+    with pytest.raises(SetupError, match=r"approve: 'ad' cannot be approved here; these can: .*add"):
         SmolagentsSource(agent, Options(approve=("ad",)))
     with pytest.raises(SetupError, match="before 'final_answer'"):
         SmolagentsSource(agent, Options(approve=("final_answer",)))
@@ -148,7 +148,7 @@ def test_tool_of_a_remote_executor_is_a_setup_error() -> None:
     agent: Any = coding()(ModelEndpoint("http://127.0.0.1:1/v1", "key"))
     agent.python_executor = Elsewhere()
     SmolagentsSource(agent, Options(approve=("python_interpreter",)))
-    with pytest.raises(SetupError, match="nobody can be asked before 'add' here; there are: python_interpreter"):
+    with pytest.raises(SetupError, match="'add' cannot be approved here; these can: python_interpreter"):
         SmolagentsSource(agent, Options(approve=("add",)))
 
 

@@ -192,7 +192,7 @@ class LangGraphSource(Source):
         if not interrupts:
             return await self._ask_at_breakpoint(turn, config), None
         if not self._graph.checkpointer:
-            raise AgentFailed("this graph waits for a decision, but keeps no state from which it could go on")
+            raise AgentFailed("this graph waits for a decision, but keeps no state from which it could continue")
         from langgraph.types import Command
 
         requests = [request for interrupt in interrupts for request in interrupt.requests]
@@ -208,7 +208,7 @@ class LangGraphSource(Source):
 
         saved = await self._saved_state(config)
         if saved is None or not saved.next:
-            raise Interrupted("the graph has no state any more from which this run could go on")
+            raise Interrupted("the graph has no state any more from which this run could continue")
         translator.add_earlier(message.id for message in messages_of(saved.values))
         interrupts = translator.restored_interrupts(saved.interrupts, state)
         if not interrupts and state.requests[-1].name != BREAKPOINT:

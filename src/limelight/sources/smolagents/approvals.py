@@ -47,7 +47,7 @@ def check_tool_names(agent: Any, names: tuple[str, ...]) -> None:
     known = sorted(_tool_names(agent))
     for name in names:
         if name not in known:
-            raise SetupError(f"approve: nobody can be asked before {name!r} here; there are: {', '.join(known)}")
+            raise SetupError(f"approve: {name!r} cannot be approved here; these can: {', '.join(known)}")
 
 
 def _tool_names(agent: Any) -> set[str]:
