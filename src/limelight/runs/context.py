@@ -35,7 +35,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     @property
     def is_lost(self) -> bool:
-        """Whether the decision edited arguments that are redacted in the log, so that the approval is requested again."""
+        """Whether the log has the edited arguments only in part, so that the approval is requested again."""
         return self.answer is not None and self.answer.decision == "edit" and contains_redacted(self.answer.args)
 
     def is_for(self, question: Question, redactor: Redactor) -> bool:

@@ -137,7 +137,7 @@ def test_unknown_tool_name_is_a_setup_error() -> None:
     SmolagentsSource(agent, Options(approve=("add", "helper", "python_interpreter")))
     with pytest.raises(SetupError, match=r"approve: 'ad' cannot be approved here; these can: .*add"):
         SmolagentsSource(agent, Options(approve=("ad",)))
-    with pytest.raises(SetupError, match="before 'final_answer'"):
+    with pytest.raises(SetupError, match="'final_answer' cannot be approved"):
         SmolagentsSource(agent, Options(approve=("final_answer",)))
 
 
