@@ -151,7 +151,7 @@ class Control:
             self._store, run, "approval", requested.approval_id, requested.args, requested.truncated
         )
         if not keeps_placeholders(decision.args, shown):
-            text = f"{REDACTED} stands for a hidden value: do not change the text that contains it, or replace all of it"
+            text = f"{REDACTED} stands for a hidden value: keep the text that contains it, or replace all of it"
             raise InvalidBody(text, path="args", run_id=run.run_id)
 
     async def open_approvals(self, run: Run) -> list[ApprovalRequested]:
