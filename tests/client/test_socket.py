@@ -204,7 +204,7 @@ async def test_cancel_with_a_request_id_removes_a_queued_query(client: Client) -
 
 async def test_send_raises_when_its_queued_query_is_stopped(served: Served, client: Client) -> None:
     def waiting() -> list[Any]:
-        return [place for queue in served.parts.sessions._queues.values() for place in queue]  # pyright: ignore[reportPrivateUsage]
+        return [place for queue in served.runtime.sessions._queues.values() for place in queue]  # pyright: ignore[reportPrivateUsage]
 
     async with client.connect("s", agent="patient") as socket:
         await socket.send("one")
@@ -257,7 +257,7 @@ async def test_commands_are_answered_while_the_queue_is_full(tmp_path: Path) -> 
     ):
         async with client.connect("s", agent="burst", format="records") as socket:
             run_id = await socket.send("go")
-            await eventually(lambda: not served.parts.sessions.live(run_id))
+            await eventually(lambda: not served.runtime.sessions.live(run_id))
             assert await socket.ping() < SECONDS
             with pytest.raises(ClientError, match="not processing"):
                 await socket.cancel()
@@ -373,8 +373,8 @@ async def test_closed_socket_leaves_the_run_alone(served: Served, client: Client
     before = asyncio.all_tasks()
     async with client.connect("s", agent="patient") as socket:
         run_id = await socket.send("go")
-        await eventually(lambda: served.parts.pulse.streams == 1)
-    await eventually(lambda: served.parts.pulse.streams == 0)
+        await eventually(lambda: served.runtime.heartbeat.streams == 1)
+    await eventually(lambda: served.runtime.heartbeat.streams == 0)
     while (item := await anext(socket, None)) is not None:
         assert isinstance(item, Message | State)
     with pytest.raises(ConnectionLost, match="socket is closed"):

@@ -50,7 +50,7 @@ def patient(source: Patient) -> Agent:
 
 async def wait_for(served: Served, agent: Agent, messages: list[Message], user: User, **more: Any) -> str:
     """Begin a run; returns once it waits."""
-    sessions = served.parts.sessions
+    sessions = served.runtime.sessions
     request = Request(agent=agent, ref=SessionRef(user.user_id, "s"), user=user, messages=messages, **more)
     run = (await sessions.begin(sessions.place(request))).run
     await eventually(lambda: (live := sessions.live(run.run_id)) and live.execution.grammar.waiting)

@@ -113,5 +113,5 @@ def leaks(text: str, data: Path) -> list[str]:
 async def check_unharmed(served: Served, victim: Victim, before: list[Any]) -> None:
     """The server answers, nothing of the victim's was touched, and its run goes on where it was."""
     assert (await served.http.get("/ready")).json()["status"] == "ready"
-    assert await victim.belongings(served.parts.store) == before
+    assert await victim.belongings(served.runtime.store) == before
     await decide(served, victim.headers, victim.waiting)

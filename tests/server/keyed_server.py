@@ -11,7 +11,7 @@ from limelight.auth.key_file import Keyring
 from limelight.auth.scopes import Scope
 from limelight.events import AnyEvent, ToolFinished, ToolStarted
 from limelight.messages import Message
-from limelight.server.auth.middleware import DOORS, PROBES
+from limelight.server.auth.middleware import LOGIN_PATHS, PROBE_PATHS
 from limelight.server.endpoint import Endpoint
 from limelight.server.routes import ENDPOINTS
 from limelight.sources.base import Context, FileMade
@@ -48,7 +48,7 @@ def bearer(key: str) -> Headers:
 
 
 def guarded() -> list[Endpoint]:
-    return [endpoint for endpoint in ENDPOINTS if endpoint.path not in PROBES | DOORS]
+    return [endpoint for endpoint in ENDPOINTS if endpoint.path not in PROBE_PATHS | LOGIN_PATHS]
 
 
 def filled(path: str, session_id: str = "s", run_id: str = "run_0") -> str:

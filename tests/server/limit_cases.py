@@ -65,9 +65,9 @@ async def post(house: House, headers: Headers, agent: str, session_id: str = "s"
 
 async def live(house: House, headers: Headers, agent: str = "patient") -> "asyncio.Task[Any]":
     """A run that goes on in the session `s`."""
-    count = house.served.parts.sessions.count
+    count = house.served.runtime.sessions.count
     asked = asyncio.create_task(post(house, headers, agent))
-    await eventually(lambda: house.served.parts.sessions.count == count + 1)
+    await eventually(lambda: house.served.runtime.sessions.count == count + 1)
     return asked
 
 
@@ -137,7 +137,7 @@ async def streams(house: House, ann: Headers) -> Meeting:
 async def queue(house: House, ann: Headers) -> Meeting:
     waiting = [await live(house, ann)]
     waiting += [asyncio.create_task(post(house, ann, "echo", if_busy="wait")) for _ in range(5)]
-    await eventually(lambda: house.served.parts.sessions.queued == 5)
+    await eventually(lambda: house.served.runtime.sessions.queued == 5)
     yield []
     yield refused(await post(house, ann, "echo", if_busy="wait"))
     for asked in waiting:
@@ -171,7 +171,7 @@ async def full_session_in_the_queue(house: House, ann: Headers) -> Meeting:
     body = asking("go", agent="filler", session_id="s", if_busy="wait")
     waits = house.served.stream("POST", "/chat/stream", json=body, headers=ann)
     stream = asyncio.create_task(collect(waits))
-    await eventually(lambda: house.served.parts.sessions.queued == 1)
+    await eventually(lambda: house.served.runtime.sessions.queued == 1)
     yield []
     FILLER.may_go_on.set()
     first = refused(await asked)
@@ -187,7 +187,7 @@ async def large_bodies(house: House, ann: Headers) -> Meeting:
     asked = await live(house, ann)
     large, text = asking("x" * 6000, agent="patient", session_id="s", if_busy="wait"), "y" * 6000
     waits = asyncio.create_task(house.served.http.post("/chat", json=large, headers=ann))
-    await eventually(lambda: house.served.parts.sessions.queued == 1)
+    await eventually(lambda: house.served.runtime.sessions.queued == 1)
     async with socket(house.served, headers=ann) as watching:
         yield []
         await watching.say("query", query=text, if_busy="wait")

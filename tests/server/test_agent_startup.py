@@ -57,8 +57,8 @@ async def test_one_that_cannot_be_opened_closes_the_others(tmp_path: Path) -> No
     both = asyncio.Barrier(2)
     app = app_of(tmp_path, Watched("good", story, both), Watched("bad", story, both, error="no extra"))
     with pytest.raises(SetupError, match="no extra"):
-        await app.state.parts.start()
+        await app.state.runtime.start()
     assert story == ["open good", "close good"]
     again = app_of(tmp_path, Watched("good", story))
-    await again.state.parts.start()
-    await again.state.parts.stop()
+    await again.state.runtime.start()
+    await again.state.runtime.stop()

@@ -39,7 +39,7 @@ async def test_it_works_mounted_into_another_application(tmp_path: Path) -> None
         assert answer.json()["message"]["content"] == "".join(agents.WORDS)
         assert (await http.get("/agents-here/health")).json() == {"status": "ok"}
         assert "<title>Limelight</title>" in (await http.get("/agents-here", follow_redirects=True)).text
-    await inner.state.parts.stop()
+    await inner.state.runtime.stop()
 
 
 async def test_a_mounted_application_refuses_and_counts(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ async def test_a_mounted_application_refuses_and_counts(tmp_path: Path) -> None:
         assert (
             'limelight_limit_hits_total{code="too_many_messages"} 1.0' in (await http.get("/agents-here/metrics")).text
         )
-    await inner.state.parts.stop()
+    await inner.state.runtime.stop()
 
 
 async def test_a_mounted_application_says_what_is_wrong_with_its_store(tmp_path: Path) -> None:
@@ -68,9 +68,9 @@ async def test_a_mounted_application_says_what_is_wrong_with_its_store(tmp_path:
 async def test_it_works_with_a_servers_lifespan(tmp_path: Path) -> None:
     app = make_app(tmp_path)
     async with app.router.lifespan_context(app), client_of(app) as http:
-        assert app.state.parts.started
+        assert app.state.runtime.started
         assert (await http.post("/chat", json=asking("hi"))).status_code == 200
-    assert not app.state.parts.started
+    assert not app.state.runtime.started
 
 
 async def test_the_store_is_closed_in_order_and_opens_again(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ async def test_a_store_that_fails_makes_it_not_ready(served: Served, monkeypatch
     async def broken() -> None:
         raise StoreUnavailable("the disk is full")
 
-    monkeypatch.setattr(served.parts.store, "ping", broken)
+    monkeypatch.setattr(served.runtime.store, "ping", broken)
     response = await served.http.get("/ready")
     assert response.status_code == 503
     assert response.json() == {
@@ -120,7 +120,7 @@ async def test_a_mistake_of_ours_shows_an_id_and_no_traceback(
     async def broken(*_: object, **__: object) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(served.parts.store, "sessions", broken)
+    monkeypatch.setattr(served.runtime.store, "sessions", broken)
     problem = await served.problem("GET", "/sessions")
     assert (problem["status"], problem["code"]) == (500, "internal")
     assert "secret" not in json.dumps(problem)

@@ -189,7 +189,7 @@ async def test_requests_that_wait_get_their_turn_in_order(served: Served) -> Non
         body = asking(f"number {number}", session_id="s", if_busy="wait", agent="echo")
         waiting.append(asyncio.create_task(collect(served.stream("POST", "/chat/stream", json=body))))
         queued = number + 1
-        await eventually(lambda queued=queued: sum(map(len, served.parts.sessions._queues.values())) == queued)  # pyright: ignore[reportPrivateUsage]
+        await eventually(lambda queued=queued: sum(map(len, served.runtime.sessions._queues.values())) == queued)  # pyright: ignore[reportPrivateUsage]
     problem = await served.problem("POST", "/chat/stream", json=asking("6", session_id="s", if_busy="wait"))
     assert (problem["status"], problem["code"]) == (409, "queue_full")
     await served.http.post(f"/runs/{run_id}/cancel")
@@ -224,10 +224,10 @@ async def test_a_stopped_place_in_the_queue_is_passed_on(served: Served) -> None
     first = (await served.http.get("/sessions/s")).json()["run_id"]
     async with served.http.stream("POST", "/chat/stream", json=asking("x", session_id="s", if_busy="wait")) as gone:
         queued = gone.headers["x-run-id"]
-        waiting = served.parts.sessions.waiting(queued)
+        waiting = served.runtime.sessions.waiting(queued)
         assert waiting is not None
         last = asyncio.create_task(collect(served.ask("y", session_id="s", if_busy="wait")))
-        await eventually(lambda: served.parts.hub.viewers == 3)
+        await eventually(lambda: served.runtime.hub.viewers == 3)
         waiting.go()
         waiting.stop("just when its turn came")
         await served.http.post(f"/runs/{first}/cancel")
@@ -241,7 +241,7 @@ async def test_a_waiting_request_can_be_watched_from_elsewhere(served: Served) -
     async with served.http.stream("POST", "/chat/stream", json=body) as response:
         run_id = response.headers["x-run-id"]
         watching = asyncio.create_task(collect(served.stream("GET", f"/runs/{run_id}/stream")))
-        await eventually(lambda: served.parts.hub.viewers == 3)
+        await eventually(lambda: served.runtime.hub.viewers == 3)
         first = (await served.http.get("/sessions/s")).json()["run_id"]
         await served.http.post(f"/runs/{first}/cancel")
         assert text_of(await watching).startswith("user:later")
@@ -269,13 +269,13 @@ async def test_a_stream_that_starts_before_its_request_is_known_to_be_new_names_
     async with serving(agents.echo, data=tmp_path) as served:
         first = (await served.http.post("/chat", json=asking("hi", session_id="s", request_id="r"))).json()["run_id"]
         gate = asyncio.Event()
-        requested = served.parts.store.requested
+        requested = served.runtime.store.requested
 
         async def slow(ref: SessionRef, request_id: str) -> Run | None:
             await gate.wait()
             return await requested(ref, request_id)
 
-        monkeypatch.setattr(served.parts.store, "requested", slow)
+        monkeypatch.setattr(served.runtime.store, "requested", slow)
         body, params = asking("hi", session_id="s", request_id="r"), {"format": "records"}
         async with served.http.stream("POST", "/chat/stream", json=body, params=params) as response:
             assert "x-run-id" not in response.headers
@@ -296,9 +296,9 @@ async def test_a_run_that_is_refused_after_its_stream_has_started_is_an_error_in
             await gate.wait()
             raise ZeroDivisionError("a mistake in the store")
 
-        monkeypatch.setattr(served.parts.store, "begin", failing)
+        monkeypatch.setattr(served.runtime.store, "begin", failing)
         stream = asyncio.create_task(collect(served.ask("hi")))
-        await eventually(lambda: served.parts.pulse.streams == 1)
+        await eventually(lambda: served.runtime.heartbeat.streams == 1)
         gate.set()
         frames = await stream
     assert [frame.type for frame in frames] == ["status", "token", "error", "done"]
@@ -317,8 +317,8 @@ async def test_a_waiting_request_that_is_refused_is_an_error_for_all_who_watch_i
             run_id = response.headers["x-run-id"]
             again = asyncio.create_task(collect(served.stream("POST", "/chat/stream", json=body)))
             watching = asyncio.create_task(collect(served.stream("GET", f"/runs/{run_id}/stream")))
-            await eventually(lambda: served.parts.hub.viewers == 4)
-            served.parts.sessions.close()
+            await eventually(lambda: served.runtime.hub.viewers == 4)
+            served.runtime.sessions.close()
             text = (await response.aread()).decode()
         assert '"code":"shutting_down"' in text
         for frames in (await again, await watching):

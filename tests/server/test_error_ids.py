@@ -71,7 +71,7 @@ async def test_a_run_that_breaks(tmp_path: Path, heard: Heard) -> None:
 async def test_a_socket_that_breaks(tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         await run_of(served)
-        monkeypatch.setattr("limelight.server.v2.command_handler.session_info", broken)
+        monkeypatch.setattr("limelight.server.v2.commands.session_info", broken)
         url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/s"
         async with connect(url, proxy=None) as socket:
             await socket.send(json.dumps({"type": "get_state"}))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from limelight.config import Settings
-from limelight.server.heartbeat import Kind, Pulse
+from limelight.server.heartbeat import Heartbeat, Kind
 from limelight.server.routes import chat
 from tests.support import agents
 from tests.support.server import Served, asking, serving
@@ -36,7 +36,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         return self._simulated.now
 
 
-async def _holds() -> bool:
+async def _is_authorized() -> bool:
     return True
 
 
@@ -48,17 +48,17 @@ class SilentStream:
 
     def __init__(self, last_sent: float) -> None:
         self.last_sent = last_sent
-        self.still_holds: Callable[[], Awaitable[bool]] = _holds
+        self.is_still_authorized: Callable[[], Awaitable[bool]] = _is_authorized
         self.longest = 0.0
         self.beats = 0
 
-    def beat(self) -> None:
+    def ping(self) -> None:
         now = asyncio.get_running_loop().time()
         self.longest = max(self.longest, now - self.last_sent)
         self.last_sent = now
         self.beats += 1
 
-    def expel(self) -> None:
+    def revoke(self) -> None:
         raise AssertionError
 
     def close(self) -> None:
@@ -69,15 +69,15 @@ def test_a_silent_stream_gets_a_heartbeat_in_time_whenever_it_was_last_sent_to()
     seconds = Settings().server.heartbeat_seconds
 
     async def watch() -> list[SilentStream]:
-        pulse = Pulse(seconds)
-        pulse.start()
+        heartbeat = Heartbeat(seconds)
+        heartbeat.start()
         streams: list[SilentStream] = []
         for _ in range(97):  # at all phases of the timer
             await asyncio.sleep(seconds / 37)
             streams.append(SilentStream(asyncio.get_running_loop().time()))
-            pulse.add(streams[-1])
+            heartbeat.add(streams[-1])
         await asyncio.sleep(LONG)
-        await pulse.stop()
+        await heartbeat.stop()
         return streams
 
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
@@ -92,13 +92,13 @@ def test_a_silent_stream_gets_a_heartbeat_in_time_whenever_it_was_last_sent_to()
 
 def delay(served: Served, method: str, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Make a method of the store wait for an event, which is returned."""
-    gate, call = asyncio.Event(), getattr(served.parts.store, method)
+    gate, call = asyncio.Event(), getattr(served.runtime.store, method)
 
     async def delayed(*args: Any, **named: Any) -> Any:
         await gate.wait()
         return await call(*args, **named)
 
-    monkeypatch.setattr(served.parts.store, method, delayed)
+    monkeypatch.setattr(served.runtime.store, method, delayed)
     return gate
 
 

@@ -80,7 +80,7 @@ async def target(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncGener
         keyring = Keyring(tmp_path)
         ann, ben = (keyring.create(user, ("use",), 1)[1] for user in ("ann", "ben"))
         victim = await settle(served, "ann", {"authorization": f"Bearer {ann}"})
-        before = await victim.belongings(served.parts.store)
+        before = await victim.belongings(served.runtime.store)
         yield Target(served, tmp_path, victim, ben.encode())
         await check_unharmed(served, victim, before)
     assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]

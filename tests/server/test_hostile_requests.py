@@ -60,7 +60,7 @@ async def test_no_request_breaks_it_or_reads_what_is_somebody_elses(
         keyring = Keyring(tmp_path)
         ann, ben = bearer(keyring.create("ann", ("use",), 1)[1]), bearer(keyring.create("ben", scopes, 1)[1])
         victim = await settle(served, "ann", ann)
-        before = await victim.belongings(served.parts.store)
+        before = await victim.belongings(served.runtime.store)
         schema = schemathesis.openapi.from_dict((await served.http.get("/openapi.json", headers=ben)).json())
         await Attack(served, tmp_path, victim, ben).on_all_of(schema, mode)
         await check_unharmed(served, victim, before)

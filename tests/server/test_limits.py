@@ -15,8 +15,8 @@ from websockets.exceptions import ConnectionClosed
 from limelight.auth.key_file import Keyring
 from limelight.messages import Message
 from limelight.server.process import connection
-from limelight.server.runtime import SIGNALS
-from limelight.server.v2.socket import MESSAGES, TOO_MANY
+from limelight.server.runtime import SIGNAL_BURST
+from limelight.server.v2.socket import MESSAGE_BURST, TOO_MANY_MESSAGES
 from tests.server.keyed_server import everything, maker
 from tests.server.v2.socket_client import socket
 from tests.support import agents
@@ -141,7 +141,7 @@ async def test_stop_is_not_refused_when_the_requests_are_spent(tmp_path: Path) -
         assert (await stop(f"/runs/{run_id}/cancel", headers=house.ben)).status_code == 404
         stopped = await stop(f"/runs/{run_id}/cancel", headers=house.ann)
         assert (stopped.status_code, stopped.json()["state"]) == (200, "cancelled")
-        again = [code_of(await stop(f"/runs/{run_id}/cancel", headers=house.ann)) for _ in range(2 * SIGNALS)]
+        again = [code_of(await stop(f"/runs/{run_id}/cancel", headers=house.ann)) for _ in range(2 * SIGNAL_BURST)]
         assert again[:10] == [""] * 10  # a second click
         assert "too_many_requests" in again  # for a run that has ended, more of them are requests like any other
 
@@ -178,20 +178,20 @@ async def test_repeated_stops_of_a_live_run_are_answered_and_send_one_signal(
         ann = Users(served, tmp_path).ann
         body = asking("hi", session_id="s", agent="deaf")
         await anext(served.stream("POST", "/chat/stream", json=body, headers=ann))
-        (live,) = served.parts.sessions.runs
+        (live,) = served.runtime.sessions.runs
         signals: list[object] = []
-        monkeypatch.setattr(served.parts.store, "signal", signalled(served, signals))
+        monkeypatch.setattr(served.runtime.store, "signal", signalled(served, signals))
         path = f"/runs/{live.execution.run.run_id}/cancel"
         first = asyncio.create_task(served.http.post(path, headers=ann))
         await eventually(lambda: live.execution.stopping)
-        repeats = await asyncio.gather(*(served.http.post(path, headers=ann) for _ in range(2 * SIGNALS)))
+        repeats = await asyncio.gather(*(served.http.post(path, headers=ann) for _ in range(2 * SIGNAL_BURST)))
         assert {reply.status_code for reply in (*repeats, await first)} == {200}
         assert len(signals) == 1
 
 
 def signalled(served: Served, signals: list[object]) -> Callable[[Any], Awaitable[None]]:
     """The store's `signal`, which also keeps what it is given."""
-    send = served.parts.store.signal
+    send = served.runtime.store.signal
 
     async def signal(one: Any) -> None:
         signals.append(one)
@@ -206,14 +206,14 @@ async def test_socket_that_sends_too_many_messages_is_closed_with_the_reason(tmp
         house = await users(stack, tmp_path, requests_per_minute=100_000)
         flood = await stack.enter_async_context(socket(house.served, headers=house.ann, agent_type="echo"))
         other = await stack.enter_async_context(socket(house.served, headers=house.ann, agent_type="echo"))
-        for _ in range(2 * MESSAGES):
+        for _ in range(2 * MESSAGE_BURST):
             with suppress(ConnectionClosed):
                 await flood.say(said)
         frames: list[Any] = []
         with pytest.raises(ConnectionClosed) as closed:
             while True:
                 frames.append(await flood.hear())
-        assert (frames[-1]["error_code"], frames[-1]["message"]) == ("too_many_requests", TOO_MANY)
+        assert (frames[-1]["error_code"], frames[-1]["message"]) == ("too_many_requests", TOO_MANY_MESSAGES)
         assert closed.value.rcvd is not None
         assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1013, "too_many_requests")
         await other.say("ping")
@@ -238,7 +238,9 @@ async def test_ping_of_a_client_that_reads_late_is_answered_when_it_reads(tmp_pa
     async with AsyncExitStack() as stack:
         house = await users(stack, tmp_path)
         late = await stack.enter_async_context(socket(house.served, headers=house.ann, agent_type="echo"))
-        (server_side,) = [one for one in gc.get_objects() if type(one) is connection.Socket and not one.disconnected]
+        (server_side,) = [
+            one for one in gc.get_objects() if type(one) is connection.WebSocketConnection and not one.disconnected
+        ]
         server_side.pause_writing()  # as when the buffers are full
         first, latest = await late.connection.ping(b"first"), await late.connection.ping(b"latest")
         await eventually(lambda: server_side._late_pong.endswith(b"latest"))  # pyright: ignore[reportPrivateUsage]
@@ -344,7 +346,7 @@ async def test_streams(tmp_path: Path, kind: str) -> None:
 async def test_streams_that_are_opened_at_once_are_counted_too(tmp_path: Path, kind: str) -> None:
     async with AsyncExitStack() as stack:
         house = await users(stack, tmp_path, streams_per_user=3, runs_per_user=100)
-        hub, http = house.served.parts.hub, house.served.http
+        hub, http = house.served.runtime.hub, house.served.http
         await house.ask(house.ann, "t")
 
         async def opened(number: int, stay: AsyncExitStack) -> str:
@@ -369,24 +371,24 @@ async def test_streams_that_are_opened_at_once_are_counted_too(tmp_path: Path, k
 async def test_who_waits_for_a_whole_answer_has_a_stream(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         house = await users(stack, tmp_path, streams_per_user=2)
-        parts, http = house.served.parts, house.served.http
+        runtime, http = house.served.runtime, house.served.http
         body = asking("hi", session_id="s", agent="patient", request_id="r")
         asked = [asyncio.create_task(http.post("/chat", json=body, headers=house.ann)) for _ in range(2)]
-        await eventually(lambda: parts.hub.viewers_of("ann") == 2 and parts.sessions.count == 1)
+        await eventually(lambda: runtime.hub.viewers_of("ann") == 2 and runtime.sessions.count == 1)
         for path in ("/chat", "/chat/stream"):
             refused = await http.post(path, json=body | {"session_id": "t"}, headers=house.ann)
             assert (refused.status_code, code_of(refused)) == (429, "too_many_streams")
         assert code_of(await house.ask(house.ben, "s")) == ""
         for task in asked:
             task.cancel()
-        await eventually(lambda: parts.hub.viewers_of("ann") == 0)  # the run goes on, and nobody waits for it
-        assert parts.sessions.count == 1
+        await eventually(lambda: runtime.hub.viewers_of("ann") == 0)  # the run goes on, and nobody waits for it
+        assert runtime.sessions.count == 1
 
 
 async def test_what_requests_hold_is_let_go_when_their_run_begins_or_never_will(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         house = await users(stack, tmp_path, streams_per_user=20, request_bytes_per_user=1_000_000)
-        parts, http = house.served.parts, house.served.http
+        runtime, http = house.served.runtime, house.served.http
 
         async def ask(**more: Any) -> httpx.Response:
             body = asking("x" * 50_000, session_id="s", agent="patient") | more
@@ -395,34 +397,34 @@ async def test_what_requests_hold_is_let_go_when_their_run_begins_or_never_will(
         mistakes: list[dict[str, Any]] = [{"agent": "nobody"}, {"messages": []}, {"session_id": "/"}, {"if_busy": "no"}]
         for wrong in mistakes:
             assert (await ask(**wrong)).status_code in (404, 422)
-            assert parts.loads.held("ann") == 0
+            assert runtime.body_budget.held("ann") == 0
         first = asyncio.create_task(ask(request_id="one"))
-        await eventually(lambda: parts.sessions.count == 1)
-        await eventually(lambda: parts.loads.held("ann") == 0)  # what is left is the run's
+        await eventually(lambda: runtime.sessions.count == 1)
+        await eventually(lambda: runtime.body_budget.held("ann") == 0)  # what is left is the run's
         assert (await ask()).status_code == 409
         twins = [asyncio.create_task(ask(request_id="one")) for _ in range(9)]
-        await eventually(lambda: parts.hub.viewers_of("ann") == 10 and parts.loads.held("ann") == 0)
+        await eventually(lambda: runtime.hub.viewers_of("ann") == 10 and runtime.body_budget.held("ann") == 0)
         waits = [asyncio.create_task(ask(request_id="two", if_busy="wait"))]
-        await eventually(lambda: parts.sessions.queued == 1)
+        await eventually(lambda: runtime.sessions.queued == 1)
         waits += [asyncio.create_task(ask(request_id="two", if_busy="wait")) for _ in range(2)]
-        await eventually(lambda: parts.hub.viewers_of("ann") == 13)
-        await eventually(lambda: 50_000 < parts.loads.held("ann") < 60_000)  # the others are the same request
+        await eventually(lambda: runtime.hub.viewers_of("ann") == 13)
+        await eventually(lambda: 50_000 < runtime.body_budget.held("ann") < 60_000)  # the others are the same request
         for task in waits:
             task.cancel()
-        await eventually(lambda: parts.hub.viewers_of("ann") == 10)
-        assert parts.loads.held("ann") > 0  # it is still to be asked
+        await eventually(lambda: runtime.hub.viewers_of("ann") == 10)
+        assert runtime.body_budget.held("ann") > 0  # it is still to be asked
         run_id = (await http.get("/sessions/s", headers=house.ann)).json()["run_id"]
         await http.post(f"/runs/{run_id}/cancel", headers=house.ann)
         replies = await asyncio.gather(first, *twins)
         assert {reply.json()["run_id"] for reply in replies} == {run_id}
-        await eventually(lambda: parts.loads.held("ann") == 0)
+        await eventually(lambda: runtime.body_budget.held("ann") == 0)
 
 
 async def test_a_body_is_not_kept_for_whoever_waits_for_its_run(tmp_path: Path) -> None:
     """The run has it, and nobody else: neither the requests that wait for its end, nor what has led to it."""
     async with AsyncExitStack() as stack:
         house = await users(stack, tmp_path)
-        parts, http = house.served.parts, house.served.http
+        runtime, http = house.served.runtime, house.served.http
         mark = f"mark-{tmp_path.name}"
         body = asking(mark, session_id="s", agent="patient", request_id="one")
 
@@ -432,9 +434,9 @@ async def test_a_body_is_not_kept_for_whoever_waits_for_its_run(tmp_path: Path) 
             return len(found)
 
         first = asyncio.create_task(http.post("/chat", json=body, headers=house.ann))
-        await eventually(lambda: parts.sessions.count == 1)
+        await eventually(lambda: runtime.sessions.count == 1)
         more = [asyncio.create_task(http.post("/chat", json=body, headers=house.ann)) for _ in range(4)]
-        await eventually(lambda: parts.hub.viewers_of("ann") == 5)
+        await eventually(lambda: runtime.hub.viewers_of("ann") == 5)
         await eventually(lambda: kept() == 1, 60)  # to look at all objects that there are takes its time
         for task in (first, *more):
             task.cancel()
@@ -465,7 +467,7 @@ async def test_a_socket_that_cannot_be_opened_gives_its_place_back(tmp_path: Pat
         for wrong in ({"agent_type": "nobody"}, {"max_steps": "x"}, {"after": "99"}, {"format": "x"}):
             async with socket(house.served, headers=house.ann, **wrong) as refused:
                 assert (await refused.error())[1] != "too_many_streams"
-        assert house.served.parts.hub.viewers_of("ann") == 0
+        assert house.served.runtime.hub.viewers_of("ann") == 0
 
 
 async def test_the_machines_own_user_has_no_limits_of_its_own(tmp_path: Path) -> None:

@@ -131,9 +131,9 @@ async def test_what_waits_in_the_queue_waits_since_it_was_asked(tmp_path: Path) 
     waiter = Waiter()
     async with serving(data=tmp_path, agents=[offer(waiter.run, "waiter")]) as served:
         first = asyncio.create_task(collect(served.ask("one", session_id="s")))
-        await eventually(lambda: served.parts.sessions.count == 1)
+        await eventually(lambda: served.runtime.sessions.count == 1)
         second = asyncio.create_task(collect(served.ask("two", session_id="s", if_busy="wait")))
-        await eventually(lambda: served.parts.sessions.queued == 1)
+        await eventually(lambda: served.runtime.sessions.queued == 1)
         queued_at, meter = perf_counter(), Meter(served)
         await asyncio.sleep(0.3)  # longer than anything that comes after its turn
         for _ in range(2):
@@ -165,13 +165,13 @@ async def test_what_waits_for_a_person_and_what_waits_for_a_session(house: House
     assert await meter.changed(*levels) == expected
     body = asking("go", session_id="s", agent="echo", if_busy="wait")
     queued = [asyncio.create_task(house.served.http.post("/chat", json=body, headers=ann)) for _ in range(2)]
-    await eventually(lambda: house.served.parts.sessions.queued == 2)
+    await eventually(lambda: house.served.runtime.sessions.queued == 2)
     assert await meter.changed(*levels) == {"limelight_requests_queued": 2}
     path = f"/runs/{names['run_id']}/approvals/{names['approval_id']}"
     assert (await house.served.http.post(path, json={"decision": "approve"}, headers=ann)).status_code == 200
     for waiting in queued:
         assert (await waiting).status_code == 200
-    await eventually(lambda: house.served.parts.sessions.count == 0)
+    await eventually(lambda: house.served.runtime.sessions.count == 0)
     assert await meter.changed(*levels) == {
         "limelight_runs_live": -1,
         "limelight_runs_waiting": -1,
@@ -183,7 +183,7 @@ async def test_what_waits_for_a_person_and_what_waits_for_a_session(house: House
 async def test_viewers_by_kind_and_format(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         await collect(served.ask("go", session_id="s"))
-        meter, pulse = await Meter.of(served), served.parts.pulse
+        meter, pulse = await Meter.of(served), served.runtime.heartbeat
         async with AsyncExitStack() as watching:
             for params in ({}, {}, {"format": "records"}):
                 reply = await watching.enter_async_context(
@@ -210,7 +210,7 @@ async def test_viewers_by_kind_and_format(tmp_path: Path) -> None:
 
 async def test_commits_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(agents.echo, data=tmp_path) as served:
-        meter, append = await Meter.of(served), served.parts.store.append
+        meter, append = await Meter.of(served), served.runtime.store.append
         failures = [StoreUnavailable("the disk is full"), StoreUnavailable("the disk is full"), ValueError("ours")]
 
         async def failing(batch: Sequence[Append]) -> None:
@@ -218,7 +218,7 @@ async def test_commits_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                 raise failures.pop(0)
             await append(batch)
 
-        monkeypatch.setattr(served.parts.store, "append", failing)
+        monkeypatch.setattr(served.runtime.store, "append", failing)
         found = await collect(served.ask("go", format="records"))
         assert await meter.changed("limelight_store_errors_total", "limelight_events_total") == {
             "limelight_store_errors_total{code=store_unavailable,during=commit}": 2,
@@ -239,9 +239,9 @@ async def test_a_run_that_is_anothers_by_now_is_no_failure_of_the_store(
             tried.append(len(batch))
             raise LeaseLost()
 
-        monkeypatch.setattr(served.parts.store, "append", lost)
+        monkeypatch.setattr(served.runtime.store, "append", lost)
         asked = asyncio.create_task(served.http.post("/chat", json=asking("go")))
-        await eventually(lambda: tried and served.parts.sessions.count == 0)
+        await eventually(lambda: tried and served.runtime.sessions.count == 0)
         changes = await meter.changed()
         monkeypatch.undo()
         asked.cancel()
@@ -256,7 +256,7 @@ async def test_what_the_store_cannot_do_for_a_request(tmp_path: Path, monkeypatc
         async def broken(*_: Any) -> None:
             raise StoreUnavailable("the disk is gone")
 
-        monkeypatch.setattr(served.parts.store, "session", broken)
+        monkeypatch.setattr(served.runtime.store, "session", broken)
         assert (await served.problem("GET", "/sessions/s"))["code"] == "store_unavailable"
         await watching.say("get_state")
         assert (await watching.error())[1] == "store_unavailable"
@@ -274,7 +274,7 @@ async def test_a_stream_that_the_store_breaks_off(
         async def broken(*_: Any, **__: Any) -> None:
             raise StoreUnavailable("the disk is gone")
 
-        monkeypatch.setattr(served.parts.store, "records", broken)
+        monkeypatch.setattr(served.runtime.store, "records", broken)
         cut = await served.http.get(f"/runs/{run_id}/stream?after=0")
         assert (cut.status_code, "done" in cut.text) == (200, False)  # so whoever reads comes again
         monkeypatch.undo()
@@ -343,8 +343,8 @@ class Commits:
 
     def __init__(self, served: Served) -> None:
         self.count = self.records = 0
-        self._append = served.parts.store.append
-        served.parts.store.append = self._counted
+        self._append = served.runtime.store.append
+        served.runtime.store.append = self._counted
 
     async def _counted(self, batch: Sequence[Append]) -> None:
         await self._append(batch)

@@ -120,7 +120,7 @@ async def test_a_new_request_can_take_its_place(other: Served, left: Left) -> No
 
 async def test_who_waits_for_the_session_gets_it_when_the_run_is_stopped(other: Served, left: Left) -> None:
     waiting = asyncio.create_task(collect(other.ask("hi", session_id="s", if_busy="wait")))
-    await eventually(lambda: other.parts.sessions._queues)  # pyright: ignore[reportPrivateUsage]
+    await eventually(lambda: other.runtime.sessions._queues)  # pyright: ignore[reportPrivateUsage]
     await other.http.post(f"/runs/{left.run_id}/cancel")
     assert text_of(await asyncio.wait_for(waiting, 10)) == "hello"
 

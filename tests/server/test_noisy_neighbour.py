@@ -91,7 +91,7 @@ async def crowded(data: Path) -> AsyncGenerator[House]:
         for number in range(STREAMS - RUNS):
             deaf = await stack.enter_async_context(socket(served, f"s{number}", headers=house.ann))
             stack.callback(deaf.connection.transport.abort)  # it would not hear a farewell
-        await eventually(lambda: served.parts.hub.viewers_of("ann") == STREAMS)
+        await eventually(lambda: served.runtime.hub.viewers_of("ann") == STREAMS)
         yield house
 
 

@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 
 from limelight.server import page as page_module
-from limelight.server.page import POLICY, Page, takes_gzip
+from limelight.server.page import POLICY, Page, accepts_gzip
 from tests.support import agents
 from tests.support.server import Served, serving
 
@@ -89,7 +89,7 @@ async def test_browsers_that_take_gzip_get_what_the_build_compressed(folder: Pat
     [("gzip", True), ("br, GZIP;q=0.5", True), ("*", True), ("gzip;q=0", False), ("gzip; q=0.0", False), ("br", False)],
 )
 def test_what_a_browser_takes(accepted: str, taken: bool) -> None:
-    assert takes_gzip(accepted) is taken
+    assert accepts_gzip(accepted) is taken
 
 
 async def test_a_browser_that_has_it_gets_its_tag_only(folder: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 from websockets.frames import Frame, Opcode
 
 from limelight.server.process import connection
-from limelight.server.process.connection import MAX_PIPELINED_BYTES, Connection
-from limelight.server.throttle import PURGE_LENGTH, Throttle
+from limelight.server.process.connection import MAX_PIPELINED_BYTES, HttpConnection
+from limelight.server.rate_limit import PURGE_LENGTH, Throttle
 from tests.support import agents
 from tests.support.server import Served, asking, serving
 from tests.support.wait import eventually
@@ -34,9 +34,9 @@ class Wire:
         self.writer = writer
 
     @property
-    def server_side(self) -> Connection:
+    def server_side(self) -> HttpConnection:
         port = self.writer.get_extra_info("sockname")[1]
-        ends: list[Connection] = [end for end in gc.get_objects() if type(end) is Connection]
+        ends: list[HttpConnection] = [end for end in gc.get_objects() if type(end) is HttpConnection]
         (found,) = [end for end in ends if end.client == ("127.0.0.1", port)]
         return found
 
@@ -143,7 +143,7 @@ async def test_client_that_reads_no_answers_is_read_no_further_and_then_closed(
     large = post("/chat", json.dumps(asking("x" * 200_000)).encode())
     async with serving(agents.echo, data=tmp_path) as served, connected(served) as wire:
         wire.reader._transport.pause_reading()  # pyright: ignore  # asyncio's client would read ahead
-        server_side: Connection | None = None
+        server_side: HttpConnection | None = None
         with pytest.raises(ConnectionError):
             async with asyncio.timeout(SECONDS):
                 while True:
@@ -176,8 +176,8 @@ async def test_leaving_viewer_is_noticed_while_its_stream_is_open(tmp_path: Path
             wire.writer.write(post("/chat/stream", json.dumps(asking("go")).encode()))
             async with asyncio.timeout(SECONDS):
                 await wire.reader.readuntil(b"Working")
-            assert served.parts.hub.viewers == 1
-        await eventually(lambda: served.parts.hub.viewers == 0)
+            assert served.runtime.hub.viewers == 1
+        await eventually(lambda: served.runtime.hub.viewers == 0)
 
 
 async def test_headers_that_end_with_bare_line_feeds_are_refused(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ async def test_upgrade_behind_an_unfinished_answer_closes_the_connection(tmp_pat
     async with serving(agents.patient, data=tmp_path) as served, connected(served) as wire:
         wire.writer.write(post("/chat/stream", body, chunks=1) + UPGRADE)
         assert b"101 Switching" not in await wire.rest()
-        await eventually(lambda: served.parts.hub.viewers == 0)
+        await eventually(lambda: served.runtime.hub.viewers == 0)
 
 
 async def test_websocket_whose_handshake_was_pipelined_is_read(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ async def test_stream_behind_which_a_request_waits_notices_that_its_viewer_has_l
                 await wire.reader.readuntil(b"Working")
             server_side = wire.server_side
         server_side.transport.abort()
-        await eventually(lambda: served.parts.hub.viewers == 0)
+        await eventually(lambda: served.runtime.hub.viewers == 0)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 

@@ -80,7 +80,7 @@ async def test_pause_is_reported_once_and_a_confirmation_ends_it(
         assert "retention" not in (await served.http.get("/ready")).json()["checks"]
         assert await paused_gauge(served) == 0
         clock.set_ahead(400)
-        await eventually(lambda: served.parts.retention.pause is not None)
+        await eventually(lambda: served.runtime.retention.pause is not None)
         await ask(served, "later")  # by the wrong clock, which explains nothing
         ready = await served.http.get("/ready")
         assert (ready.status_code, ready.json()["status"]) == (200, "ready")
@@ -88,7 +88,7 @@ async def test_pause_is_reported_once_and_a_confirmation_ends_it(
         assert "400.0 days ahead" in ready.json()["checks"]["retention"]
         assert await paused_gauge(served) == 1
         assert await has_session(served, "s")
-        pause = served.parts.retention.pause
+        pause = served.runtime.retention.pause
         assert pause is not None
         RetentionFiles(tmp_path).confirm(Confirmation(pause.clock_at, pause))
         await eventually(lambda: "no longer paused" in caplog.text)

@@ -196,11 +196,11 @@ async def test_stop_does_not_wait_for_what_cannot_be_stopped_and_says_so(served:
 async def test_a_viewer_that_leaves_stops_nothing(tmp_path: Path) -> None:
     async with serving(agents.counting(300, 0.001), data=tmp_path) as served:
         run_id = await start(served, "counter")
-        await eventually(lambda: served.parts.sessions.count == 0)
+        await eventually(lambda: served.runtime.sessions.count == 0)
         assert await state_of(served, run_id) == "finished"
         found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
         assert text_of(found) == "".join(f"{n} " for n in range(300))
-        assert served.parts.hub.viewers == 0
+        assert served.runtime.hub.viewers == 0
 
 
 @pytest.mark.parametrize(
@@ -231,13 +231,13 @@ async def test_a_question_can_be_answered_as_soon_as_it_is_shown(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log may be slower than the one who asks for the state of a run."""
-    may_write, append = asyncio.Event(), served.parts.store.append
+    may_write, append = asyncio.Event(), served.runtime.store.append
 
     async def slow(batch: Any) -> None:
         await may_write.wait()
         await append(batch)
 
-    monkeypatch.setattr(served.parts.store, "append", slow)
+    monkeypatch.setattr(served.runtime.store, "append", slow)
     asked = asyncio.create_task(served.http.post("/chat", json=asking("go", agent="asker", session_id="s")))
     run: dict[str, Any] = {}
     while not run.get("approvals"):
@@ -339,7 +339,7 @@ async def test_emitting_without_end_is_refused_before_memory_runs_out(tmp_path: 
 
 async def test_an_ordinary_generator_can_ask_too(served: Served) -> None:
     run_id = await start(served, "thread_asker")
-    await eventually(lambda: served.parts.sessions.live(run_id).execution.grammar.waiting)  # pyright: ignore[reportOptionalMemberAccess]
+    await eventually(lambda: served.runtime.sessions.live(run_id).execution.grammar.waiting)  # pyright: ignore[reportOptionalMemberAccess]
     (approval,) = (await served.http.get(f"/runs/{run_id}")).json()["approvals"]
     await served.http.post(f"/runs/{run_id}/approvals/{approval['approval_id']}", json={"decision": "approve"})
     found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))

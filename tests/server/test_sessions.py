@@ -86,13 +86,13 @@ async def test_sessions_in_a_state_are_not_looked_for_one_by_one(
     for number in range(9):
         await ask(served, f"s{number}")
     reads: list[int] = []
-    sessions = served.parts.store.sessions
+    sessions = served.runtime.store.sessions
 
     async def counted(owner: str, **wanted: Any) -> Any:
         reads.append(wanted["limit"])
         return await sessions(owner, **wanted)
 
-    monkeypatch.setattr(served.parts.store, "sessions", counted)
+    monkeypatch.setattr(served.runtime.store, "sessions", counted)
     for state, found in (("error", 0), ("completed", 1)):
         page = (await served.http.get("/sessions", params={"state": state, "limit": "1"})).json()
         assert len(page["sessions"]) == found
@@ -112,7 +112,7 @@ async def test_deleting_stops_the_run_and_removes_everything(served: Served) -> 
     stream = served.ask("go", agent="patient", session_id="s")
     await anext(stream)
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
-    live = served.parts.sessions.live(run_id)
+    live = served.runtime.sessions.live(run_id)
     assert live is not None
     workspace = live.context.workspace
     assert (await served.http.delete("/sessions/s")).status_code == 204
@@ -128,13 +128,13 @@ async def test_a_watched_session_that_is_deleted_ends_its_streams_and_leaves_not
     await ask(served, "s", "one")
     await ask(served, "s", "two")
     watcher = asyncio.create_task(collect(served.stream("GET", "/sessions/s/stream")))
-    await eventually(lambda: served.parts.hub.viewers == 1)
+    await eventually(lambda: served.runtime.hub.viewers == 1)
     assert (await served.http.delete("/sessions/s")).status_code == 204
     assert [f.type for f in await watcher].count("done") == 2
     anew = await collect(served.ask("anew", agent="echo", session_id="s"))
     assert anew[0].id == "1"
     assert text_of(anew).startswith("user:anew")
-    await eventually(lambda: served.parts.hub.viewers == 0)
+    await eventually(lambda: served.runtime.hub.viewers == 0)
 
 
 async def test_a_session_is_followed_through_its_runs(served: Served) -> None:
@@ -161,7 +161,7 @@ async def test_what_retention_removed_is_a_declared_gap(served: Served) -> None:
     await asyncio.sleep(0.002)  # the retention below must fall between the two runs
     before = now_ms()
     await ask(served, "s", "two")
-    assert (await served.parts.store.sweep(before)).runs == 1
+    assert (await served.runtime.store.sweep(before)).runs == 1
     follow = served.stream("GET", "/sessions/s/stream", params={"after": "3"})
     found = await collect(follow, until=lambda f: f.type == "done")
     assert found[0].data == {"type": "gap", "data": {"from": 4, "to": last}}

@@ -39,7 +39,7 @@ async def filing(messages: list[Message], ctx: object) -> AsyncIterator[str | Fi
 
 @pytest.fixture
 async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Served]:
-    monkeypatch.setattr(readiness, "FRESH_SECONDS", 0)
+    monkeypatch.setattr(readiness, "CACHE_SECONDS", 0)
     async with serving(counting, data=tmp_path / "data", limits__silence_seconds=SILENCE_SECONDS) as served:
         yield served
 
@@ -105,7 +105,7 @@ async def test_a_run_whose_end_cannot_be_written_is_not_called_ended(
     following = asyncio.create_task(follow(served, found))
     await eventually(lambda: len(found) > 20)
     aside = move(database, database.with_name("aside.db"))
-    await served.parts.drain()
+    await served.runtime.drain()
     told = [record for record in caplog.records if record.name == "limelight.server.runtime"]
     assert [(record.levelname, vars(record)["run_id"]) for record in told] == [("ERROR", found[0].data["run_id"])]
     assert "is left open" in told[0].getMessage() and "the next start ends it" in told[0].getMessage()
@@ -119,7 +119,7 @@ async def test_an_agent_that_is_ahead_has_to_wait(served: Served, database: Path
     await eventually(lambda: len(found) > 20)
     aside = move(database, database.with_name("aside.db"))
     run_id = found[0].data["run_id"]
-    live = served.parts.sessions.live(run_id)
+    live = served.runtime.sessions.live(run_id)
     assert live is not None
     buffer = live.execution._buffer  # pyright: ignore[reportPrivateUsage]
     await eventually(lambda: buffer.uncommitted >= 256)
@@ -152,7 +152,7 @@ async def test_a_file_is_stored_later(tmp_path: Path) -> None:
     async with serving(filing, data=tmp_path / "data") as served:
         database = tmp_path / "data" / "limelight.db"
         asked = asyncio.create_task(served.http.post("/chat", json=asking(str(fifo), session_id="s")))
-        await eventually(lambda: served.parts.sessions.count == 1)
+        await eventually(lambda: served.runtime.sessions.count == 1)
         aside = move(database, database.with_name("aside.db"))
         await asyncio.to_thread(fifo.write_bytes, b"now")
         await asyncio.sleep(0.3)
@@ -182,9 +182,9 @@ async def test_an_answer_that_cannot_come_any_more_is_refused(
     monkeypatch.setattr(sessions, "SEALING_SECONDS", 0.2)
     async with serving(agents.patient, data=tmp_path / "data") as served:
         asked = asyncio.create_task(served.http.post("/chat", json=asking("hi")))
-        await eventually(lambda: served.parts.sessions.count == 1)
+        await eventually(lambda: served.runtime.sessions.count == 1)
         aside = move(database, database.with_name("aside.db"))
-        await served.parts.drain()
+        await served.runtime.drain()
         async with asyncio.timeout(20):
             assert (await asked).json()["code"] == "shutting_down"
         move(aside, database)

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from limelight.server.throttle import Throttle, client_of
+from limelight.server.rate_limit import Throttle, client_of
 
 
 async def test_requests_within_the_burst_pass_at_once() -> None:

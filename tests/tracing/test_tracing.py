@@ -15,7 +15,7 @@ from limelight.errors import SetupError
 from limelight.events import AnyEvent, FinalAnswer, Record, RunFinished, RunStarted, ToolFinished, ToolStarted
 from limelight.models import SessionRef
 from limelight.server.app import make_store
-from limelight.server.tracing_config import tracing_of
+from limelight.server.tracing_config import make_tracing
 from limelight.tracing.span import Span
 from limelight.tracing.tracing import Tracing
 from tests.cli.runner import refused
@@ -122,7 +122,7 @@ async def test_an_outlet_that_breaks_breaks_nothing_else(caplog: pytest.LogCaptu
 async def test_a_real_run_in_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     box = Box()
     tracing = Tracing(box, nothing)
-    monkeypatch.setattr("limelight.server.runtime.tracing_of", lambda *_: tracing)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    monkeypatch.setattr("limelight.server.runtime.make_tracing", lambda *_: tracing)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     async with serving(agents.worker, agents.crasher, data=tmp_path) as served:
         await collect(served.ask("go", agent="worker"))
         await collect(served.ask("go", agent="crasher"))
@@ -157,7 +157,7 @@ async def test_a_real_run_in_a_server(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_what_cannot_work_is_refused(tmp_path: Path, variables: dict[str, str], hint: str) -> None:
     settings = load_settings(environ=variables, overrides={("store", "data"): str(tmp_path)})
     with pytest.raises(SetupError, match=re.escape(hint)):
-        tracing_of(settings, make_store(settings), variables)
+        make_tracing(settings, make_store(settings), variables)
 
 
 def test_without_the_extra_the_line_names_it(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from limelight.config import load_settings
 from limelight.errors import SetupError
 from limelight.messages import Message
 from limelight.server.app import create_app
-from limelight.server.auth.authenticator import Gate
-from limelight.server.auth.middleware import PROBES
+from limelight.server.auth.authenticator import Authenticator
+from limelight.server.auth.middleware import PROBE_PATHS
 from limelight.server.endpoint import Endpoint
 from limelight.sources.base import Context
 from tests.server.keyed_server import Headers, House, bearer, everything, filled, guarded, handshake, named
@@ -49,7 +49,7 @@ async def test_a_key_that_is_made_beside_a_server_closes_it_at_once(house: House
     headers = house.headers("ann")
     assert (await house.served.http.get("/agents")).status_code == 401
     assert (await house.served.http.get("/agents", headers=headers)).status_code == 200
-    for probe in PROBES:
+    for probe in PROBE_PATHS:
         assert (await house.served.http.get(probe)).status_code == 200
 
 
@@ -78,7 +78,7 @@ async def test_a_key_that_is_revoked_ends_its_streams(tmp_path: Path, path: str)
         assert refused["code"] == "unauthorized"
         if agent == "chatterer":
             assert await asyncio.wait_for(anext(asked), 20)
-        assert served.parts.sessions.count == 1
+        assert served.runtime.sessions.count == 1
 
 
 async def chatterer(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
@@ -92,7 +92,7 @@ async def test_a_whole_answer_is_not_for_a_key_that_was_revoked(house: House) ->
     key, kept = house.key("ann"), house.headers("ann")
     body = asking("go", session_id="s", agent="maker")
     asked = asyncio.create_task(house.served.http.post("/chat", json=body, headers=bearer(key)))
-    await eventually(lambda: house.served.parts.sessions.count == 1)
+    await eventually(lambda: house.served.runtime.sessions.count == 1)
     house.keyring.revoke(key.split("_")[1], 2)
     run_id = (await house.served.http.get("/sessions/s", headers=kept)).json()["run_id"]
     await house.served.http.post(f"/runs/{run_id}/cancel", headers=kept)
@@ -123,7 +123,7 @@ async def test_what_is_one_users_is_not_there_for_another(house: House) -> None:
         body = {"title": "mine"} if endpoint.method == "PATCH" else {"decision": "approve"}
         options: dict[str, Any] = {"json": body} if endpoint.body is not None else {}
         path = named(endpoint.path, names)
-        if endpoint.reply == "text/event-stream":
+        if endpoint.response == "text/event-stream":
             options["params"] = {"after": "1"}
         async with house.served.http.stream(endpoint.method, path, headers=headers, **options) as response:
             return response.status_code
@@ -236,7 +236,7 @@ async def test_keys_that_cannot_be_read_open_nothing(
 @pytest.mark.parametrize("api_key", ["schlüssel", "two words", "a\nb"])
 def test_a_key_that_cannot_be_sent_is_refused_at_the_start(tmp_path: Path, api_key: str) -> None:
     with pytest.raises(SetupError, match="LIMELIGHT_API_KEY"):
-        Gate(api_key, Keyring(tmp_path))
+        Authenticator(api_key, Keyring(tmp_path))
 
 
 @pytest.mark.parametrize("origin", ["*", "https://a.example/", "a.example", "https://a.example/x"])

@@ -99,7 +99,7 @@ async def test_who_only_reads_is_sent_away_when_their_token_expires(
                     assert (await watching.error())[1] == "unauthorized"
                     async for _ in lines:
                         pass
-        assert served.parts.sessions.count == 1
+        assert served.runtime.sessions.count == 1
 
 
 async def test_the_page_keeps_a_token_as_it_keeps_a_key(issuer: LocalIssuer, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from limelight.config import load_settings
 from limelight.server.app import create_app
-from limelight.server.auth.middleware import DOORS, is_loopback
+from limelight.server.auth.middleware import LOGIN_PATHS, is_loopback
 from limelight.server.routes import ENDPOINTS
 from tests.support import agents
 from tests.support.server import asking, offer, serving
@@ -18,7 +18,7 @@ KEY = {"authorization": "Bearer sesame"}
 async def test_with_a_key_every_route_but_the_probes_and_the_page_needs_it(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path, auth__api_key="sesame") as served:
         for method, path in [
-            *((e.method, e.path) for e in ENDPOINTS if e.path not in DOORS),
+            *((e.method, e.path) for e in ENDPOINTS if e.path not in LOGIN_PATHS),
             ("GET", "/docs"),
             ("GET", "/nowhere"),
             ("GET", "/assetsnot"),
@@ -93,7 +93,7 @@ async def test_an_open_server_does_not_answer_other_machines(tmp_path: Path) -> 
     async with httpx.AsyncClient(transport=stranger, base_url="http://127.0.0.1") as http:
         assert (await http.get("/agents")).status_code == 403
         assert (await http.get("/health")).status_code == 200
-    await app.state.parts.stop()
+    await app.state.runtime.stop()
 
 
 @pytest.mark.parametrize(

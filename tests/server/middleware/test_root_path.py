@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 from limelight.config import load_settings
 from limelight.errors import SetupError
 from limelight.server.app import create_app
-from limelight.server.auth.middleware import DOORS
+from limelight.server.auth.middleware import LOGIN_PATHS
 from limelight.server.middleware.root_path import below
 from limelight.server.routes import ENDPOINTS
 from tests.server.keyed_server import maker
@@ -82,7 +82,7 @@ async def test_every_route_is_found_and_guarded(tmp_path: Path, taken_off: bool)
         async with httpx.AsyncClient(base_url=base, trust_env=False) as http:
             for path in ("/health", "/", "/theme.js"):
                 assert (await http.get(path)).status_code == 200, path
-            for endpoint in (e for e in ENDPOINTS if not e.public and e.path not in DOORS):
+            for endpoint in (e for e in ENDPOINTS if not e.public and e.path not in LOGIN_PATHS):
                 refused = await http.request(endpoint.method, endpoint.path)
                 assert refused.status_code == 401, endpoint.path
                 assert refused.json()["type"] == f"{ROOT}/docs#error-unauthorized"
@@ -114,11 +114,11 @@ async def test_a_crash_carries_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         environ={"LIMELIGHT_ROOT_PATH": ROOT, "LIMELIGHT_API_KEY": "sesame", "LIMELIGHT_DATA": str(tmp_path)}
     )
     app = create_app(settings, [offer(agents.echo)])
-    monkeypatch.setattr(app.state.parts.agents.__class__, "__iter__", broken)
+    monkeypatch.setattr(app.state.runtime.agents.__class__, "__iter__", broken)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
         reply = await http.get("/agents", headers=KEY)
-    await app.state.parts.stop()
+    await app.state.runtime.stop()
     assert (reply.status_code, reply.json()["type"]) == (500, f"{ROOT}/docs#error-internal")
 
 
@@ -195,7 +195,7 @@ async def test_viewers_with_different_paths_do_not_share_frames(tmp_path: Path) 
             assert f'"result_url":"{place}/runs/' in reply.text
             refused = await http.get(f"{place}/agents")
             assert refused.json()["type"] == f"{place}/docs#error-unauthorized"
-    await app.state.parts.stop()
+    await app.state.runtime.stop()
 
 
 def links_in(value: Any) -> list[str]:
@@ -260,7 +260,7 @@ async def mounted(tmp_path: Path, outer_root: str = "") -> AsyncGenerator[httpx.
     transport = httpx.ASGITransport(app, root_path=outer_root)  # as a server does that is told of a proxy
     async with httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1{outer_root}/limelight") as http:
         yield http
-    await limelight.state.parts.stop()
+    await limelight.state.runtime.stop()
 
 
 @pytest.mark.parametrize("outer_root", ["", "/apps"])

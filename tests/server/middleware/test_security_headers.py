@@ -65,7 +65,7 @@ async def test_refusals_of_every_layer_are_careful(tmp_path: Path, monkeypatch: 
         async def broken(*_: Any, **__: Any) -> None:
             raise RuntimeError("a mistake of ours")
 
-        monkeypatch.setattr(served.parts.store, "sessions", broken)
+        monkeypatch.setattr(served.runtime.store, "sessions", broken)
         crash = await served.http.get("/sessions")
         assert (crash.status_code, "mistake" in crash.text) == (500, False)
         assert is_careful(crash.headers)

@@ -5,10 +5,10 @@ import sys
 
 HELD = """
 import time
-from limelight.server.process.forced_exit import end_process_after
+from limelight.server.process.uvicorn_server import force_exit_after
 from limelight.stores.base import EXIT_LOCK
 with EXIT_LOCK:
-    end_process_after(0.1)
+    force_exit_after(0.1)
     time.sleep(1)
     print("written", flush=True)
 time.sleep(60)

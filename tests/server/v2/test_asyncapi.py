@@ -14,10 +14,9 @@ from limelight.config import load_settings
 from limelight.server.app import create_app
 from limelight.server.docs_page import docs_page
 from limelight.server.routes import ENDPOINTS
-from limelight.server.v2.asyncapi import asyncapi
+from limelight.server.v2.asyncapi import COMMANDS, QUERY, SERVER_MESSAGES, asyncapi, name_of
 from limelight.server.v2.commands import AnyCommand, parse
 from limelight.server.v2.replies import Reply
-from limelight.server.v2.spec import CLIENT, QUERY, SERVER, name_of
 from tests.support import agents
 from tests.support.documents import read
 from tests.support.json_schemas import Checker
@@ -26,7 +25,7 @@ from tests.support.server import Served, offer, serving
 
 DOCUMENT: dict[str, Any] = json.loads(asyncapi())
 CHANNEL = DOCUMENT["channels"]["session"]
-EXAMPLES = [example for said in CLIENT for example in said.examples]
+EXAMPLES = [example for command in COMMANDS for example in command.examples]
 
 
 def refs_in(value: Any) -> Iterator[str]:
@@ -79,7 +78,7 @@ def test_every_message_belongs_to_the_channel_and_to_an_operation() -> None:
 
 
 def test_every_operation_has_the_channel_and_messages() -> None:
-    assert set(DOCUMENT["operations"]) == {*(said.name for said in CLIENT), "watch"}
+    assert set(DOCUMENT["operations"]) == {*(command.name for command in COMMANDS), "watch"}
     for operation in DOCUMENT["operations"].values():
         assert operation["action"] in ("send", "receive")
         assert operation["channel"] == {"$ref": "#/channels/session"}
@@ -89,9 +88,9 @@ def test_every_operation_has_the_channel_and_messages() -> None:
 
 
 def test_everything_that_can_be_said_and_heard_is_in_it() -> None:
-    assert [said.shape for said in CLIENT] == list(get_args(AnyCommand))
-    assert set(Reply.__subclasses__()) < set(SERVER)
-    named = [said.name for said in CLIENT] + [name_of(shape) for shape in SERVER]
+    assert [command.schema for command in COMMANDS] == list(get_args(AnyCommand))
+    assert set(Reply.__subclasses__()) < set(SERVER_MESSAGES)
+    named = [command.name for command in COMMANDS] + [name_of(shape) for shape in SERVER_MESSAGES]
     assert len(set(named)) == len(named)
     assert list(DOCUMENT["components"]["messages"]) == named
 
@@ -154,9 +153,9 @@ def test_the_page_for_people_shows_the_socket_and_leads_to_the_document() -> Non
 def test_the_document_for_people_lists_what_can_be_said_and_heard() -> None:
     texts = sections(read("docs/protocols/v2.md"), 3)
     said = {row[0].strip("`"): codes(row[1]) for row in rows(texts["What a client may say"])}
-    assert list(said) == [one.name for one in CLIENT]
-    for one in CLIENT:
-        assert {field.name for field in msgspec.structs.fields(one.shape)} <= said[one.name], one.name
+    assert list(said) == [one.name for one in COMMANDS]
+    for one in COMMANDS:
+        assert {field.name for field in msgspec.structs.fields(one.schema)} <= said[one.name], one.name
     heard = {row[0].strip("`"): codes(row[1]) for row in rows(texts["What it hears besides messages"])}
     assert set(heard) == {name_of(reply) for reply in Reply.__subclasses__()}
     for reply in Reply.__subclasses__():

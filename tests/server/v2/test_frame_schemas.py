@@ -10,9 +10,8 @@ from limelight.dialects.base import Frame
 from limelight.dialects.v2.routing import PANES
 from limelight.events import EVENT_TYPES, kind_of
 from limelight.ids import now_ms
-from limelight.server.v2.asyncapi import asyncapi
-from limelight.server.v2.framing import socket_framing
-from limelight.server.v2.spec import CLIENT, SERVER, name_of
+from limelight.server.v2.asyncapi import COMMANDS, SERVER_MESSAGES, asyncapi, name_of
+from limelight.server.v2.sender import socket_framing
 from tests.dialects.transcripts import SCRIPTS, parse
 from tests.server.v2.all_events_agent import everything
 from tests.server.v2.socket_client import Json, Socket, socket
@@ -35,7 +34,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "packed": {"format": "records", "packed": "1"},
 }
 """How a client asks for it."""
-REPLIES = {name_of(shape) for shape in SERVER} - {name for names in FORMATS.values() for name in names}
+REPLIES = {name_of(shape) for shape in SERVER_MESSAGES} - {name for names in FORMATS.values() for name in names}
 
 
 def name_in(frame: Json) -> str:
@@ -128,7 +127,7 @@ async def test_a_gap_fits_the_document(tmp_path: Path, format_: str) -> None:
             ended = now_ms()
             await eventually(lambda: now_ms() > ended + 1)
             await watching.ask("two")
-        assert (await served.parts.store.sweep(ended + 1)).runs == 1
+        assert (await served.runtime.store.sweep(ended + 1)).runs == 1
         async with socket(served, **ASKED[format_], after="1") as late:
             frames = await late.until(lambda frame: name_in(frame) in FORMATS[format_])
     assert check(frames) == {"state", "gap" if format_ == "v2" else "record_gap"}
@@ -139,7 +138,7 @@ async def test_a_gap_fits_the_document(tmp_path: Path, format_: str) -> None:
 
 async def test_every_example_of_the_document_does_what_it_says(tmp_path: Path) -> None:
     """Only ids and cursors are put in their place. No frame is an error."""
-    examples = {said.name: list(said.examples) for said in CLIENT}
+    examples = {command.name: list(command.examples) for command in COMMANDS}
     query, patient_query = examples.pop("query")
     heard: list[Json] = []
     async with serving(agents.asker, data=tmp_path) as served, socket(served) as watching:

@@ -14,7 +14,7 @@ from limelight.dialects.encoder import FrameEncoder
 from limelight.dialects.records import JoinedRecordsDialect, RecordsDialect
 from limelight.events import AnyEvent, Record, Status, TextDelta, TextFinished
 from limelight.messages import Message
-from limelight.server.v2.framing import MESSAGE_BYTES, socket_framing
+from limelight.server.v2.sender import MESSAGE_BYTES, socket_framing
 from limelight.sources.base import Context
 from tests.server.v2.socket_client import Json, Socket, socket, states
 from tests.support.agents import talker

@@ -22,9 +22,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from limelight import errors
 from limelight.auth.key_file import Keyring
-from limelight.server.process.uvicorn_server import MAX_FRAME
-from limelight.server.v2.asyncapi import asyncapi
-from limelight.server.v2.spec import CLIENT, DESCRIPTION, QUERY, Said, name_of
+from limelight.server.process.uvicorn_server import MAX_FRAME_BYTES
+from limelight.server.v2.asyncapi import COMMANDS, DESCRIPTION, QUERY, CommandSpec, asyncapi, name_of
 from tests.server.hostile_input import (
     AMPLE,
     SECRET,
@@ -44,8 +43,10 @@ from tests.support.server import Served, serving
 
 SECONDS = 20
 COMPONENTS: dict[str, Any] = json.loads(asyncapi())["components"]
-CHECKERS = {said.name: Checker(COMPONENTS, COMPONENTS["messages"][said.name]["payload"]["$ref"]) for said in CLIENT}
-ANSWERS = {said.name: {name_of(shape) for shape in said.answers} for said in CLIENT}
+CHECKERS = {
+    command.name: Checker(COMPONENTS, COMPONENTS["messages"][command.name]["payload"]["$ref"]) for command in COMMANDS
+}
+ANSWERS = {command.name: {name_of(shape) for shape in command.replies} for command in COMMANDS}
 CLOSINGS = {int(code) for code in re.findall(r"\b\d{4}\b", DESCRIPTION)}
 CODES = {
     one.code for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.LimelightError)
@@ -158,19 +159,19 @@ def documented(message: str | bytes) -> str | None:
 async def target(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncGenerator[Target]:
-    monkeypatch.setattr("limelight.server.v2.socket.MESSAGES", 1_000_000)  # these tests send many messages at once
+    monkeypatch.setattr("limelight.server.v2.socket.MESSAGE_BURST", 1_000_000)  # these tests send many messages at once
     async with serving(agents.echo, keeper, data=tmp_path, **AMPLE) as served:
         keyring = Keyring(tmp_path)
         ann, ben = ({"authorization": f"Bearer {keyring.create(user, ('use',), 1)[1]}"} for user in ("ann", "ben"))
         victim = await settle(served, "ann", ann)
-        before = await victim.belongings(served.parts.store)
+        before = await victim.belongings(served.runtime.store)
         yield Target(served, tmp_path, victim, {**ben, "x-limelight-user-id": "ann"})
         await check_unharmed(served, victim, before)
     assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-def fields_of(said: Said) -> list[str]:
-    return ["type", *said.shape.__struct_fields__]
+def fields_of(command: CommandSpec) -> list[str]:
+    return ["type", *command.schema.__struct_fields__]
 
 
 def with_field(example: Json, field: str, value: str) -> str:
@@ -182,10 +183,10 @@ def with_field(example: Json, field: str, value: str) -> str:
 @pytest.mark.parametrize("query", FORMATS, ids=lambda query: "-".join(query.values()) or "v2")
 async def test_every_field_of_every_message(target: Target, query: dict[str, str]) -> None:
     async with target.foe("own", **query) as foe:
-        for said in CLIENT:
-            for field in fields_of(said):
+        for command in COMMANDS:
+            for field in fields_of(command):
                 for value in VALUES:
-                    await foe.try_out(with_field(said.examples[-1], field, value))
+                    await foe.try_out(with_field(command.examples[-1], field, value))
 
 
 @pytest.mark.parametrize("query", FORMATS, ids=lambda query: "-".join(query.values()) or "v2")
@@ -200,7 +201,7 @@ async def test_what_is_no_message(target: Target, query: dict[str, str]) -> None
 
 def mangled(chance: random.Random, count: int) -> Iterator[str]:
     """Messages with a part cut out, doubled, or taken from another."""
-    texts = [json.dumps(example) for said in CLIENT for example in said.examples]
+    texts = [json.dumps(example) for command in COMMANDS for example in command.examples]
     for _ in range(count):
         text, other = chance.choice(texts), chance.choice(texts)
         start, end = sorted(chance.choices(range(len(text)), k=2))
@@ -219,7 +220,7 @@ JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
     max_leaves=10,
 )
-FIELDS = sorted({field for said in CLIENT for field in fields_of(said)} - {"type"})
+FIELDS = sorted({field for command in COMMANDS for field in fields_of(command)} - {"type"})
 
 
 def worded(kind: Any, fields: Json, more: Json) -> str:
@@ -317,7 +318,7 @@ async def test_somebody_elses_session_is_ones_own_of_that_name(target: Target) -
 
 
 @pytest.mark.parametrize(
-    ("message", "code"), [(b"\xff\xfe", 1007), (b'"\xed\xa0\x80"', 1007), (b" " * (MAX_FRAME + 1), 1009)]
+    ("message", "code"), [(b"\xff\xfe", 1007), (b'"\xed\xa0\x80"', 1007), (b" " * (MAX_FRAME_BYTES + 1), 1009)]
 )
 async def test_what_is_no_text_or_too_large_closes_its_own_socket_only(
     target: Target, message: bytes, code: int

@@ -44,7 +44,7 @@ async def test_a_key_that_is_revoked_ends_a_socket_that_only_listens(tmp_path: P
             assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, "unauthorized")
             await other.say("query", query="go on")
             await other.until_state("processing")
-        await eventually(lambda: served.parts.hub.viewers_of("ann") == 0)
+        await eventually(lambda: served.runtime.hub.viewers_of("ann") == 0)
 
 
 async def test_a_socket_of_an_open_server_ends_with_the_first_key(house: House) -> None:

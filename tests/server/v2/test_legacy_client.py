@@ -97,7 +97,7 @@ async def converse(served: Served, agent: str) -> OldClient:
 async def truth(served: Served) -> list[AnyEvent]:
     """What really happened."""
     ref = SessionRef(LOCAL_OWNER, "my-session")
-    return [record.event for record in await served.parts.store.records(ref, after=0, limit=10_000)]
+    return [record.event for record in await served.runtime.store.records(ref, after=0, limit=10_000)]
 
 
 @pytest.mark.parametrize("streaming", [True, False])

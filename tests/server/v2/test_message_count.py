@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from limelight.dialects.encoder import FrameEncoder
 from limelight.dialects.v2 import V2Dialect
 from limelight.events import AnyEvent
-from limelight.server.v2.message_count import RunCounter
+from limelight.server.v2.history import RunCounter
 from tests.support.strategies import as_records, legal_runs
 
 
@@ -17,7 +17,7 @@ def test_the_count_is_that_of_the_whole_messages(run: list[AnyEvent]) -> None:
     records = as_records(run)
     counter = RunCounter(FrameEncoder(V2Dialect), first_seq=1)
     for start in range(0, len(records), 7):
-        counter.take(records[start : start + 7])
+        counter.feed(records[start : start + 7])
     encoder = FrameEncoder(V2Dialect)
     frames = [frame for record in records for frame in encoder.encode(record)]
     assert counter.count == sum(not json.loads(frame.payload)["metadata"].get("streaming") for frame in frames)

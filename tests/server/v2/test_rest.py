@@ -194,7 +194,7 @@ async def test_counts_are_kept_and_right_in_the_middle_of_a_run(tmp_path: Path) 
         await watching.say("cancel")
         frames += await watching.until_state("idle")
         assert (await info(served))["message_count"] == len(whole(frames))
-        run = await served.parts.store.run(frames[-1]["state"]["run_id"])
+        run = await served.runtime.store.run(frames[-1]["state"]["run_id"])
         assert run is not None and run.messages == len(whole(frames))
 
 
@@ -206,14 +206,14 @@ async def test_a_session_that_cannot_be_told_hides_no_other(tmp_path: Path, monk
                 await watching.hear()
                 await watching.ask(session_id)
         run_id = (await info(served, "bad"))["run_id"]
-        of_run = served.parts.message_counts._of_run  # pyright: ignore[reportPrivateUsage]
+        of_run = served.runtime.message_counts._of_run  # pyright: ignore[reportPrivateUsage]
 
         async def fails(run: Run) -> int:
             if run.run_id == run_id:
                 raise TypeError("no JSON")
             return await of_run(run)
 
-        monkeypatch.setattr(served.parts.message_counts, "_of_run", fails)
+        monkeypatch.setattr(served.runtime.message_counts, "_of_run", fails)
         listed = {one["session_id"]: one for one in (await served.http.get("/api/v2/sessions")).json()}
         assert (listed["good"]["message_count"], listed["bad"].get("message_count")) == (5, None)
         assert (await info(served, "bad"))["state"] == "completed"
@@ -228,7 +228,7 @@ async def test_all_sessions_are_listed_unless_fewer_are_asked_for(tmp_path: Path
 
 
 async def test_health(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "FRESH_SECONDS", 0)
+    monkeypatch.setattr(readiness, "CACHE_SECONDS", 0)
     async with serving(agents.talker, data=tmp_path, auth__api_key="sesame") as served:
         health = (await served.http.get("/api/v2/health")).json()
         assert (health["status"], health["active_sessions"], health["version"]) == ("healthy", 0, "2.0.0")

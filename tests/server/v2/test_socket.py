@@ -8,7 +8,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from limelight.messages import Message
-from limelight.server.v2.socket import MESSAGES
+from limelight.server.v2.socket import MESSAGE_BURST
 from limelight.sources.base import Context
 from tests.server.v2.socket_client import messages, socket, states, types, whole
 from tests.support import agents
@@ -96,9 +96,9 @@ async def test_what_is_wrong_is_said_and_the_socket_stays_open(
 async def test_each_ping_is_answered_once(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path) as served, socket(served) as watching:
         await watching.hear()
-        for _ in range(MESSAGES):
+        for _ in range(MESSAGE_BURST):
             await watching.say("ping")
-        assert [await watching.hear() for _ in range(MESSAGES)] == [{"type": "pong"}] * MESSAGES
+        assert [await watching.hear() for _ in range(MESSAGE_BURST)] == [{"type": "pong"}] * MESSAGE_BURST
 
 
 async def test_several_sockets_watch_one_session_and_one_that_leaves_stops_nothing(tmp_path: Path) -> None:

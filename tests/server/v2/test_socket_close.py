@@ -30,19 +30,19 @@ async def test_a_deleted_session_sends_its_watchers_away(tmp_path: Path) -> None
         with pytest.raises(ConnectionClosed) as closed:
             await watching.hear()
         assert closed.value.rcvd is not None and closed.value.rcvd.code == 4404
-        await eventually(lambda: served.parts.hub.viewers == 0)
+        await eventually(lambda: served.runtime.hub.viewers == 0)
 
 
 async def test_a_query_never_brings_a_deleted_session_back(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
-        begin = served.parts.sessions.begin
+        begin = served.runtime.sessions.begin
 
         async def begin_late(place: Waiting) -> Begun:
             await served.http.delete("/api/v2/sessions/s")
             return await begin(place)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(served.parts.sessions, "begin", begin_late)
+            patch.setattr(served.runtime.sessions, "begin", begin_late)
             async with socket(served) as watching:
                 await watching.hear()
                 await watching.say("query", query="go")
@@ -159,7 +159,7 @@ async def test_an_error_that_nobody_expected_is_told(tmp_path: Path, monkeypatch
             async with socket(served) as watching:
                 await watching.hear()
                 with monkeypatch.context() as patch:
-                    patch.setattr(served.parts.store, method, break_down)
+                    patch.setattr(served.runtime.store, method, break_down)
                     await watching.say("query", query="go", request_id="r")
                     text, code = await watching.error()
                 assert (text.startswith("Processing error: something broke"), "wheel" in text, code) == (
@@ -177,12 +177,12 @@ async def test_a_log_that_cannot_be_shown_closes_the_socket_with_a_word(
     async with serving(agents.talker, data=tmp_path) as served:
         async with socket(served) as watching:
             await watching.ask("go")
-        await eventually(lambda: served.parts.hub.viewers == 0)
+        await eventually(lambda: served.runtime.hub.viewers == 0)
 
         async def unreadable(*_: object, **__: object) -> None:
             raise StoreUnavailable("the database cannot be read")
 
-        monkeypatch.setattr(served.parts.store, "records", unreadable)
+        monkeypatch.setattr(served.runtime.store, "records", unreadable)
         async with socket(served, after="0") as watching:
             assert await watching.error() == ("Processing error: the database cannot be read", "store_unavailable")
             with pytest.raises(ConnectionClosed) as closed:
@@ -206,8 +206,8 @@ async def test_what_fails_before_the_first_frame_is_said(
     async with serving(agents.talker, data=tmp_path) as served:
         async with socket(served) as watching:
             await watching.ask("go")
-        await eventually(lambda: served.parts.hub.viewers == 0)
-        read, reads = served.parts.store.session, list[SessionRef]()
+        await eventually(lambda: served.runtime.hub.viewers == 0)
+        read, reads = served.runtime.store.session, list[SessionRef]()
 
         async def fails(ref: SessionRef) -> Session | None:
             reads.append(ref)
@@ -215,7 +215,7 @@ async def test_what_fails_before_the_first_frame_is_said(
                 raise error
             return await read(ref)
 
-        monkeypatch.setattr(served.parts.store, "session", fails)
+        monkeypatch.setattr(served.runtime.store, "session", fails)
         async with socket(served) as watching:
             told = await watching.hear()
             assert (told["type"], told["error_code"]) == ("error", code)
@@ -224,7 +224,7 @@ async def test_what_fails_before_the_first_frame_is_said(
                 await watching.hear()
             assert closed.value.rcvd is not None
             assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (closing, code)
-        await eventually(lambda: served.parts.hub.viewers == 0)
+        await eventually(lambda: served.runtime.hub.viewers == 0)
 
 
 async def test_a_run_that_ends_while_somebody_connects_is_shown_from_its_beginning(
@@ -233,15 +233,15 @@ async def test_a_run_that_ends_while_somebody_connects_is_shown_from_its_beginni
     async with serving(agents.patient, data=tmp_path) as served, socket(served) as first:
         await first.say("query", query="go")
         await first.until_state("processing")
-        read = served.parts.store.run
+        read = served.runtime.store.run
 
         async def read_late(run_id: str) -> object:
-            monkeypatch.setattr(served.parts.store, "run", read)
+            monkeypatch.setattr(served.runtime.store, "run", read)
             await first.say("cancel")
             await first.until_state("idle")
             return await read(run_id)
 
-        monkeypatch.setattr(served.parts.store, "run", read_late)
+        monkeypatch.setattr(served.runtime.store, "run", read_late)
         async with socket(served) as late:
             frames = await late.until_state("idle")
             assert states(frames) == ["processing", "idle"]
@@ -262,7 +262,7 @@ async def test_a_server_that_shuts_down_says_so(tmp_path: Path) -> None:
     async with serving(agents.patient, data=tmp_path) as served, socket(served) as watching:
         await watching.say("query", query="go")
         await watching.until_state("processing")
-        draining = asyncio.create_task(served.parts.drain())
+        draining = asyncio.create_task(served.runtime.drain())
         frames = await watching.until_state("error")
         assert whole(frames)[-1]["metadata"]["code"] == "interrupted"
         with pytest.raises(ConnectionClosed) as closed:
@@ -277,5 +277,5 @@ async def test_nothing_is_left_when_sockets_leave(tmp_path: Path) -> None:
         for _ in range(20):
             async with socket(served) as watching:
                 await watching.hear()
-        await eventually(lambda: served.parts.hub.viewers == 0 and served.parts.pulse.streams == 0)
+        await eventually(lambda: served.runtime.hub.viewers == 0 and served.runtime.heartbeat.streams == 0)
         await eventually(lambda: len(asyncio.all_tasks()) <= tasks)
