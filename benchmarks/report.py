@@ -11,29 +11,29 @@ from benchmarks.server import BARE, NAMES
 
 PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "fastapi", "sse-starlette", "msgspec")
 
-DOCUMENT = """# What an event costs
+DOCUMENT = """# Benchmarks: the cost of an event
 
-`make bench` measures Limelight against two other servers, frameworks with and without it, sockets, users beside each
-other, and the page in a browser, and prints these tables; `.venv/bin/python -m benchmarks --write` writes it. `--quick`
-takes five minutes.
+`make bench` compares Limelight with two other servers, measures frameworks with and without it, sockets, the effect
+of one user on another, and the page in a browser, and prints these tables. `.venv/bin/python -m benchmarks --write`
+also writes this page. `--quick` takes five minutes.
 
 ## What is measured
 
-One run is two statuses, five tools (200 B of arguments, 2 KB of result), two sub-agents, 1,000 text tokens and the end:
-1,017 events, about 110 kB. Unless the row says burst, the source gives the event loop one turn per event, as tokens of
-a real model do.
+One run has two statuses, five tools (200 B of arguments, 2 KB of result), two sub-agents, 1,000 text tokens and the
+end: 1,017 events, about 110 kB. Unless the row says burst, the source yields to the event loop once per event, as
+with tokens of a real model.
 
-- **limelight**: `limelight serve` with a function agent and the typed stream. Every event is checked, numbered,
-  committed to SQLite and only then sent; it can be resumed and watched by others.
-- **bare**: Starlette's `StreamingResponse` on uvicorn (uvloop, httptools), sending the same bytes, encoded
-  beforehand. It keeps nothing and checks nothing: this is the floor of that server.
-- **sse-starlette**: FastAPI with sse-starlette's `EventSourceResponse` and one `json.dumps` per event, which is how
-  such a stream is usually written. It keeps nothing either.
+- **limelight**: `limelight serve` with a function agent and the typed stream. Limelight checks and numbers every
+  event, commits it to SQLite and only then sends it; other clients can resume and watch the run.
+- **bare**: Starlette's `StreamingResponse` on uvicorn (uvloop, httptools), which sends the same bytes, encoded
+  in advance. It stores nothing and checks nothing: this is the lower bound for that server.
+- **sse-starlette**: FastAPI with sse-starlette's `EventSourceResponse` and one `json.dumps` per event, the usual way
+  to write such a stream. It stores nothing either.
 
-CPU is that of the server process with all its threads, user and system, by the kernel's clock. The client is another
-process, on another core if there are two; it counts the events of every stream and the benchmark fails if one is
-missing. Everything goes over loopback. In each of {repeats} repeats the servers take turns, row by row. A cell is the
-median of the repeats [lowest - highest]; the ratio is the median of the ratios to `bare` within each repeat.
+CPU is the user and system time of the server process with all its threads, by the kernel's clock. The client is
+another process, on another core if there are two; it counts the events of every stream, and the benchmark fails if
+one is missing. All connections use loopback. In each of {repeats} repeats the servers take turns, row by row. A cell
+is the median of the repeats [lowest - highest]; the ratio is the median of the ratios to `bare` within each repeat.
 
 ## Result
 
@@ -41,19 +41,20 @@ median of the repeats [lowest - highest]; the ratio is the median of the ratios 
 
 {table}
 
-## How to read it
+## How to read the figures
 
-- Trust the ratios more than the figures: a shared machine varies by half, and what is measured in the same
-  repeat varies together. Do not make anything of differences under 30 %.
-- `bare` pays one wake-up and one write per event, and next to nothing else. Limelight checks, numbers, commits and
-  encodes each event, and then saves on commits and writes: it commits and shows what comes after a pause at once, and
-  while pieces of a text keep coming it does both every 25 ms. That is how a durable stream comes near the floor.
-- The first event of Limelight comes after two commits (the run, then its first event); `bare` has nothing to wait for.
-- All viewers of a run share its bytes, so a further viewer costs a write every 25 ms and nothing per event.
-- Memory of a stream contains its run: the task of the agent, its newest events, the frames for its viewers.
-- {joined:.1%} of Limelight's events came joined with their neighbours in one frame: they were said faster than they
-  could be committed, or the client had fallen behind. `bare` sends each by itself.
-- The machine has few cores and no network in between: this says what an event costs, not how many users a server has.
+- Ratios are more reliable than figures: on a shared machine, figures vary by half, and figures of the same
+  repeat vary together. Ignore differences under 30 %.
+- `bare` needs one wake-up and one write per event, and almost nothing else. Limelight checks, numbers, commits and
+  encodes each event, and saves on commits and writes: it commits and sends an event after a pause at once, and
+  during a continuous stream of deltas it does both every 25 ms. So a durable stream comes near the lower bound.
+- The first event of Limelight comes after two commits (the run, then its first event); `bare` waits for nothing.
+- All viewers of a run share its bytes, so an additional viewer costs a write every 25 ms and nothing per event.
+- The memory of a stream includes its run: the task of the agent, its newest events, the frames for its viewers.
+- {joined:.1%} of Limelight's events were joined with their neighbours in one frame: the agent emitted them faster
+  than they could be committed, or the client had fallen behind. `bare` sends each event separately.
+- The machine has few cores and no network in between: the figures show the cost of an event, not the number of users
+  of a server.
 
 {sections}"""
 

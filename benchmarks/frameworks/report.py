@@ -19,26 +19,28 @@ HEAD = [
 
 SECTION = """## Frameworks
 
-What a token costs in the process that runs the agent: with the framework alone, and through Limelight, which is
-source, engine, a commit to SQLite, hub, typed stream and HTTP. Both in one process that does them in turns, {rounds}
-rounds, each with a reply of {short} tokens and one of {long}; the model (which writes its reply at once, encoded
-beforehand) and the client are processes of their own. The goal is that Limelight adds at most {goal} µs to each token.
+This section measures the cost of a token in the process that runs the agent: with the framework alone, and through
+Limelight, which includes source, engine, a commit to SQLite, hub, typed stream and HTTP. One process runs both in
+turns, for {rounds} rounds, each with a reply of {short} tokens and one of {long}. The model (which writes its reply
+at once, encoded in advance) and the client are separate processes. The goal is that Limelight adds at most {goal} µs
+to each token.
 {verdict}
 
-- **alone** is the framework handing every token to its caller: LangGraph's `create_agent` and `create_deep_agent` with
+- **alone**: the framework passes every token to its caller: LangGraph's `create_agent` and `create_deep_agent` with
   `stream_mode="messages"`, Agno's agent with `stream_events`, the `ToolCallingAgent` of smolagents with
-  `stream_outputs=True`; nothing is printed, and nothing is kept. Limelight also keeps the state of the conversation.
-- **its source** is Limelight's source for that framework alone, its events read and thrown away.
-- **against its model alone** compares with no more than smolagents' `generate_stream`. Limelight listens there, because
-  the agent's own streaming goes over the whole reply again with each token; this row counts the agent as added.
-- **Limelight adds** is for each token; **to a run** once, whatever its length: the request, the run's row, what the
-  framework keeps of the conversation. **in all** is both for each token of a reply of {reply:,} [what each quarter of
-  the rounds alone would have said].
+  `stream_outputs=True`. Nothing is printed or stored. Limelight also stores the state of the conversation.
+- **its source**: Limelight's source for that framework alone; its events are read and discarded.
+- **against its model alone**: the comparison is smolagents' `generate_stream` only. Limelight reads the tokens there,
+  because the agent's own streaming processes the complete reply again with each token; this row counts the agent as
+  added.
+- **Limelight adds** is the added cost of each token. **to a run** is the added cost of a run, independent of its
+  length: the request, the run's row, the framework's state of the conversation. **in all** is both together for each
+  token of a reply of {reply:,} [the values from each quarter of the rounds].
+- **of this the source** is the part of Limelight's source.
 
-Figures are the lowest of all rounds: whatever else a machine does adds to the time that a run takes, and nothing makes
-it shorter, so the lowest are the nearest to what the work costs, of each contender alike. They are those of a machine
-that is not busy. On a busy one everything costs more, and Limelight adds more, as it commits and shows at intervals of
-time: fewer tokens share the cost of each.
+Figures are the lowest of all rounds: other work on the machine can only make a run longer, so the lowest figures are
+closest to the real cost, for all contenders alike. They hold for an idle machine. On a busy machine everything costs
+more, and Limelight adds more: it commits and sends at time intervals, so fewer tokens share the cost of each commit.
 
 {packages}. The load of the machine was {load:.1f} before the first round.
 

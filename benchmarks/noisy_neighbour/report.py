@@ -9,28 +9,26 @@ from benchmarks.report import aligned, cell
 
 SECTION = """## Neighbours
 
-What ben notices while ann, another user with the usual limits, is at all of hers at once. Ben asks for {requests} short
-runs and {runs} of the workload above, one after another, and pings {pings} times on a socket, one every
-{pause:.0f} ms.
+This section measures what ben notices while ann, another user with the default limits, reaches all of her limits at
+once. Ben starts {requests} short runs and {runs} of the workload above, one after another, and pings {pings} times on
+a socket, one every {pause:.0f} ms.
 
-- **alone**: ben has the server for himself.
-- **at her limits**: ann has {runs_per_user} runs and {streams_per_user} streams, of which she never reads every second
-  one. {talkers} of the runs talk {talk:.0f} tokens a second each and do not end, one makes a result of {result:.0f} MB
-  every {make:.0f} s, and one is that of her requests: bodies of {body:.0f} MB without pause. She also reads results of
-  {result:.0f} MB, one after another, and lists her sessions ten times a second.
+- **alone**: ben is the only user of the server.
+- **at her limits**: ann has {runs_per_user} runs and {streams_per_user} streams, and does not read every second
+  stream. {talkers} of the runs stream {talk:.0f} tokens a second each and do not end, one produces a result of
+  {result:.0f} MB every {make:.0f} s, and one is the run of her requests: bodies of {body:.0f} MB without pause. She
+  also reads results of {result:.0f} MB, one after another, and lists her sessions ten times a second.
 - **beyond them**: the same runs and streams, and requests as fast as four connections can send them.
 
-Each way has a server of its own; they take turns, {repeats} times. A cell is the median of the repeats
-[lowest - highest]; the ratio is the median of the ratios within each repeat. Everything shares the machine's
-{cores} cores:
-the server has one of them, ben's client and ann's processes have another one. So what ben notices is also that ann's
-work is done on the same core as his, and that one thread writes the commits of both. Ann's processes give way to
-ben's. The load of the machine was {load:.1f} before, which is other work that it was shared with: trust the ratios more
-than the figures.
+Each condition has a separate server; they take turns, {repeats} times. A cell is the median of the repeats [lowest -
+highest]; the ratio is the median of the ratios within each repeat. All processes share the machine's {cores} cores:
+the server has one of them, ben's client and ann's processes have another one. So ben also notices that ann's work is
+done on the same core as his, and that one thread writes the commits of both. Ann's processes have a lower priority
+than ben's. The load of the machine was {load:.1f} before, from other work: ratios are more reliable than figures.
 
 {table}
 
-Ann was answered, by status: {answers}.
+Responses to ann, by status: {answers}.
 """
 
 

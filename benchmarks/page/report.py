@@ -15,17 +15,17 @@ Not measured: there was no Chromium.
 """
 SECTION = f"""{TITLE}
 
-The page in Chromium without a graphics card, on the machine that also runs the server. All times are the browser's own:
-marks, frames, event timing (from a key to the frame after it) and long tasks. A session of {{messages:,}} messages is
-opened with an empty cache, from the address to the mark that the page sets when all of it can be read. While somebody
-types, a text comes at {RATE} tokens a second for {{seconds:.0f}} s. The answer has {{tokens:,}} tokens at that rate,
-with code and tables. Frames are counted while a session of one run is scrolled with all its steps open. The load of the
-machine was {{load:.1f}} before.
+This section measures the page in Chromium without a graphics card, on the machine that also runs the server. All
+times come from the browser: marks, frames, event timing (from a key to the next frame) and long tasks. A session of
+{{messages:,}} messages is opened with an empty cache, from the navigation to the mark that the page sets when the
+complete session is readable. While keys are typed, a text is streamed at {RATE} tokens a second for {{seconds:.0f}}
+s. The answer has {{tokens:,}} tokens at that rate, with code and tables. Frames are counted while a session of one
+run is scrolled with all its steps open. The load of the machine was {{load:.1f}} before.
 
 {{table}}
 
-Event timing tells of nothing under {SLOW} ms, and in steps of 8 ms; long tasks begin at {LONG} ms. Only what is in
-sight is in the page: it never had more than {{nodes:,}} elements. `.venv/bin/python -m benchmarks.page --write`
+Event timing reports nothing under {SLOW} ms, and has steps of 8 ms; long tasks begin at {LONG} ms. Only visible items
+are in the document: it never had more than {{nodes:,}} elements. `.venv/bin/python -m benchmarks.page --write`
 measures this section alone.
 """
 

@@ -8,9 +8,9 @@ GOAL = 100
 
 SECTION = """## Sockets
 
-How soon a session's socket answers a `ping` (one every {pause:.0f} ms for {seconds:.0f} s, over loopback): with nothing
-else going on, and while a smolagents CodeAgent runs a Python loop that never lets go of its thread, and a third session
-talks a hundred tokens a second. The aim is a p99 of {goal} ms; in this run it was {verdict}.
+This section measures how soon a session's socket answers a `ping` (one every {pause:.0f} ms for {seconds:.0f} s, over
+loopback): on an idle server, and while a smolagents CodeAgent runs a Python loop that never yields its thread and a
+third session streams a hundred tokens a second. The aim is a p99 of {goal} ms; in this run it was {verdict}.
 
 {table}
 """

@@ -26,19 +26,19 @@ def soak_table(figures: SoakFigures, plan: SoakPlan) -> str:
     median, least = figures.open()
     latencies = ", ".join(f"{figures.percentile(percent):.0f}" for percent in (50, 95, 99))
     rows = {
-        "streams open at once, median, least": f"{median:,.0f}, {least:,}",
-        "runs at once": f"{plan.sessions:,}",
-        "held for": f"{plan.minutes:g} minutes",
-        "said by agents, highest rate found (numbers a second)": f"{figures.highest * plan.sessions:,.0f}",
-        "said by agents, rate held (numbers a second)": f"{figures.rate * plan.sessions:,.0f}",
+        "open streams, median, lowest": f"{median:,.0f}, {least:,}",
+        "concurrent runs": f"{plan.sessions:,}",
+        "duration": f"{plan.minutes:g} minutes",
+        "emitted by agents, highest rate found (numbers a second)": f"{figures.highest * plan.sessions:,.0f}",
+        "emitted by agents, rate held (numbers a second)": f"{figures.rate * plan.sessions:,.0f}",
         "delivered to streams (numbers a second)": f"{figures.delivered():,.0f}",
-        "delivered in all": f"{sum(second.numbers for second in figures.seconds):,}",
-        "viewers left and came back": f"{resumes:,} times",
+        "delivered in total": f"{sum(second.numbers for second in figures.seconds):,}",
+        "reconnects of viewers": f"{resumes:,}",
         "numbers lost, doubled": f"{figures.lost:,}, {figures.doubled:,}",
-        "streams that broke off by themselves": f"{figures.broken:,}",
-        "from when it was due to the client, median, p95, p99 (ms)": latencies,
+        "streams that ended by themselves": f"{figures.broken:,}",
+        "latency from due time to client, median, p95, p99 (ms)": latencies,
         "memory of the server, median, highest (MB)": f"{statistics.median(memory):.0f}, {max(memory):.0f}",
-        "memory, growth by the line through the samples (MB a minute)": f"{figures.slope():+.2f}",
+        "memory, growth by a linear fit of the samples (MB a minute)": f"{figures.slope():+.2f}",
         "open files, highest, afterwards": f"{max(files):,}, {figures.files_after:,}",
     }
     return aligned([["", "figure"], ["---", "---"], *([what, figure] for what, figure in rows.items())])
@@ -52,7 +52,7 @@ def soak_section(figures: SoakFigures, plan: SoakPlan) -> str:
         machine=machine(),
         load=figures.load,
         table=soak_table(figures, plan),
-        verdict=f"**Failed**: {'; '.join(faults)}." if faults else "Nothing was lost, nothing doubled, memory is flat.",
+        verdict=f"**Failed**: {'; '.join(faults)}." if faults else "Nothing was lost or doubled; memory did not grow.",
     )
 
 

@@ -12,7 +12,7 @@ from tests.support.markdown import rows, sections
 from tests.support.server import Frame, Served
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
-DOCUMENTED = {row[0].strip('"'): row[1:] for row in rows(sections(DOCUMENT, 2)["What you can provoke"])}
+DOCUMENTED = {row[0].strip('"'): row[1:] for row in rows(sections(DOCUMENT, 2)["Trigger phrases"])}
 AGENTS = ("deep", "agno", "agno-team", "react", "codact", "demo")
 
 

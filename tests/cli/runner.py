@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Generator
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 from limelight.cli import main
 
 USAGE_ERROR, TEMPORARY_FAILURE = 2, 75
+SERVE_SECONDS = 60
 
 
 class Result(NamedTuple):
@@ -53,8 +55,13 @@ def limelight(*arguments: str, folder: Path, code: int = 0, stdin: bytes = b"", 
 
 
 def refused(*arguments: str, folder: Path, code: int = USAGE_ERROR, **environment: Any) -> str:
-    """The only line on stderr of a `serve` that does not start."""
-    result = limelight("serve", *arguments, folder=folder, code=code, **environment)
+    """The only line on stderr of a `serve` that does not start. One that starts is stopped, and fails the test."""
+    timer = threading.Timer(SERVE_SECONDS, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    try:
+        result = limelight("serve", *arguments, folder=folder, code=code, **environment)
+    finally:
+        timer.cancel()
     assert result.stdout == ""
     (line,) = result.stderr.splitlines()
     assert line.startswith("limelight: ")

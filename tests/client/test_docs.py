@@ -67,7 +67,7 @@ def methods_of(class_: type) -> dict[str, list[str]]:
 
 
 def test_tables_list_every_client_argument_and_error() -> None:
-    arguments = {name for row in rows(sections(TEXT, 2)["Where, and who"]) for name in codes(row[0])}
+    arguments = {name for row in rows(sections(TEXT, 2)["Constructor arguments"]) for name in codes(row[0])}
     assert arguments == set(inspect.signature(Client).parameters)
     classes = {
         name

@@ -117,7 +117,7 @@ def test_the_readme_lists_the_parts_that_are_there() -> None:
 
 def test_what_a_framework_cannot_show_is_what_its_source_declares() -> None:
     sources = {name: source for name, source in find("sources").items() if name != "function"}
-    told = sections(read("docs/frameworks.md"), 2)["What is seen"]
+    told = sections(read("docs/frameworks.md"), 2)["Supported features"]
     names = re.findall(r"\w+", told.strip().splitlines()[0])
     shown = {row[0].strip("`"): dict(zip(names, row[1:], strict=True)) for row in rows(told) if len(row) == 4}
     assert shown == {
@@ -147,7 +147,7 @@ def test_every_promise_names_tests_that_exist() -> None:
 
 def test_every_fault_names_tests_that_exist() -> None:
     tables = sections(read("docs/faults.md"), 2)
-    bar = rows(tables["The bar"])
+    bar = rows(tables["Required behaviour"])
     assert len(bar) == 16
     for fault, _, tests in [*bar, *rows(tables["More faults"])]:
         assert_tests_exist(fault, tests)

@@ -166,7 +166,7 @@ def test_alerts_say_what_is_wrong() -> None:
 
 
 def test_the_document_lists_each_metric_with_its_type_and_labels(exported: Exported) -> None:
-    listed = rows(sections(read("docs/metrics.md"), 2)["What there is"])
+    listed = rows(sections(read("docs/metrics.md"), 2)["List of metrics"])
     documented = {(row[0].strip("`"), row[1], frozenset(codes(row[2]))) for row in listed}
     real = {
         (

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import limelight
 from limelight.config import load_settings
 from limelight.errors import SetupError
 from limelight.events import AnyEvent, FinalAnswer, Record, RunFinished, RunStarted, ToolFinished, ToolStarted
@@ -160,14 +159,12 @@ def test_what_cannot_work_is_refused(tmp_path: Path, variables: dict[str, str], 
         make_tracing(settings, make_store(settings), variables)
 
 
-def test_without_the_extra_the_line_names_it(tmp_path: Path) -> None:
-    """As if it were not installed: a package of that name, found first, that has nothing in it."""
-    (tmp_path / "opentelemetry").mkdir()
-    (tmp_path / "opentelemetry" / "__init__.py").write_text("")
+def test_serve_with_tracing_but_without_the_extra_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "limelight.tracing.exporter", None)  # an import of it fails
     (tmp_path / "config.toml").write_text('[tracing]\nendpoint = "http://127.0.0.1:4318"\n')
-    line = refused(
-        "--port", str(free_port()), folder=tmp_path, PYTHONPATH=f"{tmp_path}:{Path(limelight.__file__).parents[1]}"
-    )
+    line = refused("--port", str(free_port()), folder=tmp_path)
     assert line.startswith("limelight: config.toml:2: ")
     assert "pip install 'limelight[otel]'" in line
 

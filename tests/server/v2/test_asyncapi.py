@@ -152,11 +152,11 @@ def test_the_page_for_people_shows_the_socket_and_leads_to_the_document() -> Non
 
 def test_the_document_for_people_lists_what_can_be_said_and_heard() -> None:
     texts = sections(read("docs/protocols/v2.md"), 3)
-    said = {row[0].strip("`"): codes(row[1]) for row in rows(texts["What a client may say"])}
+    said = {row[0].strip("`"): codes(row[1]) for row in rows(texts["Client messages"])}
     assert list(said) == [one.name for one in COMMANDS]
     for one in COMMANDS:
         assert {field.name for field in msgspec.structs.fields(one.schema)} <= said[one.name], one.name
-    heard = {row[0].strip("`"): codes(row[1]) for row in rows(texts["What it hears besides messages"])}
+    heard = {row[0].strip("`"): codes(row[1]) for row in rows(texts["Server messages besides session messages"])}
     assert set(heard) == {name_of(reply) for reply in Reply.__subclasses__()}
     for reply in Reply.__subclasses__():
         assert {field.name for field in msgspec.structs.fields(reply)} == heard[name_of(reply)]

@@ -42,5 +42,5 @@ def test_the_section_has_ratios_of_times_and_what_she_was_answered() -> None:
     assert [cell.strip() for cell in memory.split("|")][5:7] == ["–", "–"]
     section = neighbours_section(figures, NeighboursPlan())
     assert "ann has 20 runs and 100 streams" in section
-    assert "18 of the runs talk 200 tokens a second" in section
+    assert "18 of the runs stream 200 tokens a second" in section
     assert "beyond them 12,345 × flood 429" in section
