@@ -1,4 +1,4 @@
-"""Agents are opened side by side when a server starts; if one cannot be, the others are closed again."""
+"""Agents are opened concurrently when a server starts; if one fails, the others are closed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ async def hello(messages: Any, ctx: Any) -> AsyncIterator[str]:
 
 
 class Watched(FunctionSource):
-    """Opens once `all_here` says so, and writes down what happens."""
+    """Opens after the barrier, and records its calls."""
 
     def __init__(self, name: str, story: list[str], all_here: asyncio.Barrier | None = None, error: str = "") -> None:
         super().__init__(hello)
@@ -43,7 +43,7 @@ def app_of(data: Path, *sources: Watched) -> Any:
     return create_app(load_settings(environ={}, overrides={("store", "data"): str(data)}), agents)
 
 
-async def test_they_open_side_by_side(tmp_path: Path) -> None:
+async def test_agents_open_concurrently_and_all_are_closed(tmp_path: Path) -> None:
     story: list[str] = []
     both = asyncio.Barrier(2)
     app = app_of(tmp_path, Watched("one", story, both), Watched("two", story, both))
@@ -52,7 +52,7 @@ async def test_they_open_side_by_side(tmp_path: Path) -> None:
     assert sorted(story[2:]) == ["close one", "close two"], "one that fails to close keeps no other from it"
 
 
-async def test_one_that_cannot_be_opened_closes_the_others(tmp_path: Path) -> None:
+async def test_failed_open_closes_the_other_agents(tmp_path: Path) -> None:
     story: list[str] = []
     both = asyncio.Barrier(2)
     app = app_of(tmp_path, Watched("good", story, both), Watched("bad", story, both, error="no extra"))

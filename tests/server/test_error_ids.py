@@ -1,4 +1,4 @@
-"""Errors that clients are shown with an id, in the log under the same id; and whose lines those of a request are."""
+"""The `error_id` that a client gets is in the server's log, with the ids of the run and the session."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ from tests.support.server import Served, asking, collect, serving
 
 
 class Heard(logging.Handler):
-    """Every line, with what it is about."""
+    """Keeps every log line with its ids."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,18 +48,21 @@ async def run_of(served: Served) -> str:
     return (await served.http.post("/chat", json=asking("hi", session_id="s"))).json()["run_id"]
 
 
-async def test_a_request_that_breaks(tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unexpected_error_of_a_request_is_logged_under_its_error_id(
+    tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         run_id = await run_of(served)
         monkeypatch.setattr(Control, "open_approvals", broken)
         response = await served.http.get(f"/runs/{run_id}")
         monkeypatch.undo()
-    assert response.status_code == 500
+    assert (response.status_code, response.json()["code"]) == (500, "internal")
+    assert "cellar" not in response.text
     assert heard.about(response.json()["error_id"])["run_id"] == run_id
     assert ("a leak", {"run_id": run_id}) in heard.lines
 
 
-async def test_a_run_that_breaks(tmp_path: Path, heard: Heard) -> None:
+async def test_error_of_a_run_is_logged_under_its_error_id(tmp_path: Path, heard: Heard) -> None:
     async with serving(agents.crasher, data=tmp_path) as served:
         frames = await collect(served.ask("go", session_id="s"))
     (error,) = [frame.data["data"] for frame in frames if frame.type == "error"]
@@ -68,7 +71,9 @@ async def test_a_run_that_breaks(tmp_path: Path, heard: Heard) -> None:
     assert about == {"session_id": "s", "agent": "crasher", "error_id": error["error_id"]}
 
 
-async def test_a_socket_that_breaks(tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unexpected_error_of_a_socket_is_logged_under_its_error_id(
+    tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         await run_of(served)
         monkeypatch.setattr("limelight.server.v2.commands.session_info", broken)

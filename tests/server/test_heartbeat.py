@@ -65,7 +65,7 @@ class SilentStream:
         raise AssertionError
 
 
-def test_a_silent_stream_gets_a_heartbeat_in_time_whenever_it_was_last_sent_to() -> None:
+def test_silent_stream_gets_heartbeats_within_the_interval() -> None:
     seconds = Settings().server.heartbeat_seconds
 
     async def watch() -> list[SilentStream]:
@@ -111,7 +111,7 @@ async def comments(lines: AsyncIterator[str], count: int) -> None:
 
 
 @pytest.mark.parametrize("format_", ["typed", "tool_calls", "v2", "records"])
-async def test_a_stream_starts_and_gets_heartbeats_while_its_run_cannot_begin(
+async def test_stream_gets_heartbeats_before_its_run_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
 ) -> None:
     monkeypatch.setattr(chat, "START_SECONDS", 0.05)
@@ -128,7 +128,7 @@ async def test_a_stream_starts_and_gets_heartbeats_while_its_run_cannot_begin(
         assert (await served.http.get(f"/runs/{run_id}")).json()["state"] == "finished"
 
 
-async def test_a_stream_gets_heartbeats_while_the_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stream_gets_heartbeats_while_the_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(agents.echo, data=tmp_path, server__heartbeat_seconds=0.1) as served:
         run_id = (await served.http.post("/chat", json=asking("hi", session_id="s"))).json()["run_id"]
         gate = delay(served, "records", monkeypatch)

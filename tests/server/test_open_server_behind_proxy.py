@@ -1,4 +1,4 @@
-"""A server without a key, and a proxy on its own machine that lets strangers in: they get nothing."""
+"""A server without a key behind a proxy on the same machine."""
 
 import asyncio
 from pathlib import Path
@@ -24,7 +24,7 @@ PASSED_ON: list[Headers] = [
 
 
 @pytest.mark.parametrize("passed_on", PASSED_ON, ids=str)
-async def test_whoever_comes_through_a_proxy_needs_a_key(tmp_path: Path, passed_on: Headers) -> None:
+async def test_open_server_refuses_proxied_requests(tmp_path: Path, passed_on: Headers) -> None:
     async with serving(agents.echo, data=tmp_path) as served:
         problem = await served.problem("GET", "/agents", headers=passed_on)
         assert (problem["status"], problem["code"]) == (403, "forbidden")
@@ -33,7 +33,7 @@ async def test_whoever_comes_through_a_proxy_needs_a_key(tmp_path: Path, passed_
         assert (await served.http.get("/health", headers=passed_on)).status_code == 200
 
 
-async def test_nginx_without_settings_is_known_by_how_it_speaks(tmp_path: Path) -> None:
+async def test_open_server_refuses_http_1_0(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path) as served:
         host = urlsplit(served.url).netloc
         assert b" 403 " in await said(host, "GET /agents HTTP/1.0")
@@ -41,13 +41,13 @@ async def test_nginx_without_settings_is_known_by_how_it_speaks(tmp_path: Path) 
         assert b" 200 " in await said(host, "GET /health HTTP/1.0")
 
 
-async def test_whoever_insists_serves_those_too(tmp_path: Path) -> None:
+async def test_insecure_server_answers_proxied_requests(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path, auth__insecure_no_auth=True, server__root_path="/x") as served:
         for passed_on in PASSED_ON:
             assert (await served.http.get("/agents", headers=passed_on)).status_code == 200
 
 
-async def test_with_a_key_a_proxy_changes_nothing(tmp_path: Path) -> None:
+async def test_server_with_a_key_treats_proxied_requests_as_others(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
         for passed_on in PASSED_ON:
             key = {"authorization": "Bearer sesame"}
@@ -55,14 +55,14 @@ async def test_with_a_key_a_proxy_changes_nothing(tmp_path: Path) -> None:
             assert (await served.http.get("/agents", headers=passed_on)).status_code == 401
 
 
-async def test_a_path_for_a_proxy_needs_a_key_whoever_asks(tmp_path: Path) -> None:
+async def test_open_server_with_a_root_path_refuses_all_requests(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path, server__root_path="/limelight") as served:
         assert (await served.http.get("/agents")).status_code == 403
         assert (await served.http.get("/health")).status_code == 200
 
 
 async def said(host: str, line: str) -> bytes:
-    """The first line of the answer to a request of one line."""
+    """The status line of the answer to a request line."""
     name, _, port = host.partition(":")
     reader, writer = await asyncio.open_connection(name, int(port))
     writer.write(f"{line}\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())

@@ -1,4 +1,4 @@
-"""Connections that send requests faster than they take answers: each request is answered, and memory is bounded."""
+"""Connections that send requests faster than they read answers: all are answered, and memory is bounded."""
 
 import asyncio
 import gc
@@ -51,7 +51,7 @@ class Wire:
             return status, await self.reader.readexactly(size)
 
     async def rest(self) -> bytes:
-        """What comes until the server closes the connection."""
+        """All bytes until the server closes the connection."""
         async with asyncio.timeout(SECONDS):
             return await self.reader.read()
 
@@ -87,7 +87,7 @@ async def test_pipelined_requests_are_answered_in_their_order(tmp_path: Path) ->
 @pytest.mark.parametrize("split", [1, 2, 3, 7, 50, 1000])
 @pytest.mark.parametrize("chunks", [0, 3])
 async def test_pipelined_bodies_arrive_whole_however_they_are_cut(tmp_path: Path, split: int, chunks: int) -> None:
-    """Bodies may contain what ends headers."""
+    """Bodies may contain the bytes that end headers."""
     texts = ["one", "two\r\n\r\n" * 5, "three"]
     bodies = [json.dumps(asking(text)).encode() + b"\r\n\r\n" for text in texts]
     sent = b"".join(post("/chat", body, chunks=chunks) + HEALTH for body in bodies)
@@ -166,7 +166,7 @@ async def test_rest_of_a_refused_body_has_a_time_limit(tmp_path: Path, monkeypat
                 while not wire.reader.at_eof():
                     wire.writer.write(b" ")
                     await wire.writer.drain()
-                    await asyncio.sleep(0.02)  # a byte now and then, which is what it must not wait for
+                    await asyncio.sleep(0.02)  # single bytes must not extend the time limit
                 raise ConnectionResetError
 
 
@@ -217,7 +217,7 @@ async def test_upgrade_behind_an_unfinished_answer_closes_the_connection(tmp_pat
 
 
 async def test_websocket_whose_handshake_was_pipelined_is_read(tmp_path: Path) -> None:
-    """The connection is paused while the handshake waits for the answer before it; the socket reads all the same."""
+    """Reading is paused while the handshake waits for the answer before it, and resumed for the socket."""
     async with serving(agents.talker, data=tmp_path) as served, connected(served) as wire:
         wire.writer.write(HEALTH + UPGRADE)
         assert (await wire.answer())[0] == 200

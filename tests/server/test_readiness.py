@@ -1,4 +1,4 @@
-"""Probes need no key: they cost little, however many ask, and tell strangers nothing."""
+"""Probes need no key: their checks are cached, and their answers contain no details."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -24,7 +24,7 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served]:
 
 
 def counting(served: Served, method: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the store answered, call by call."""
+    """The results of a method of the store, in the order of its calls."""
     ask: Callable[..., Any] = getattr(served.runtime.store, method)
     answers: list[Any] = []
 
@@ -37,7 +37,7 @@ def counting(served: Served, method: str, monkeypatch: pytest.MonkeyPatch) -> li
 
 
 @pytest.mark.parametrize(("path", "method"), PROBE_PATHS)
-async def test_however_many_ask_the_store_is_asked_once(
+async def test_concurrent_probes_ask_the_store_once(
     served: Served, path: str, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(readiness, "CACHE_SECONDS", 3600)
@@ -49,9 +49,7 @@ async def test_however_many_ask_the_store_is_asked_once(
 
 
 @pytest.mark.parametrize(("path", "method"), PROBE_PATHS)
-async def test_an_answer_does_not_hold_for_long(
-    served: Served, path: str, method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_probe_result_expires(served: Served, path: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readiness, "CACHE_SECONDS", 0)
     asked = counting(served, method, monkeypatch)
     for _ in range(2):
@@ -60,7 +58,7 @@ async def test_an_answer_does_not_hold_for_long(
 
 
 @pytest.mark.parametrize(("path", "method"), PROBE_PATHS)
-async def test_why_a_store_fails_is_in_the_log_once_and_not_in_the_answer(
+async def test_reason_of_a_failed_probe_is_logged_once_and_not_answered(
     served: Served, path: str, method: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(*_: Any) -> None:
@@ -74,7 +72,7 @@ async def test_why_a_store_fails_is_in_the_log_once_and_not_in_the_answer(
     assert caplog.text.count("/secret/limelight.db: disk is full") == 1
 
 
-async def test_who_leaves_does_not_take_the_answer_from_others() -> None:
+async def test_cancelled_probe_does_not_cancel_the_shared_check() -> None:
     begun, may_end = asyncio.Event(), asyncio.Event()
 
     async def ask() -> int:
@@ -91,7 +89,7 @@ async def test_who_leaves_does_not_take_the_answer_from_others() -> None:
     assert await patient == 7
 
 
-async def test_a_store_that_does_not_answer_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_check_that_times_out_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     async def ask() -> int:
         await asyncio.Event().wait()
         return 7

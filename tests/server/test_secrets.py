@@ -1,4 +1,4 @@
-"""Secrets stay where they are: not in the log of the server, not in events, not in errors."""
+"""Secrets are in neither the server's log nor events nor errors."""
 
 import json
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ CARD = "4000-1234-5678-9010"
 
 
 async def teller(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
-    """Tells all it knows."""
+    """Emits secrets in every kind of event."""
     yield ToolStarted(call_id="c", name="look", args={"card": CARD, "password": "hunter2"})
     yield ToolOutputDelta(call_id="c", text=f"paying with {CARD[:7]}")
     yield ToolOutputDelta(call_id="c", text=f"{CARD[7:]}, by {MODEL_KEY}\n")
@@ -43,7 +43,7 @@ async def teller(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
     raise ValueError(f"401: {MODEL_KEY} is no key")
 
 
-async def test_what_tools_get_and_return_is_kept_without_secrets(
+async def test_secrets_of_tools_are_removed_from_events_and_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", MODEL_KEY)
@@ -68,7 +68,7 @@ async def test_what_tools_get_and_return_is_kept_without_secrets(
         rest = served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records", "after": "0"})
         events = [frame.data["event"] for frame in await collect(rest)]
         whole = (await served.http.get(f"/runs/{run_id}/tools/c")).json()
-    assert any(event.get("text") == "paid 4 with 9010" for event in events)  # the agent has the real one
+    assert any(event.get("text") == "paid 4 with 9010" for event in events)  # the agent gets the real value
     told = json.dumps([events, whole])
     assert whole["args"] == {"card": HIDDEN, "password": HIDDEN}
     assert whole["result"] == {"env": f"KEY={HIDDEN}", "keys": [HIDDEN], "cards": HIDDEN * 3000}
@@ -80,7 +80,7 @@ async def test_what_tools_get_and_return_is_kept_without_secrets(
 
 
 async def blabber(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
-    """Says what it should keep to itself, all at once and piece by piece."""
+    """Emits a secret as one text and split into characters."""
     yield ReasoningDelta(message_id="r", text=f"I think of {MODEL_KEY}")
     yield ReasoningFinished(message_id="r")
     yield Plan(text=f"say {MODEL_KEY}")
@@ -91,7 +91,7 @@ async def blabber(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
 
 
 @pytest.mark.parametrize("streams", [True, False])
-async def test_what_an_agent_says_is_without_the_servers_secrets(
+async def test_secrets_in_an_agents_text_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: bool
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", MODEL_KEY)
@@ -115,14 +115,14 @@ def stored_in(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", ".*", ""])
-def test_patterns_that_cannot_work_are_refused_at_the_start(tmp_path: Path, pattern: str) -> None:
+def test_invalid_redaction_pattern_is_refused_at_the_start(tmp_path: Path, pattern: str) -> None:
     overrides: Any = {("store", "data"): str(tmp_path), ("store", "redact"): [pattern]}
     with pytest.raises(SetupError, match=r"store\.redact: "):
         create_app(load_settings(environ={}, overrides=overrides), [offer(agents.echo)])
 
 
-def test_no_secret_is_in_the_log_of_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything that a client can send, and everything that an agent can raise, at the most talkative level."""
+def test_server_log_contains_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the log level DEBUG, for secrets in requests and in exceptions of agents."""
     monkeypatch.setenv("LIMELIGHT_LOG", "DEBUG")
     monkeypatch.setenv("LIMELIGHT_API_KEY", API_KEY)
     monkeypatch.setenv("SOME_API_KEY", MODEL_KEY)

@@ -1,4 +1,4 @@
-"""A store that fails for a while: requests are told what is wrong, live runs wait, and everything goes on by itself."""
+"""A store that fails for a while: requests are refused with the reason, live runs wait, and all continue afterwards."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ SILENCE_SECONDS = 0.4
 
 
 async def counting(messages: object, ctx: object) -> AsyncIterator[str]:
-    """Counts, without ever giving way for long."""
+    """Counts, with short pauses."""
     for number in range(10**6):
         yield f"{number} "
         if number % 10 == 0:
@@ -30,7 +30,7 @@ async def counting(messages: object, ctx: object) -> AsyncIterator[str]:
 
 
 async def filing(messages: list[Message], ctx: object) -> AsyncIterator[str | FileMade]:
-    """Makes one file, as soon as it can read what it was told to."""
+    """Makes a file once it could read the path in the message."""
     yield "here it comes, "
     await asyncio.to_thread(Path(messages[-1].text).read_bytes)
     yield FileMade(name="f.txt", data=b"a file", media_type="text/plain")
@@ -54,7 +54,7 @@ async def follow(served: Served, found: list[Frame]) -> None:
         found.append(frame)
 
 
-async def test_it_is_said_in_words_and_ends_by_itself(
+async def test_missing_database_is_reported_in_words_and_runs_continue_when_it_is_back(
     served: Served, database: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     found: list[Frame] = []
@@ -69,9 +69,9 @@ async def test_it_is_said_in_words_and_ends_by_itself(
     assert (refused.status_code, problem["code"]) == (503, "store_unavailable")
     assert GONE in problem["detail"] and str(database) not in refused.text
     assert int(refused.headers["retry-after"]) == problem["retry_after"] > 0
-    assert (await served.http.get("/sessions/s")).json()["run_state"] == "running"  # reading goes on
+    assert (await served.http.get("/sessions/s")).json()["run_state"] == "running"  # reads still work
 
-    await asyncio.sleep(3 * SILENCE_SECONDS)  # the agent is silent for too long, and cannot help it
+    await asyncio.sleep(3 * SILENCE_SECONDS)  # longer than the silence limit, but the store is the cause
     before = len(found)
     assert not following.done()
     move(aside, database)
@@ -85,7 +85,7 @@ async def test_it_is_said_in_words_and_ends_by_itself(
     assert [record.name for record in told] == ["limelight.stores.sqlite.health"] * 2, caplog.text
 
 
-async def test_the_numbers_say_so_also_while_nobody_asks_for_anything(served: Served, database: Path) -> None:
+async def test_store_failing_gauge_follows_the_database_file(served: Served, database: Path) -> None:
     async def failing() -> float:
         await served.http.get("/ready")
         return (await served.http.get("/metrics")).text.count("\nlimelight_store_failing 1.0\n")
@@ -97,7 +97,7 @@ async def test_the_numbers_say_so_also_while_nobody_asks_for_anything(served: Se
     assert not await failing()
 
 
-async def test_a_run_whose_end_cannot_be_written_is_not_called_ended(
+async def test_drain_logs_a_run_as_left_open_if_its_end_cannot_be_written(
     served: Served, database: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sessions, "SEALING_SECONDS", 0.2)
@@ -113,7 +113,7 @@ async def test_a_run_whose_end_cannot_be_written_is_not_called_ended(
     await following
 
 
-async def test_an_agent_that_is_ahead_has_to_wait(served: Served, database: Path) -> None:
+async def test_agent_waits_once_256_events_are_uncommitted(served: Served, database: Path) -> None:
     found: list[Frame] = []
     following = asyncio.create_task(follow(served, found))
     await eventually(lambda: len(found) > 20)
@@ -132,7 +132,7 @@ async def test_an_agent_that_is_ahead_has_to_wait(served: Served, database: Path
     await following
 
 
-async def test_who_stops_a_run_meanwhile_is_heard(served: Served, database: Path) -> None:
+async def test_stop_during_a_store_fault_takes_effect_when_the_store_is_back(served: Served, database: Path) -> None:
     found: list[Frame] = []
     following = asyncio.create_task(follow(served, found))
     await eventually(lambda: len(found) > 20)
@@ -140,13 +140,13 @@ async def test_who_stops_a_run_meanwhile_is_heard(served: Served, database: Path
     assert (await served.http.get("/ready")).status_code == 503
     answer = await served.http.post(f"/runs/{found[0].data['run_id']}/cancel")
     assert answer.is_success
-    assert not following.done()  # the end is not in the log yet, so nobody is told
+    assert not following.done()  # the end is not committed, so it is not delivered
     move(aside, database)
     await following
     assert found[-1].data["event"]["kind"] == "run_cancelled"
 
 
-async def test_a_file_is_stored_later(tmp_path: Path) -> None:
+async def test_file_made_during_a_store_fault_is_stored_when_the_store_is_back(tmp_path: Path) -> None:
     fifo = tmp_path / "sign"
     make_fifo(fifo)
     async with serving(filing, data=tmp_path / "data") as served:
@@ -166,7 +166,7 @@ def make_fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
-async def test_reading_goes_on_in_both_interfaces(tmp_path: Path, database: Path) -> None:
+async def test_reads_work_in_both_interfaces_during_a_store_fault(tmp_path: Path, database: Path) -> None:
     async with serving(agents.echo, data=tmp_path / "data") as served:
         assert (await served.http.post("/chat", json=asking("hi", session_id="s"))).status_code == 200
         aside = move(database, database.with_name("aside.db"))
@@ -175,10 +175,10 @@ async def test_reading_goes_on_in_both_interfaces(tmp_path: Path, database: Path
         move(aside, database)
 
 
-async def test_an_answer_that_cannot_come_any_more_is_refused(
+async def test_complete_answer_is_refused_if_the_server_stops_during_a_store_fault(
     tmp_path: Path, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The end of a run that the store does not take does not hold up the end of the server."""
+    """A run whose end cannot be stored does not delay the shutdown."""
     monkeypatch.setattr(sessions, "SEALING_SECONDS", 0.2)
     async with serving(agents.patient, data=tmp_path / "data") as served:
         asked = asyncio.create_task(served.http.post("/chat", json=asking("hi")))

@@ -1,4 +1,4 @@
-"""Every answer tells a browser to be careful, whoever gives it."""
+"""Security headers of every response, on every layer."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tests.support import agents
 from tests.support.server import asking, serving
 
 KNOWN_BETTER = {"content-security-policy", "cache-control"}
-"""What a route may say in its own way."""
+"""Headers that a route may set itself."""
 FRIEND = "https://friend.example"
 
 
@@ -25,7 +25,7 @@ def is_careful(headers: Any) -> bool:
 
 
 @pytest.mark.parametrize("auth", [{}, {"auth__api_key": "secret"}], ids=["open", "refused"])
-async def test_every_route_is_careful(tmp_path: Path, auth: dict[str, Any]) -> None:
+async def test_every_route_has_the_security_headers(tmp_path: Path, auth: dict[str, Any]) -> None:
     async with serving(agents.echo, data=tmp_path, **auth) as served:
         for endpoint in ENDPOINTS:
             path = endpoint.path.replace("{", "").replace("}", "").replace(":path", "")
@@ -34,7 +34,7 @@ async def test_every_route_is_careful(tmp_path: Path, auth: dict[str, Any]) -> N
             assert response.headers["cache-control"] in ("no-store", "no-cache, no-transform"), endpoint.path
 
 
-async def test_streams_files_and_pages_are_careful_in_their_own_way(tmp_path: Path) -> None:
+async def test_streams_files_and_documents_have_their_own_policies(tmp_path: Path) -> None:
     async with serving(agents.echo, agents.worker, data=tmp_path) as served:
         async with served.http.stream("POST", "/chat/stream", json=asking("hi", agent="worker")) as stream:
             assert is_careful(stream.headers)
@@ -51,7 +51,9 @@ async def test_streams_files_and_pages_are_careful_in_their_own_way(tmp_path: Pa
         assert file.headers["content-security-policy"] == "sandbox"
 
 
-async def test_refusals_of_every_layer_are_careful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_refusals_of_every_layer_have_the_security_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with serving(agents.echo, data=tmp_path, server__origins=[FRIEND]) as served:
         preflight = {"origin": FRIEND, "access-control-request-method": "POST"}
         assert is_careful((await served.http.options("/chat", headers=preflight)).headers)
@@ -71,6 +73,6 @@ async def test_refusals_of_every_layer_are_careful(tmp_path: Path, monkeypatch: 
         assert is_careful(crash.headers)
 
 
-def test_headers_can_be_sent() -> None:
+def test_security_headers_are_valid_header_values() -> None:
     httpx.Headers(dict(HEADERS))
     assert all(name == name.lower() and value.isascii() for name, value in HEADERS.items())

@@ -1,4 +1,4 @@
-"""A client of DeepSearchAgents, written from that project's documents alone: it must find itself at home here.
+"""A client of DeepSearchAgents, written only from that project's documents.
 
 It knows `query`, `ping`, `metadata.component`, `stream_id` and how a run ends. It knows nothing of cursors, of states
 that come unasked, nor of any type of message that the old API did not have.
@@ -31,7 +31,7 @@ from tests.support.server import Served, serving
 QUESTIONS = ["What do bees do in winter?", "And lighthouses?"]
 SECONDS = 60
 KEEPALIVE = 10
-"""It pings behind so many messages, as the real one does behind so many seconds."""
+"""Messages between two pings; the real client pings by time."""
 
 
 class Entry(NamedTuple):
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
 
 
 class OldClient:
-    """Routes by `metadata.component`, appends increments by `stream_id`, and puts the final message in their place."""
+    """Routes by `metadata.component`, appends increments by `stream_id`, and replaces them by the final message."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -53,7 +53,7 @@ class OldClient:
         self.errors: list[str] = []
 
     async def ask(self, query: str) -> None:
-        """One turn, up to the answer or an error: the old API says in no other way that it is over."""
+        """One turn, up to the answer or an error: the old API has no other sign of its end."""
         await self._connection.send(json.dumps({"type": "query", "query": query}))
         while not self._take(json.loads(await asyncio.wait_for(self._connection.recv(), SECONDS))):
             self._heard += 1
@@ -67,7 +67,7 @@ class OldClient:
         return [entry.content for entry in self.pane(component) if entry.kind in kinds]
 
     def _take(self, message: dict[str, Any]) -> bool:
-        """Show it. True if the turn is over."""
+        """Show a message. True if the turn is over."""
         if "metadata" not in message:
             return self._reply(message)
         metadata = message["metadata"]
@@ -95,14 +95,16 @@ async def converse(served: Served, agent: str) -> OldClient:
 
 
 async def truth(served: Served) -> list[AnyEvent]:
-    """What really happened."""
+    """The events of the session's log."""
     ref = SessionRef(LOCAL_OWNER, "my-session")
     return [record.event for record in await served.runtime.store.records(ref, after=0, limit=10_000)]
 
 
 @pytest.mark.parametrize("streaming", [True, False])
 @pytest.mark.parametrize("agent", ["codact", "react"])
-async def test_chat_code_and_terminal_are_right_at_the_end(agent: str, streaming: bool, tmp_path: Path) -> None:
+async def test_legacy_client_shows_chat_code_and_terminal_correctly(
+    agent: str, streaming: bool, tmp_path: Path
+) -> None:
     file = tmp_path / "config.toml"
     file.write_text(f"[agents.{agent}]\nenable_streaming = {json.dumps(streaming)}\n")
     served_agents = offered(load_settings(file, environ={}), [agent], environ={}).agents
@@ -157,7 +159,7 @@ def _text(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-async def test_an_error_ends_the_turn_and_the_next_one_works(tmp_path: Path) -> None:
+async def test_legacy_client_can_ask_again_after_an_error(tmp_path: Path) -> None:
     async with serving(agents.crasher, data=tmp_path) as served:
         client = await converse(served, "crasher")
     errors = [entry for entry in client.pane("chat") if entry.kind == "error"]
@@ -165,8 +167,8 @@ async def test_an_error_ends_the_turn_and_the_next_one_works(tmp_path: Path) -> 
     assert client.errors == []
 
 
-async def test_who_asks_again_as_soon_as_the_answer_is_there_is_not_refused(tmp_path: Path) -> None:
-    """The answer is the end for a client that knows no other; the run itself ends a moment later."""
+async def test_query_right_after_the_answer_is_not_refused(tmp_path: Path) -> None:
+    """The old client takes the answer for the end of the run, which ends a moment later."""
     async with serving(agents.talker, data=tmp_path) as served:
         url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/my-session"
         async with connect(url, proxy=None) as connection:

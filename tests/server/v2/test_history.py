@@ -1,4 +1,4 @@
-"""Messages are counted as a client counts them that has all of them."""
+"""The number of messages of a run."""
 
 import json
 
@@ -13,7 +13,7 @@ from tests.support.strategies import as_records, legal_runs
 
 @settings(max_examples=60)
 @given(legal_runs())
-def test_the_count_is_that_of_the_whole_messages(run: list[AnyEvent]) -> None:
+def test_run_counter_counts_complete_messages(run: list[AnyEvent]) -> None:
     records = as_records(run)
     counter = RunCounter(FrameEncoder(V2Dialect), first_seq=1)
     for start in range(0, len(records), 7):
