@@ -31,15 +31,15 @@ Names = dict[str, str]
 """The ids of a run and its parts, by their names in paths."""
 
 
-async def keeper(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent | FileMade]:
+async def repeater(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent | FileMade]:
     """Repeats the message in a call, its output, a result, a file, an approval and the answer."""
-    told = messages[-1].text
-    yield ToolStarted(call_id="c", name="keep", args={"text": told})
-    yield ToolOutputDelta(call_id="c", text=told)
-    yield ToolFinished(call_id="c", result={"text": told})
-    yield FileMade(name=f"{told[:50]}.txt", data=told.encode(), media_type="text/plain")
-    await ctx.approve("send", {"text": told})
-    yield told
+    text = messages[-1].text
+    yield ToolStarted(call_id="c", name="keep", args={"text": text})
+    yield ToolOutputDelta(call_id="c", text=text)
+    yield ToolFinished(call_id="c", result={"text": text})
+    yield FileMade(name=f"{text[:50]}.txt", data=text.encode(), media_type="text/plain")
+    await ctx.approve("send", {"text": text})
+    yield text
 
 
 class Victim(NamedTuple):
@@ -50,7 +50,7 @@ class Victim(NamedTuple):
     waiting: Names
     ended: Names
 
-    async def belongings(self, store: Store) -> list[Any]:
+    async def stored_data(self, store: Store) -> list[Any]:
         """All stored data of the victim."""
         found: list[Any] = []
         for names in (self.waiting, self.ended):
@@ -60,10 +60,10 @@ class Victim(NamedTuple):
         return [*found, len(await store.sessions(self.user))]
 
 
-async def settle(served: Served, user: str, headers: Headers) -> Victim:
+async def create_victim(served: Served, user: str, headers: Headers) -> Victim:
     """Create the data of a user. The messages are large, so that the log has them truncated."""
-    told = f"{SECRET} {'x' * 70_000}"
-    waiting, ended = [await begin(served, headers, f"{user}-{name}", told) for name in ("waiting", "ended")]
+    text = f"{SECRET} {'x' * 70_000}"
+    waiting, ended = [await begin(served, headers, f"{user}-{name}", text) for name in ("waiting", "ended")]
     await decide(served, headers, ended)
     for names in (waiting, ended):
         path = f"/sessions/{names['session_id']}"
@@ -73,10 +73,10 @@ async def settle(served: Served, user: str, headers: Headers) -> Victim:
     return Victim(user, headers, waiting, ended)
 
 
-async def begin(served: Served, headers: Headers, session_id: str, told: str) -> Names:
+async def begin(served: Served, headers: Headers, session_id: str, text: str) -> Names:
     """Start a run that has a call, a file and an open approval."""
     names = {"session_id": session_id}
-    body = asking(told, agent="keeper", session_id=session_id)
+    body = asking(text, agent="repeater", session_id=session_id)
     async with served.http.stream("POST", "/chat/stream?format=records", json=body, headers=headers) as response:
         async for frame in frames(response):
             event = frame.data["event"]
@@ -99,7 +99,7 @@ async def decide(served: Served, headers: Headers, names: Names) -> None:
     assert (await served.http.get(run, headers=headers)).json()["state"] == "finished"
 
 
-def trying(examples: int) -> settings:
+def generation(examples: int) -> settings:
     """Settings for `@given`, without shrinking, because each example changes the server."""
     slow = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     return settings(max_examples=examples, database=None, phases=[Phase.generate], suppress_health_check=slow)
@@ -113,5 +113,5 @@ def leaks(text: str, data: Path) -> list[str]:
 async def check_unharmed(served: Served, victim: Victim, before: list[Any]) -> None:
     """Check that the server is ready, the victim's data is unchanged, and its run can continue."""
     assert (await served.http.get("/ready")).json()["status"] == "ready"
-    assert await victim.belongings(served.runtime.store) == before
+    assert await victim.stored_data(served.runtime.store) == before
     await decide(served, victim.headers, victim.waiting)

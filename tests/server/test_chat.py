@@ -96,10 +96,10 @@ async def test_tool_call_without_a_result_is_not_an_error_in_any_format(tmp_path
 
 async def test_complete_answer_contains_the_structured_answer(tmp_path: Path) -> None:
     async with serving(agents.scholar, agents.talker, data=tmp_path) as served:
-        told = (await served.http.post("/chat", json=asking("bees"))).json()
-        assert told["message"]["content"] == "They **dance**."
+        structured = (await served.http.post("/chat", json=asking("bees"))).json()
+        assert structured["message"]["content"] == "They **dance**."
         sources = ["https://example.org/bees", "A book"]
-        assert told["answer"] == {"title": "Bees", "content": "They **dance**.", "sources": sources}
+        assert structured["answer"] == {"title": "Bees", "content": "They **dance**.", "sources": sources}
         value = (await served.http.post("/chat/stream", json=asking("numbers", stream=False))).json()
         assert value["message"]["content"] == '{"numbers":[1,2]}'
         assert value["answer"] == {"title": "", "content": {"numbers": [1, 2]}, "sources": []}
@@ -124,8 +124,8 @@ async def test_messages_of_all_roles_reach_the_agent(served: Served) -> None:
         {"role": "user", "content": "four", "name": "ann"},
     ]
     answer = (await served.http.post("/chat", json={"messages": messages, "agent": "echo"})).json()
-    said = "system:Be kind.|user:one\ntwo|assistant:|tool:three|user:four for local/ in "
-    assert answer["message"]["content"] == said + answer["session_id"]
+    text = "system:Be kind.|user:one\ntwo|assistant:|tool:three|user:four for local/ in "
+    assert answer["message"]["content"] == text + answer["session_id"]
 
 
 async def test_images_are_stored_as_artifacts(served: Served) -> None:

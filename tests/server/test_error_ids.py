@@ -15,7 +15,7 @@ from tests.support import agents
 from tests.support.server import Served, asking, collect, serving
 
 
-class Heard(logging.Handler):
+class LogRecorder(logging.Handler):
     """Keeps every log line with its ids."""
 
     def __init__(self) -> None:
@@ -25,14 +25,14 @@ class Heard(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.lines.append((record.getMessage(), ids_of(record)))
 
-    def about(self, error_id: str) -> dict[str, str]:
-        (found,) = [about for _, about in self.lines if about.get("error_id") == error_id]
+    def ids_of_error(self, error_id: str) -> dict[str, str]:
+        (found,) = [ids for _, ids in self.lines if ids.get("error_id") == error_id]
         return found
 
 
 @pytest.fixture
-def heard() -> Iterator[Heard]:
-    handler = Heard()
+def log() -> Iterator[LogRecorder]:
+    handler = LogRecorder()
     logging.getLogger().addHandler(handler)
     logging.getLogger("limelight.runs.engine").setLevel(logging.ERROR)
     yield handler
@@ -49,7 +49,7 @@ async def run_of(served: Served) -> str:
 
 
 async def test_unexpected_error_of_a_request_is_logged_under_its_error_id(
-    tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, log: LogRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         run_id = await run_of(served)
@@ -58,21 +58,21 @@ async def test_unexpected_error_of_a_request_is_logged_under_its_error_id(
         monkeypatch.undo()
     assert (response.status_code, response.json()["code"]) == (500, "internal")
     assert "cellar" not in response.text
-    assert heard.about(response.json()["error_id"])["run_id"] == run_id
-    assert ("a leak", {"run_id": run_id}) in heard.lines
+    assert log.ids_of_error(response.json()["error_id"])["run_id"] == run_id
+    assert ("a leak", {"run_id": run_id}) in log.lines
 
 
-async def test_error_of_a_run_is_logged_under_its_error_id(tmp_path: Path, heard: Heard) -> None:
+async def test_error_of_a_run_is_logged_under_its_error_id(tmp_path: Path, log: LogRecorder) -> None:
     async with serving(agents.crasher, data=tmp_path) as served:
         frames = await collect(served.ask("go", session_id="s"))
     (error,) = [frame.data["data"] for frame in frames if frame.type == "error"]
-    about = heard.about(error["error_id"])
+    about = log.ids_of_error(error["error_id"])
     assert about.pop("run_id").startswith("run_")
     assert about == {"session_id": "s", "agent": "crasher", "error_id": error["error_id"]}
 
 
 async def test_unexpected_error_of_a_socket_is_logged_under_its_error_id(
-    tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, log: LogRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         await run_of(served)
@@ -81,10 +81,10 @@ async def test_unexpected_error_of_a_socket_is_logged_under_its_error_id(
         async with connect(url, proxy=None) as socket:
             await socket.send(json.dumps({"type": "get_state"}))
             async for frame in socket:
-                told = json.loads(frame)
-                if told["type"] == "error":
+                message = json.loads(frame)
+                if message["type"] == "error":
                     break
             else:
-                raise AssertionError("no error was told")
-    error_id = told["message"].rpartition(" ")[2]
-    assert heard.about(error_id) == {"session_id": "s", "error_id": error_id}
+                raise AssertionError("no error was sent")
+    error_id = message["message"].rpartition(" ")[2]
+    assert log.ids_of_error(error_id) == {"session_id": "s", "error_id": error_id}

@@ -14,7 +14,7 @@ import pytest
 
 from limelight.auth.key_file import Keyring
 from limelight.server.process.connection import HEADERS_TOO_LARGE, MAX_HEADER_BYTES
-from tests.server.hostile_input import AMPLE, Victim, check_unharmed, keeper, leaks, settle
+from tests.server.hostile_input import AMPLE, Victim, check_unharmed, create_victim, leaks, repeater
 from tests.support import agents
 from tests.support.server import Served, serving
 
@@ -76,11 +76,11 @@ class Target(NamedTuple):
 
 @pytest.fixture
 async def target(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncGenerator[Target]:
-    async with serving(agents.echo, keeper, data=tmp_path, limits__body_bytes=LIMIT, **AMPLE) as served:
+    async with serving(agents.echo, repeater, data=tmp_path, limits__body_bytes=LIMIT, **AMPLE) as served:
         keyring = Keyring(tmp_path)
         ann, ben = (keyring.create(user, ("use",), 1)[1] for user in ("ann", "ben"))
-        victim = await settle(served, "ann", {"authorization": f"Bearer {ann}"})
-        before = await victim.belongings(served.runtime.store)
+        victim = await create_victim(served, "ann", {"authorization": f"Bearer {ann}"})
+        before = await victim.stored_data(served.runtime.store)
         yield Target(served, tmp_path, victim, ben.encode())
         await check_unharmed(served, victim, before)
     assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]

@@ -29,10 +29,10 @@ from tests.server.hostile_input import (
     Victim,
     begin,
     check_unharmed,
-    keeper,
+    create_victim,
+    generation,
     leaks,
-    settle,
-    trying,
+    repeater,
 )
 from tests.support import agents
 from tests.support.server import Served, serving
@@ -56,13 +56,13 @@ CURSORS = (None, "0", "2.1", "9" * 32, "x", "\xff")
 async def test_generated_requests_cause_no_5xx_and_read_nothing_of_other_users(
     tmp_path: Path, mode: GenerationMode, scopes: tuple[Scope, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with serving(agents.echo, keeper, data=tmp_path, **AMPLE) as served:
+    async with serving(agents.echo, repeater, data=tmp_path, **AMPLE) as served:
         keyring = Keyring(tmp_path)
         ann, ben = bearer(keyring.create("ann", ("use",), 1)[1]), bearer(keyring.create("ben", scopes, 1)[1])
-        victim = await settle(served, "ann", ann)
-        before = await victim.belongings(served.runtime.store)
+        victim = await create_victim(served, "ann", ann)
+        before = await victim.stored_data(served.runtime.store)
         schema = schemathesis.openapi.from_dict((await served.http.get("/openapi.json", headers=ben)).json())
-        await Attack(served, tmp_path, victim, ben).on_all_of(schema, mode)
+        await Attack(served, tmp_path, victim, ben).run(schema, mode)
         await check_unharmed(served, victim, before)
     assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
 
@@ -80,18 +80,18 @@ class Attack:
         self._victim = victim
         self._headers = {**headers, "x-limelight-user-id": victim.user, "x-limelight-user-name": victim.user}
 
-    async def on_all_of(self, schema: Any, mode: GenerationMode) -> None:
-        tried = 0
+    async def run(self, schema: Any, mode: GenerationMode) -> None:
+        operations = 0
         for number, result in enumerate(schema.get_all_operations()):
             operation = result.ok()
             own = await begin(self._served, self._headers, f"own-{number}", "mine")
             if mode is GenerationMode.POSITIVE or operation.query or operation.body:
-                fire = self._firing(operation, operation.as_strategy(generation_mode=mode), own)
-                await asyncio.to_thread(fire)
-                tried += 1
-        assert tried > 10
+                send = self._sender(operation, operation.as_strategy(generation_mode=mode), own)
+                await asyncio.to_thread(send)
+                operations += 1
+        assert operations > 10
 
-    def _firing(self, operation: Any, cases: Any, own: Names) -> Callable[[], None]:
+    def _sender(self, operation: Any, cases: Any, own: Names) -> Callable[[], None]:
         """A function that sends many requests to one route. It runs in a thread, because the server has the loop."""
         targets = st.sampled_from([self._victim.waiting, self._victim.ended, own, {}])
         query = st.fixed_dictionaries(
@@ -102,15 +102,15 @@ class Attack:
         )
         assert names_in(operation.path_parameters) <= own.keys(), "say how a new kind of thing is made"
 
-        @trying(EXAMPLES)
+        @generation(EXAMPLES)
         @given(case=cases, target=targets, query=query, cursor=st.sampled_from(CURSORS))
-        def fire(case: Any, target: Names, query: Names, cursor: str | None) -> None:
+        def send(case: Any, target: Names, query: Names, cursor: str | None) -> None:
             if operation.path.startswith("/admin") and operation.method == "delete":
                 query.pop("user", None)  # an administrator may delete
             aim(case, target, query)
             self._send(case, {"last-event-id": cursor} if cursor else {})
 
-        return fire
+        return send
 
     def _send(self, case: Any, headers: Headers) -> None:
         options = case.as_transport_kwargs(base_url=self._served.url, headers={**self._headers, **headers})

@@ -24,7 +24,7 @@ from tests.support import agents
 from tests.support.server import asking, collect, offer, serving
 from tests.support.wait import eventually
 
-ROOM = 50_000
+SESSION_BYTES = 50_000
 TRIES = 5
 """More requests than the limit of 3."""
 Attempt = AsyncIterator[list[str]]
@@ -47,7 +47,7 @@ class Filler:
     async def run(self, messages: list[Message], ctx: Context) -> AsyncIterator[AnyEvent]:
         yield ToolStarted(call_id="c", name="fetch", args={})
         await self.may_continue.wait()
-        yield ToolFinished(call_id="c", result=secrets.token_hex(8 * ROOM))
+        yield ToolFinished(call_id="c", result=secrets.token_hex(8 * SESSION_BYTES))
         await asyncio.sleep(3600)
 
 
@@ -265,13 +265,13 @@ CASES = [
     Case("too_many_streams", streams, {"streams_per_user": 1}),
     Case("queue_full", queue, {}),
     Case("queue_full", queue_of_a_socket, {}),
-    Case("session_full", full_session, {"session_bytes": ROOM}),
-    Case("session_full", full_session_in_the_queue, {"session_bytes": ROOM}),
+    Case("session_full", full_session, {"session_bytes": SESSION_BYTES}),
+    Case("session_full", full_session_in_the_queue, {"session_bytes": SESSION_BYTES}),
     Case("body_too_large", large_body, {"body_bytes": 1000, "message_bytes": 1000}),
     Case("too_many_bytes", large_bodies, {"request_bytes_per_user": 10_000}),
     Case("body_timeout", body_that_stops, {}),
     Case("too_many_messages", many_messages, {"request_messages": 3}),
-    Case("log_full", failing("filler"), {"session_bytes": ROOM}),
+    Case("log_full", failing("filler"), {"session_bytes": SESSION_BYTES}),
     Case("run_timeout", failing("patient"), {"run_seconds": 0.1}),
     Case("silence_timeout", failing("silent"), {"silence_seconds": 0.1}),
 ]

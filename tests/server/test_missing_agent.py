@@ -27,7 +27,7 @@ class Left(NamedTuple):
 
 @pytest.fixture
 async def left(tmp_path: Path) -> Left:
-    async with serving_it(tmp_path) as served:
+    async with serving_agent(tmp_path) as served:
         asked = (await collect(served.ask("go", session_id="s"), until=lambda f: f.type == "approval"))[-1]
         session = (await served.http.get("/sessions/s")).json()
         return Left(session["run_id"], asked.data["data"]["approval_id"])
@@ -41,7 +41,7 @@ async def other(tmp_path: Path, left: Left) -> AsyncGenerator[Served]:
 
 
 @asynccontextmanager
-async def serving_it(data: Path) -> AsyncGenerator[Served]:
+async def serving_agent(data: Path) -> AsyncGenerator[Served]:
     async with serving(data=data, agents=[offer(asks(), "asks")]) as served:
         yield served
 
@@ -72,7 +72,7 @@ async def test_decision_without_the_agent_is_refused_and_the_approval_stays_open
         assert (problem["status"], problem["code"], problem["run_id"]) == (409, "agent_not_served", left.run_id)
         assert "'asks'" in problem["detail"]
         assert (await other.http.get(left.decision)).json()["state"] == "requested"
-    async with serving_it(tmp_path) as served:
+    async with serving_agent(tmp_path) as served:
         assert (await served.http.post(left.decision, json={"decision": "approve"})).status_code == 200
         assert text_of(await collect(served.stream("GET", f"/runs/{left.run_id}/stream"))) == "decided: True"
 
@@ -80,7 +80,7 @@ async def test_decision_without_the_agent_is_refused_and_the_approval_stays_open
 async def test_decision_and_stop_are_not_refused_for_rate_after_a_restart(tmp_path: Path) -> None:
     """After a restart the run waits in the store and is live in no process."""
     headers = {"authorization": f"Bearer {Keyring(tmp_path).create('ann', ('use',), 1)[1]}"}
-    async with serving_it(tmp_path) as served:
+    async with serving_agent(tmp_path) as served:
         body = asking("go", session_id="s")
         frames = served.stream("POST", "/chat/stream", json=body, headers=headers)
         asked = (await collect(frames, until=lambda f: f.type == "approval"))[-1]

@@ -54,7 +54,7 @@ class Users:
         body = asking("hi", session_id=session_id, agent=agent)
         return self.served.stream("POST", "/chat/stream", json=body, headers=headers)
 
-    async def too_much(self) -> None:
+    async def exceed_limits(self) -> None:
         """Ann requests a run and a stream beyond her limits, which are refused."""
         body = asking("hi", session_id="new", agent="talker")
         run = await self.served.http.post("/chat", json=body, headers=self.ann)
@@ -77,7 +77,7 @@ def refusal(reply: httpx.Response) -> str:
 
 
 @asynccontextmanager
-async def crowded(data: Path) -> AsyncGenerator[Users]:
+async def at_limits(data: Path) -> AsyncGenerator[Users]:
     """Ann has all of her runs, and all but one of her streams and sockets, and reads none of them."""
     limits = {"runs_per_user": RUNS, "streams_per_user": STREAMS + 1, "requests_per_minute": REQUESTS}
     settings: dict[str, Any] = {f"limits__{name}": value for name, value in limits.items()}
@@ -95,7 +95,7 @@ async def crowded(data: Path) -> AsyncGenerator[Users]:
         yield users
 
 
-def check_whole(frames: list[Frame]) -> None:
+def check_complete(frames: list[Frame]) -> None:
     """Check that the frames are a complete run of the talker, in order."""
     assert text_of(frames) == "".join(WORDS)
     seqs = [int(frame.id.partition(".")[0]) for frame in frames if frame.id]
@@ -104,16 +104,16 @@ def check_whole(frames: list[Frame]) -> None:
 
 
 async def test_user_at_her_limits_is_refused_and_others_are_not_affected(tmp_path: Path) -> None:
-    async with crowded(tmp_path) as users:
-        await users.too_much()
-        check_whole(await users.ask())
+    async with at_limits(tmp_path) as users:
+        await users.exceed_limits()
+        check_complete(await users.ask())
         asking_on = [users.served.http.get("/sessions", headers=users.ann) for _ in range(2 * REQUESTS + 1)]
         replies, frames = await asyncio.gather(asyncio.gather(*asking_on), users.ask())
-        check_whole(frames)
+        check_complete(frames)
         refused = [reply for reply in replies if reply.status_code != 200]
         assert refused
         assert {refusal(reply) for reply in refused} == {"too_many_requests"}
-        check_whole(await users.ask())
+        check_complete(await users.ask())
 
 
 @pytest.mark.parametrize("how", ["tools", "approvals", "sockets", "streams"])
@@ -131,7 +131,7 @@ async def test_long_reads_of_one_user_occupy_one_reader(
             sockets = [await stack.enter_async_context(socket(served, "s", headers=users.ann)) for _ in range(4)]
             for ws in sockets:
                 await ws.receive()
-            slow = Slow(monkeypatch, "ann", run_id)
+            reads = BlockedReads(monkeypatch, "ann", run_id)
             asked: list[asyncio.Task[httpx.Response]] = []
             if how == "sockets":
                 for ws in sockets:
@@ -140,12 +140,12 @@ async def test_long_reads_of_one_user_occupy_one_reader(
                 get = served.http.get
                 asked += [asyncio.create_task(get(paths[how].format(n), headers=users.ann)) for n in range(12)]
                 stack.push_async_callback(asyncio.wait, asked)
-            stack.callback(slow.end.set)
-            await eventually(lambda: slow.reading)
+            stack.callback(reads.end.set)
+            await eventually(lambda: reads.reading)
             for _ in range(2):
-                check_whole(await users.ask())
-            assert (slow.reading, slow.most) == (1, 1)
-            slow.end.set()
+                check_complete(await users.ask())
+            assert (reads.reading, reads.most) == (1, 1)
+            reads.end.set()
             if how == "sockets":
                 assert {(await ws.error())[1] for ws in sockets} == {"not_processing"}
             else:
@@ -155,7 +155,7 @@ async def test_long_reads_of_one_user_occupy_one_reader(
                     assert all(begun[-2].id in reply.text for reply in replies)
 
 
-class Slow:
+class BlockedReads:
     """Blocks reads of one user's log until `end` is set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: str, run_id: str) -> None:
@@ -179,12 +179,12 @@ class Slow:
 
 
 async def test_user_at_her_limits_can_run_again_after_a_stop(tmp_path: Path) -> None:
-    async with crowded(tmp_path) as users:
-        await users.too_much()
+    async with at_limits(tmp_path) as users:
+        await users.exceed_limits()
         run_id = (await users.served.http.get("/sessions/s0", headers=users.ann)).json()["run_id"]
         await users.served.http.post(f"/runs/{run_id}/cancel", headers=users.ann)
         reply = await users.served.http.post(
             "/chat", json=asking("hi", session_id="new", agent="talker"), headers=users.ann
         )
         assert (reply.status_code, reply.json()["state"]) == (200, "finished")
-        check_whole(await users.ask())
+        check_complete(await users.ask())

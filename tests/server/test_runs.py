@@ -51,8 +51,8 @@ async def test_failed_run_has_its_error_in_the_stream_and_in_its_state(served: S
     assert (text["content"].strip(), text["fallback_for"]) == (f"Error: {error['message']}", "error")
     assert (error["code"], error["message"]) == ("agent_error", "ValueError: the wheel came off")
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
-    told = (await served.http.get(f"/runs/{run_id}")).json()["error"]
-    assert told == {"code": "agent_error", "message": error["message"], "error_id": error["error_id"]}
+    state_error = (await served.http.get(f"/runs/{run_id}")).json()["error"]
+    assert state_error == {"code": "agent_error", "message": error["message"], "error_id": error["error_id"]}
 
 
 async def test_finished_run_replays_in_any_format(served: Served) -> None:
@@ -157,7 +157,7 @@ async def test_stop_closes_open_generators_of_the_agent(tmp_path: Path) -> None:
         assert await state_of(served, run_id) == "cancelled"
 
 
-async def farewell(messages: object, ctx: object) -> AsyncIterator[str]:
+async def late_text(messages: object, ctx: object) -> AsyncIterator[str]:
     """Emits a text when it is cancelled, and ends normally."""
     try:
         yield "begun"
@@ -167,12 +167,12 @@ async def farewell(messages: object, ctx: object) -> AsyncIterator[str]:
 
 
 async def test_first_cause_of_an_end_counts(tmp_path: Path) -> None:
-    async with serving(farewell, data=tmp_path, limits__run_seconds=0.2) as served:
+    async with serving(late_text, data=tmp_path, limits__run_seconds=0.2) as served:
         found = await collect(served.ask("go"))
         assert [f.type for f in found[-2:]] == ["error", "done"]
         assert found[-2].data["data"]["code"] == "run_timeout"
-    async with serving(farewell, data=tmp_path) as served:
-        run_id = await start(served, "farewell")
+    async with serving(late_text, data=tmp_path) as served:
+        run_id = await start(served, "late_text")
         assert (await served.http.post(f"/runs/{run_id}/cancel")).json()["state"] == "cancelled"
         found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
         assert text_of(found) == "begun saved"
@@ -184,9 +184,9 @@ async def test_stop_does_not_wait_for_an_agent_that_ignores_it(served: Served, a
     run_id = await start(served, agent)
     assert (await served.http.post(f"/runs/{run_id}/cancel")).json()["state"] == "cancelled"
     found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
-    said = [f.data["data"]["description"] for f in found if f.type == "status"]
-    assert "cannot be interrupted" in said[-2]
-    assert said[-1] == "Stopped"
+    statuses = [f.data["data"]["description"] for f in found if f.type == "status"]
+    assert "cannot be interrupted" in statuses[-2]
+    assert statuses[-1] == "Stopped"
     assert [f.type for f in found].count("done") == 1
     agents.stubborn_may_end.set()
     assert (await served.http.post("/chat", json=asking("next", session_id="s"))).json()["state"] == "finished"
@@ -204,7 +204,7 @@ async def test_run_continues_when_its_viewer_disconnects(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("decision", "result", "said"),
+    ("decision", "result", "text"),
     [
         ({"decision": "approve"}, "deleted /tmp/x", "decision: approve by local"),
         ({"decision": "edit", "args": {"path": "/tmp/y"}}, "deleted /tmp/y", "decision: edit by local"),
@@ -212,7 +212,7 @@ async def test_run_continues_when_its_viewer_disconnects(tmp_path: Path) -> None
     ],
 )
 async def test_decision_reaches_the_agent_and_counts_once(
-    served: Served, decision: dict[str, object], result: str, said: str
+    served: Served, decision: dict[str, object], result: str, text: str
 ) -> None:
     run_id = await start(served, "asker")
     run = (await served.http.get(f"/runs/{run_id}")).json()
@@ -222,7 +222,7 @@ async def test_decision_reaches_the_agent_and_counts_once(
     path = f"/runs/{run_id}/approvals/{approval['approval_id']}"
     assert (await served.http.post(path, json=decision)).json() == {"state": decision["decision"]}
     found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
-    assert text_of(found) == said
+    assert text_of(found) == text
     assert [f.data["data"]["state"] for f in found if f.type == "approval"] == ["requested", decision["decision"]]
     assert next(f.data["data"]["result"] for f in found if f.type == "tool_end") == result
     problem = await served.problem("POST", path, json={"decision": "approve"})
@@ -322,8 +322,8 @@ async def test_emit_without_end_fails_the_run(tmp_path: Path) -> None:
         assert (found[-2].data["data"]["code"], found[-1].type) == ("bad_event", "done")
         found = await collect(served.ask("go", agent="threads"))
         assert (text_of(found), found[-1].type) == ("all", "done")
-        said = [f.data["data"]["description"] for f in found if f.type == "status"]
-        assert said[1:] == [str(number) for number in range(2_000)]
+        statuses = [f.data["data"]["description"] for f in found if f.type == "status"]
+        assert statuses[1:] == [str(number) for number in range(2_000)]
 
 
 async def test_generator_in_a_thread_requests_approval(served: Served) -> None:
@@ -421,18 +421,15 @@ async def test_time_limits_end_a_run_but_not_an_approval_wait(tmp_path: Path) ->
     limits: dict[str, Any] = {"limits__run_seconds": 2.0, "limits__silence_seconds": 0.8}
     async with serving(
         silent, agents.patient, agents.asker, agents.counting(10**6, 0.001), data=tmp_path, **limits
-    ) as s:
-        found = await collect(s.ask("go", agent="silent"))
-        assert found[-2].data["data"]["code"] == "silence_timeout"
-        assert text_of(found) == "hello"
-        # A running tool is not silence, but the limit of the run applies.
-        found = await collect(s.ask("go", agent="patient"))
-        assert found[-2].data["data"]["code"] == "run_timeout"
-        found = await collect(s.ask("go", agent="counter"))
-        assert found[-2].data["data"]["code"] == "run_timeout"
+    ) as served:
         # The wait for an approval has neither limit.
-        asked = s.ask("go", agent="asker", session_id="a")
-        await collect(asked, until=lambda f: f.type == "approval")
-        await asyncio.sleep(2.5)  # longer than both limits
-        run = (await s.http.get("/sessions/a")).json()["run_id"]
-        assert await state_of(s, run) == "waiting"
+        waiting = served.ask("go", agent="asker", session_id="a")
+        await collect(waiting, until=lambda f: f.type == "approval")
+        names = ("silent", "patient", "counter")
+        silent_run, *others = await asyncio.gather(*(collect(served.ask("go", agent=name)) for name in names))
+        assert silent_run[-2].data["data"]["code"] == "silence_timeout"
+        assert text_of(silent_run) == "hello"
+        for found in others:  # a running tool is not silence, but the limit of the run applies
+            assert found[-2].data["data"]["code"] == "run_timeout"
+        run_id = (await served.http.get("/sessions/a")).json()["run_id"]
+        assert await state_of(served, run_id) == "waiting"

@@ -32,7 +32,7 @@ MODEL_KEY = "sk-proj-0123456789abcdef"
 CARD = "4000-1234-5678-9010"
 
 
-async def teller(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
+async def leaky(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
     """Emits secrets in every kind of event."""
     yield ToolStarted(call_id="c", name="look", args={"card": CARD, "password": "hunter2"})
     yield ToolOutputDelta(call_id="c", text=f"paying with {CARD[:7]}")
@@ -53,7 +53,7 @@ async def test_secrets_of_tools_are_removed_from_events_and_store(
         "store__redact_fields": ["password"],
     }
     bearer = {"authorization": f"Bearer {API_KEY}"}
-    async with serving(teller, data=tmp_path, **settings) as served:
+    async with serving(leaky, data=tmp_path, **settings) as served:
         served.http.headers.update(bearer)
         asked = served.ask("pay", session_id="s", format="records")
         found = await collect(asked, lambda frame: frame.data["event"]["kind"] == "approval_requested")
@@ -69,17 +69,17 @@ async def test_secrets_of_tools_are_removed_from_events_and_store(
         events = [frame.data["event"] for frame in await collect(rest)]
         whole = (await served.http.get(f"/runs/{run_id}/tools/c")).json()
     assert any(event.get("text") == "paid 4 with 9010" for event in events)  # the agent gets the real value
-    told = json.dumps([events, whole])
+    output = json.dumps([events, whole])
     assert whole["args"] == {"card": HIDDEN, "password": HIDDEN}
     assert whole["result"] == {"env": f"KEY={HIDDEN}", "keys": [HIDDEN], "cards": HIDDEN * 3000}
-    assert f"401: {HIDDEN} is no key" in told
+    assert f"401: {HIDDEN} is no key" in output
     stored = stored_in(tmp_path)
     for secret in (CARD, MODEL_KEY, API_KEY, "hunter2"):
-        assert secret not in told
+        assert secret not in output
         assert secret.encode() not in stored
 
 
-async def blabber(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
+async def talkative(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
     """Emits a secret as one text and split into characters."""
     yield ReasoningDelta(message_id="r", text=f"I think of {MODEL_KEY}")
     yield ReasoningFinished(message_id="r")
@@ -95,7 +95,7 @@ async def test_secrets_in_an_agents_text_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: bool
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", MODEL_KEY)
-    offered = [offer(blabber, enable_streaming=streams)]
+    offered = [offer(talkative, enable_streaming=streams)]
     async with serving(data=tmp_path, agents=offered) as served:
         found = await collect(served.ask("go", session_id="s", format="records"))
         run_id = found[-1].data["run_id"]
@@ -105,8 +105,8 @@ async def test_secrets_in_an_agents_text_are_removed(
     text = "".join(event["text"] for event in events if event["kind"] == "text_delta")
     assert text.startswith(f"my key is {HIDDEN}. Again: ") and text.endswith(f"{HIDDEN}! And sk-proj-")
     assert events[-1]["kind"] == "run_finished"
-    told = json.dumps([events, whole, answer])
-    assert MODEL_KEY not in told and HIDDEN in answer and HIDDEN in whole["message"]["content"]
+    output = json.dumps([events, whole, answer])
+    assert MODEL_KEY not in output and HIDDEN in answer and HIDDEN in whole["message"]["content"]
     assert MODEL_KEY.encode() not in stored_in(tmp_path)
 
 

@@ -13,17 +13,17 @@ from tests.server.v2.socket_client import socket
 from tests.support import agents
 from tests.support.server import asking, collect, serving, text_of
 
-ROOM = 100_000
+SESSION_BYTES = 100_000
 
 
-async def writer(messages: Any, ctx: Any) -> AsyncIterator[str]:
+async def text_filler(messages: Any, ctx: Any) -> AsyncIterator[str]:
     """Emits text without end."""
     while True:
         yield "word " * 200
         await asyncio.sleep(0)
 
 
-async def hoarder(messages: Any, ctx: Any) -> AsyncIterator[AnyEvent]:
+async def result_filler(messages: Any, ctx: Any) -> AsyncIterator[AnyEvent]:
     """Calls a tool with a large result repeatedly."""
     for number in range(10_000):
         yield ToolStarted(call_id=f"c{number}", name="fetch", args={})
@@ -31,15 +31,15 @@ async def hoarder(messages: Any, ctx: Any) -> AsyncIterator[AnyEvent]:
         await asyncio.sleep(0)
 
 
-async def painter(messages: Any, ctx: Any) -> AsyncIterator[FileMade]:
+async def file_filler(messages: Any, ctx: Any) -> AsyncIterator[FileMade]:
     """Makes files of growing size."""
     for number in range(10_000):
         yield FileMade(name=f"{number}.bin", data=bytes(10_000 * number), media_type="application/octet-stream")
 
 
-@pytest.mark.parametrize("agent", [writer, hoarder, painter])
+@pytest.mark.parametrize("agent", [text_filler, result_filler, file_filler])
 async def test_run_that_exceeds_the_session_size_ends_with_log_full(tmp_path: Path, agent: Any) -> None:
-    async with serving(agent, agents.echo, data=tmp_path, limits__session_bytes=ROOM) as served:
+    async with serving(agent, agents.echo, data=tmp_path, limits__session_bytes=SESSION_BYTES) as served:
         name = agent.__name__
         found = await collect(served.ask("go", agent=name, session_id="s"))
         end = next(frame.data["data"] for frame in found if frame.type == "error")
@@ -48,7 +48,7 @@ async def test_run_that_exceeds_the_session_size_ends_with_log_full(tmp_path: Pa
         assert (whole.status_code, whole.json()["code"]) == (502, "log_full")
         other = await collect(served.ask("still there?", agent="echo", session_id="u"))
         assert "still there?" in text_of(other)
-    assert size_of(tmp_path / "limelight.db") < 20 * ROOM
+    assert size_of(tmp_path / "limelight.db") < 20 * SESSION_BYTES
 
 
 def size_of(file: Path) -> int:
@@ -56,9 +56,10 @@ def size_of(file: Path) -> int:
 
 
 async def test_full_session_refuses_new_runs_until_it_is_deleted(tmp_path: Path) -> None:
-    async with serving(hoarder, agents.echo, data=tmp_path, limits__session_bytes=ROOM) as served:
+    async with serving(result_filler, agents.echo, data=tmp_path, limits__session_bytes=SESSION_BYTES) as served:
         for _ in range(5):  # the log is compressed, so more fits than was counted during the run
-            if (await served.http.post("/chat", json=asking("go", agent="hoarder", session_id="s"))).status_code == 409:
+            body = asking("go", agent="result_filler", session_id="s")
+            if (await served.http.post("/chat", json=body)).status_code == 409:
                 break
         for path in ("/chat", "/chat/stream"):
             refused = await served.problem("POST", path, json=asking("more", agent="echo", session_id="s"))

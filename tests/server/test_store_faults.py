@@ -21,7 +21,7 @@ GONE = "the database file is gone"
 SILENCE_SECONDS = 0.4
 
 
-async def counting(messages: object, ctx: object) -> AsyncIterator[str]:
+async def counter(messages: object, ctx: object) -> AsyncIterator[str]:
     """Counts, with short pauses."""
     for number in range(10**6):
         yield f"{number} "
@@ -29,7 +29,7 @@ async def counting(messages: object, ctx: object) -> AsyncIterator[str]:
             await asyncio.sleep(0.001)
 
 
-async def filing(messages: list[Message], ctx: object) -> AsyncIterator[str | FileMade]:
+async def file_maker(messages: list[Message], ctx: object) -> AsyncIterator[str | FileMade]:
     """Makes a file once it could read the path in the message."""
     yield "here it comes, "
     await asyncio.to_thread(Path(messages[-1].text).read_bytes)
@@ -40,7 +40,7 @@ async def filing(messages: list[Message], ctx: object) -> AsyncIterator[str | Fi
 @pytest.fixture
 async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Served]:
     monkeypatch.setattr(readiness, "CACHE_SECONDS", 0)
-    async with serving(counting, data=tmp_path / "data", limits__silence_seconds=SILENCE_SECONDS) as served:
+    async with serving(counter, data=tmp_path / "data", limits__silence_seconds=SILENCE_SECONDS) as served:
         yield served
 
 
@@ -58,9 +58,9 @@ async def test_missing_database_is_reported_in_words_and_runs_continue_when_it_i
     served: Served, database: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     found: list[Frame] = []
-    following = asyncio.create_task(follow(served, found))
+    follower = asyncio.create_task(follow(served, found))
     await eventually(lambda: len(found) > 20)
-    aside = move(database, database.with_name("aside.db"))
+    moved = move(database, database.with_name("moved.db"))
     ready = await served.http.get("/ready")
     assert (ready.status_code, ready.json()["checks"]["store"]) == (503, f"failed: {GONE}")
     assert (await served.http.get("/health")).json() == {"status": "ok"}
@@ -73,16 +73,16 @@ async def test_missing_database_is_reported_in_words_and_runs_continue_when_it_i
 
     await asyncio.sleep(3 * SILENCE_SECONDS)  # longer than the silence limit, but the store is the cause
     before = len(found)
-    assert not following.done()
-    move(aside, database)
+    assert not follower.done()
+    move(moved, database)
     await eventually(lambda: len(found) > before + 50)
     assert (await served.http.get("/ready")).status_code == 200
     await served.http.post(f"/runs/{found[0].data['run_id']}/cancel")
-    await following
+    await follower
     assert [frame.data["seq"] for frame in found] == list(range(1, len(found) + 1))
     assert found[-1].data["event"]["kind"] == "run_cancelled"
-    told = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert [record.name for record in told] == ["limelight.stores.sqlite.health"] * 2, caplog.text
+    logged = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [record.name for record in logged] == ["limelight.stores.sqlite.health"] * 2, caplog.text
 
 
 async def test_store_failing_gauge_follows_the_database_file(served: Served, database: Path) -> None:
@@ -91,9 +91,9 @@ async def test_store_failing_gauge_follows_the_database_file(served: Served, dat
         return (await served.http.get("/metrics")).text.count("\nlimelight_store_failing 1.0\n")
 
     assert not await failing()
-    aside = move(database, database.with_name("aside.db"))
+    moved = move(database, database.with_name("moved.db"))
     assert await failing()
-    move(aside, database)
+    move(moved, database)
     assert not await failing()
 
 
@@ -102,22 +102,22 @@ async def test_drain_logs_a_run_as_left_open_if_its_end_cannot_be_written(
 ) -> None:
     monkeypatch.setattr(sessions, "SEALING_SECONDS", 0.2)
     found: list[Frame] = []
-    following = asyncio.create_task(follow(served, found))
+    follower = asyncio.create_task(follow(served, found))
     await eventually(lambda: len(found) > 20)
-    aside = move(database, database.with_name("aside.db"))
+    moved = move(database, database.with_name("moved.db"))
     await served.runtime.drain()
-    told = [record for record in caplog.records if record.name == "limelight.server.runtime"]
-    assert [(record.levelname, vars(record)["run_id"]) for record in told] == [("ERROR", found[0].data["run_id"])]
-    assert "is left open" in told[0].getMessage() and "the next start ends it" in told[0].getMessage()
-    move(aside, database)
-    await following
+    logged = [record for record in caplog.records if record.name == "limelight.server.runtime"]
+    assert [(record.levelname, vars(record)["run_id"]) for record in logged] == [("ERROR", found[0].data["run_id"])]
+    assert "is left open" in logged[0].getMessage() and "the next start ends it" in logged[0].getMessage()
+    move(moved, database)
+    await follower
 
 
 async def test_agent_waits_once_256_events_are_uncommitted(served: Served, database: Path) -> None:
     found: list[Frame] = []
-    following = asyncio.create_task(follow(served, found))
+    follower = asyncio.create_task(follow(served, found))
     await eventually(lambda: len(found) > 20)
-    aside = move(database, database.with_name("aside.db"))
+    moved = move(database, database.with_name("moved.db"))
     run_id = found[0].data["run_id"]
     live = served.runtime.sessions.live(run_id)
     assert live is not None
@@ -126,38 +126,38 @@ async def test_agent_waits_once_256_events_are_uncommitted(served: Served, datab
     await asyncio.sleep(0.3)
     assert buffer.uncommitted < 300
     before = len(found)
-    move(aside, database)
+    move(moved, database)
     await eventually(lambda: len(found) > before + 20)
     await served.http.post(f"/runs/{run_id}/cancel")
-    await following
+    await follower
 
 
 async def test_stop_during_a_store_fault_takes_effect_when_the_store_is_back(served: Served, database: Path) -> None:
     found: list[Frame] = []
-    following = asyncio.create_task(follow(served, found))
+    follower = asyncio.create_task(follow(served, found))
     await eventually(lambda: len(found) > 20)
-    aside = move(database, database.with_name("aside.db"))
+    moved = move(database, database.with_name("moved.db"))
     assert (await served.http.get("/ready")).status_code == 503
     answer = await served.http.post(f"/runs/{found[0].data['run_id']}/cancel")
     assert answer.is_success
-    assert not following.done()  # the end is not committed, so it is not delivered
-    move(aside, database)
-    await following
+    assert not follower.done()  # the end is not committed, so it is not delivered
+    move(moved, database)
+    await follower
     assert found[-1].data["event"]["kind"] == "run_cancelled"
 
 
 async def test_file_made_during_a_store_fault_is_stored_when_the_store_is_back(tmp_path: Path) -> None:
     fifo = tmp_path / "sign"
     make_fifo(fifo)
-    async with serving(filing, data=tmp_path / "data") as served:
+    async with serving(file_maker, data=tmp_path / "data") as served:
         database = tmp_path / "data" / "limelight.db"
         asked = asyncio.create_task(served.http.post("/chat", json=asking(str(fifo), session_id="s")))
         await eventually(lambda: served.runtime.sessions.count == 1)
-        aside = move(database, database.with_name("aside.db"))
+        moved = move(database, database.with_name("moved.db"))
         await asyncio.to_thread(fifo.write_bytes, b"now")
         await asyncio.sleep(0.3)
         assert not asked.done()
-        move(aside, database)
+        move(moved, database)
         answer = await asked
         assert (answer.status_code, answer.json()["message"]["content"]) == (200, "there it is")
 
@@ -169,10 +169,10 @@ def make_fifo(path: Path) -> None:
 async def test_reads_work_in_both_interfaces_during_a_store_fault(tmp_path: Path, database: Path) -> None:
     async with serving(agents.echo, data=tmp_path / "data") as served:
         assert (await served.http.post("/chat", json=asking("hi", session_id="s"))).status_code == 200
-        aside = move(database, database.with_name("aside.db"))
+        moved = move(database, database.with_name("moved.db"))
         paths = ["/sessions", "/api/v2/sessions", "/api/v2/sessions/s", "/api/v2/sessions/s/messages"]
         assert [(await served.http.get(path)).status_code for path in paths] == [200] * 4
-        move(aside, database)
+        move(moved, database)
 
 
 async def test_complete_answer_is_refused_if_the_server_stops_during_a_store_fault(
@@ -183,8 +183,8 @@ async def test_complete_answer_is_refused_if_the_server_stops_during_a_store_fau
     async with serving(agents.patient, data=tmp_path / "data") as served:
         asked = asyncio.create_task(served.http.post("/chat", json=asking("hi")))
         await eventually(lambda: served.runtime.sessions.count == 1)
-        aside = move(database, database.with_name("aside.db"))
+        moved = move(database, database.with_name("moved.db"))
         await served.runtime.drain()
         async with asyncio.timeout(20):
             assert (await asked).json()["code"] == "shutting_down"
-        move(aside, database)
+        move(moved, database)

@@ -101,7 +101,9 @@ def _middleware(runtime: Runtime, root: str) -> list[Middleware]:
     for origin in origins:
         if not ORIGIN.fullmatch(origin):
             place = settings.origin.place("server", "origins")
-            raise SetupError(f"{place}server.origins: {origin!r} is no origin; write it as https://app.example:8443")
+            raise SetupError(
+                f"{place}server.origins: {origin!r} is not an origin; write it as https://app.example:8443"
+            )
     cors = Middleware(
         CORSMiddleware,
         allow_origins=origins,

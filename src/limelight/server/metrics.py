@@ -1,6 +1,6 @@
 """The Prometheus metrics of a server: counters and histograms of what happens, gauges of what there is now.
 
-No label has values that a client can choose. So the metrics do not tell users apart, and no client can make them grow.
+No label has values that a client can choose. So the metrics identify no user, and no client can make them grow.
 """
 
 import asyncio

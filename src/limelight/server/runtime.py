@@ -191,7 +191,7 @@ class Runtime:
             log.debug("a background task failed: %r", task.exception())
 
     async def wait_for(self, work: "asyncio.Task[T]", disconnect: "asyncio.Task[None]") -> T:
-        """The result of a task that goes on without us.
+        """The result of a task, which continues if the wait ends before it.
 
         Raises Draining if the server stops before, and BadRequest if the client disconnects before.
         """

@@ -64,10 +64,10 @@ async def test_first_key_closes_an_open_server_at_once(keyed: KeyedServer) -> No
 @pytest.mark.parametrize("path", ["/sessions/s/stream", "/runs/{run_id}/stream", "/chat/stream"])
 async def test_revoked_key_ends_its_streams(tmp_path: Path, path: str) -> None:
     """Idle streams and busy streams end; a stream with another key of the same user continues."""
-    async with serving(agents.patient, chatterer, data=tmp_path, server__heartbeat_seconds=0.1) as served:
+    async with serving(agents.patient, talkative, data=tmp_path, server__heartbeat_seconds=0.1) as served:
         keyed = KeyedServer(served, Keyring(tmp_path), tmp_path / KEYS_FILE)
         lost, kept = keyed.key("ann"), keyed.headers("ann")
-        agent = "chatterer" if path.startswith("/runs") else "patient"
+        agent = "talkative" if path.startswith("/runs") else "patient"
         asked = served.stream("POST", "/chat/stream", json=asking("go", session_id="s", agent=agent), headers=kept)
         await anext(asked)
         run_id = (await served.http.get("/sessions/s", headers=kept)).json()["run_id"]
@@ -84,12 +84,12 @@ async def test_revoked_key_ends_its_streams(tmp_path: Path, path: str) -> None:
                     pass
         refused = await served.problem(method, path, headers=bearer(lost), **body)
         assert refused["code"] == "unauthorized"
-        if agent == "chatterer":
+        if agent == "talkative":
             assert await asyncio.wait_for(anext(asked), 20)
         assert served.runtime.sessions.count == 1
 
 
-async def chatterer(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
+async def talkative(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
     """Emits text every millisecond."""
     while True:
         yield "word "
@@ -171,8 +171,8 @@ async def test_only_the_key_of_the_settings_may_name_the_local_user(tmp_path: Pa
 
 async def test_blank_user_id_header_is_ignored(keyed: KeyedServer) -> None:
     headers = {**keyed.headers("pipe", "use", "on-behalf-of"), "x-limelight-user-id": "%20"}
-    told = await keyed.served.http.post("/chat", json=asking("hi", user_id=" cleo "), headers=headers)
-    assert " for cleo/ in " in told.json()["message"]["content"]
+    reply = await keyed.served.http.post("/chat", json=asking("hi", user_id=" cleo "), headers=headers)
+    assert " for cleo/ in " in reply.json()["message"]["content"]
 
 
 async def test_key_without_the_scope_of_a_route_is_forbidden(keyed: KeyedServer) -> None:
@@ -191,16 +191,16 @@ async def test_key_without_the_scope_of_a_route_is_forbidden(keyed: KeyedServer)
 async def test_only_an_on_behalf_of_key_may_name_users(keyed: KeyedServer) -> None:
     named = {"x-limelight-user-id": "cleo", "x-limelight-user-name": "Cleo"}
 
-    async def told(headers: Headers, **body: str) -> str:
+    async def user_of(headers: Headers, **body: str) -> str:
         reply = await keyed.served.http.post("/chat", json=asking("hi", **body), headers=headers)
         return reply.json()["message"]["content"].partition(" for ")[2].partition(" in ")[0]
 
     plain, pipe = keyed.headers("ann"), keyed.headers("pipe", "use", "on-behalf-of")
-    assert await told({**plain, **named}) == "ann/"
-    assert await told(plain, user_id="cleo") == "ann/"
-    assert await told({**pipe, **named}) == "cleo/Cleo"
-    assert await told(pipe, user_id="dora") == "dora/"
-    assert await told(pipe) == "pipe/"
+    assert await user_of({**plain, **named}) == "ann/"
+    assert await user_of(plain, user_id="cleo") == "ann/"
+    assert await user_of({**pipe, **named}) == "cleo/Cleo"
+    assert await user_of(pipe, user_id="dora") == "dora/"
+    assert await user_of(pipe) == "pipe/"
 
 
 async def test_key_of_the_settings_has_all_scopes(tmp_path: Path) -> None:

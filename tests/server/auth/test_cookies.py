@@ -122,8 +122,8 @@ async def test_cors_allows_only_origins_of_the_settings(tmp_path: Path) -> None:
         assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, friend)
         refused = await served.http.options("/chat", headers={"origin": stranger, **asks})
         assert "access-control-allow-origin" not in refused.headers
-        told = await served.http.post("/chat", json=asking("hi"), headers={"origin": friend, **headers})
-        assert told.headers["access-control-allow-origin"] == friend
+        reply = await served.http.post("/chat", json=asking("hi"), headers={"origin": friend, **headers})
+        assert reply.headers["access-control-allow-origin"] == friend
 
 
 async def test_cors_is_off_by_default(keyed: KeyedServer) -> None:

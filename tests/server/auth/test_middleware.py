@@ -29,9 +29,14 @@ async def test_session_is_visible_only_to_its_owner(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
         ann = {**KEY, "x-limelight-user-id": "ann", "x-limelight-user-name": "Ann%20%C3%84"}
         ben = {**KEY, "x-limelight-user-id": "ben"}
-        told = (await served.http.post("/chat", json=asking("hi", session_id="s"), headers=ann)).json()
-        assert told["message"]["content"] == "user:hi for ann/Ann Ä in s"
-        for path in ("/sessions/s", "/sessions/s/stream", f"/runs/{told['run_id']}", f"/runs/{told['run_id']}/answer"):
+        answer = (await served.http.post("/chat", json=asking("hi", session_id="s"), headers=ann)).json()
+        assert answer["message"]["content"] == "user:hi for ann/Ann Ä in s"
+        for path in (
+            "/sessions/s",
+            "/sessions/s/stream",
+            f"/runs/{answer['run_id']}",
+            f"/runs/{answer['run_id']}/answer",
+        ):
             assert (await served.problem("GET", path, headers=ben))["status"] == 404, path
         assert (await served.http.get("/sessions", headers=ben)).json()["sessions"] == []
         mine = (await served.http.post("/chat", json=asking("me", session_id="s"), headers=ben)).json()
@@ -50,8 +55,8 @@ async def test_too_long_user_id_in_the_body_is_refused(tmp_path: Path) -> None:
 async def test_open_server_ignores_user_ids_of_requests(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path) as served:
         headers = {"x-limelight-user-id": "ann"}
-        told = (await served.http.post("/chat", json=asking("hi", user_id="ann"), headers=headers)).json()
-        assert " for local/ in " in told["message"]["content"]
+        answer = (await served.http.post("/chat", json=asking("hi", user_id="ann"), headers=headers)).json()
+        assert " for local/ in " in answer["message"]["content"]
 
 
 async def test_open_server_refuses_other_host_names(tmp_path: Path) -> None:

@@ -75,10 +75,10 @@ def test_root_path_beside_own_routes_is_accepted() -> None:
 # Behind a proxy that strips the root or does not
 
 
-@pytest.mark.parametrize("taken_off", [True, False], ids=["taken off", "left"])
-async def test_every_route_works_below_the_root_and_needs_the_key(tmp_path: Path, taken_off: bool) -> None:
+@pytest.mark.parametrize("stripped", [True, False], ids=["stripped", "kept"])
+async def test_every_route_works_below_the_root_and_needs_the_key(tmp_path: Path, stripped: bool) -> None:
     async with rooted(tmp_path) as served:
-        base = served.url.removesuffix(ROOT) if taken_off else served.url
+        base = served.url.removesuffix(ROOT) if stripped else served.url
         async with httpx.AsyncClient(base_url=base, trust_env=False) as http:
             for path in ("/health", "/", "/theme.js"):
                 assert (await http.get(path)).status_code == 200, path
@@ -166,18 +166,18 @@ async def test_artifact_links_lead_to_files(tmp_path: Path, format_: str) -> Non
                     assert (reply.status_code, reply.content) == (200, b"a note")
                     assert about["url"].startswith(f"{ROOT}/artifacts/")
                     return
-                assert "approval_id" not in about, "it goes on, and there was no file"
+                assert "approval_id" not in about, "the run waits, and there was no file"
         raise AssertionError("no file came")
 
 
 async def test_log_contains_links_without_the_root(tmp_path: Path) -> None:
     """A server with another root can serve the same log."""
     async with rooted(tmp_path) as served:
-        told = (await served.http.post("/chat", json=asking("go", agent="big"), headers=KEY)).json()
-        assert told["tools"]
-        assert all(tool["result_url"].startswith(f"{ROOT}/runs/") for tool in told["tools"])
+        answer = (await served.http.post("/chat", json=asking("go", agent="big"), headers=KEY)).json()
+        assert answer["tools"]
+        assert all(tool["result_url"].startswith(f"{ROOT}/runs/") for tool in answer["tools"])
     async with serving(agents.big, data=tmp_path, auth__api_key="sesame") as moved:
-        stream = moved.stream("GET", f"/runs/{told['run_id']}/stream?format=records", headers=KEY)
+        stream = moved.stream("GET", f"/runs/{answer['run_id']}/stream?format=records", headers=KEY)
         links = [link async for frame in stream for link in links_in(frame.data)]
         assert links
         assert all(link.startswith("/runs/") for link in links)
@@ -215,12 +215,12 @@ def links_in(value: Any) -> list[str]:
 # The socket and the page's cookie
 
 
-@pytest.mark.parametrize("taken_off", [True, False], ids=["taken off", "left"])
-async def test_websocket_url_of_a_session_can_be_opened(tmp_path: Path, taken_off: bool) -> None:
+@pytest.mark.parametrize("stripped", [True, False], ids=["stripped", "kept"])
+async def test_websocket_url_of_a_session_can_be_opened(tmp_path: Path, stripped: bool) -> None:
     async with rooted(tmp_path) as served:
         made = (await served.http.post("/api/v2/sessions", headers=KEY)).json()
         assert made["websocket_url"].startswith(f"{ROOT}/api/v2/ws/")
-        path = below(made["websocket_url"], ROOT) if taken_off else made["websocket_url"]
+        path = below(made["websocket_url"], ROOT) if stripped else made["websocket_url"]
         origin = served.url.removesuffix(ROOT).replace("http", "ws", 1)
         async with connect(origin + path, additional_headers=KEY, proxy=None) as socket:
             assert made["session_id"] in str(await socket.recv())
@@ -272,8 +272,8 @@ async def test_mounted_server_uses_the_path_of_its_mount(tmp_path: Path, outer_r
         refused = await http.get("/agents")
         assert (refused.status_code, refused.json()["type"]) == (401, f"{root}/docs#error-unauthorized")
         assert (await http.get("/")).status_code == 200
-        told = (await http.post("/chat", json=asking("go"), headers=KEY)).json()
-        link = told["tools"][0]["result_url"]
+        answer = (await http.post("/chat", json=asking("go"), headers=KEY)).json()
+        link = answer["tools"][0]["result_url"]
         assert link.startswith(f"{root}/runs/")
         assert (await http.get(http.base_url.join(link), headers=KEY)).status_code == 200
         assert (await http.get("/openapi.json", headers=KEY)).json()["servers"] == [{"url": root}]

@@ -76,8 +76,8 @@ def _steady(value: Any, names: dict[str, str], key: str = "") -> Any:
     if value is not None and key in VARYING:
         return "…"
     if isinstance(value, dict):
-        told = {name: _steady(one, names, name) for name, one in cast("dict[str, Any]", value).items()}
-        return {name: one for name, one in told.items() if name not in LEFT_OUT}
+        steady = {name: _steady(one, names, name) for name, one in cast("dict[str, Any]", value).items()}
+        return {name: one for name, one in steady.items() if name not in LEFT_OUT}
     if isinstance(value, list):
         return [_steady(one, names) for one in cast("list[Any]", value)]
     if value and key in IDS:

@@ -1,4 +1,4 @@
-"""The AsyncAPI document: everything in it is connected, and it says what the code does."""
+"""The AsyncAPI document: it is consistent, and describes what the code does."""
 
 import json
 from collections.abc import Iterator
@@ -90,7 +90,7 @@ def test_every_operation_has_the_channel_and_messages() -> None:
 def test_document_contains_all_commands_and_messages() -> None:
     assert [command.schema for command in COMMANDS] == list(get_args(AnyCommand))
     assert set(Reply.__subclasses__()) < set(SERVER_MESSAGES)
-    named = [command.name for command in COMMANDS] + [name_of(shape) for shape in SERVER_MESSAGES]
+    named = [command.name for command in COMMANDS] + [name_of(schema) for schema in SERVER_MESSAGES]
     assert len(set(named)) == len(named)
     assert list(DOCUMENT["components"]["messages"]) == named
 
@@ -152,11 +152,11 @@ def test_docs_page_describes_the_socket_and_links_the_document() -> None:
 
 def test_protocol_document_lists_all_commands_and_replies() -> None:
     texts = sections(read("docs/protocols/v2.md"), 3)
-    said = {row[0].strip("`"): codes(row[1]) for row in rows(texts["Client messages"])}
-    assert list(said) == [one.name for one in COMMANDS]
+    commands = {row[0].strip("`"): codes(row[1]) for row in rows(texts["Client messages"])}
+    assert list(commands) == [one.name for one in COMMANDS]
     for one in COMMANDS:
-        assert {field.name for field in msgspec.structs.fields(one.schema)} <= said[one.name], one.name
-    heard = {row[0].strip("`"): codes(row[1]) for row in rows(texts["Server messages besides session messages"])}
-    assert set(heard) == {name_of(reply) for reply in Reply.__subclasses__()}
+        assert {field.name for field in msgspec.structs.fields(one.schema)} <= commands[one.name], one.name
+    replies = {row[0].strip("`"): codes(row[1]) for row in rows(texts["Server messages besides session messages"])}
+    assert set(replies) == {name_of(reply) for reply in Reply.__subclasses__()}
     for reply in Reply.__subclasses__():
-        assert {field.name for field in msgspec.structs.fields(reply)} == heard[name_of(reply)]
+        assert {field.name for field in msgspec.structs.fields(reply)} == replies[name_of(reply)]

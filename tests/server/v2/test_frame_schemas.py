@@ -73,7 +73,7 @@ async def turn(ws: Socket, query: str, **answer: Any) -> list[Json]:
     return frames + await ws.until_state("completed", "error", "idle")
 
 
-async def talk(ws: Socket) -> list[Json]:
+async def send_all_commands(ws: Socket) -> list[Json]:
     """Send every command, and some that are refused."""
     frames = [await ws.receive()]
     frames += await turn(ws, "Why?", decision="edit", args={"path": "b.md"})
@@ -103,7 +103,7 @@ def test_golden_transcripts_fit_the_schemas(format_: str, script: str) -> None:
 @pytest.mark.parametrize("format_", FORMATS)
 async def test_frames_of_a_conversation_fit_the_schemas(tmp_path: Path, format_: str) -> None:
     async with serving(everything, data=tmp_path) as served, socket(served, **ASKED[format_]) as ws:
-        frames = await talk(ws)
+        frames = await send_all_commands(ws)
     seen = check(frames)
     assert seen - FORMATS[format_] == REPLIES
     kinds = {kind for frame in frames for kind in kinds_in(frame)}
@@ -113,7 +113,7 @@ async def test_frames_of_a_conversation_fit_the_schemas(tmp_path: Path, format_:
 async def test_frames_without_streaming_fit_the_schemas(tmp_path: Path) -> None:
     quiet = offer(everything, enable_streaming=False)
     async with serving(agents=[quiet], data=tmp_path) as served, socket(served) as ws:
-        frames = await talk(ws)
+        frames = await send_all_commands(ws)
     check(frames)
     assert not [frame for frame in frames if frame.get("metadata", {}).get("streaming")]
 
@@ -140,26 +140,26 @@ async def test_every_example_of_the_document_is_answered(tmp_path: Path) -> None
     """Only ids and cursors are filled in. No frame is an error."""
     examples = {command.name: list(command.examples) for command in COMMANDS}
     query, patient_query = examples.pop("query")
-    heard: list[Json] = []
+    frames: list[Json] = []
     async with serving(agents.asker, data=tmp_path) as served, socket(served) as ws:
         for approve in examples.pop("approve"):
-            heard += await send(ws, query, "approval_request")
-            placed = {**approve, "approval_id": heard[-1]["metadata"]["approval_id"]}
-            heard += await send(ws, placed, "decided")
-            heard += await ws.until_state("completed")
+            frames += await send(ws, query, "approval_request")
+            placed = {**approve, "approval_id": frames[-1]["metadata"]["approval_id"]}
+            frames += await send(ws, placed, "decided")
+            frames += await ws.until_state("completed")
         for cancel in examples.pop("cancel"):
-            heard += await send(ws, query, "approval_request")
+            frames += await send(ws, query, "approval_request")
             await ws.connection.send(json.dumps(patient_query))
-            heard += await send(ws, cancel, "accepted")
-        cursor = next(frame["cursor"] for frame in heard if "cursor" in frame)
+            frames += await send(ws, cancel, "accepted")
+        cursor = next(frame["cursor"] for frame in frames if "cursor" in frame)
         for resume in examples.pop("resume"):
-            heard += await send(ws, {**resume, "after": cursor}, "approval_request")
+            frames += await send(ws, {**resume, "after": cursor}, "approval_request")
         for name, answer in (("ping", "pong"), ("get_messages", "messages_end"), ("get_state", "state")):
             for example in examples.pop(name):
                 placed = {**example, "before": cursor} if "before" in example else example
-                heard += await send(ws, placed, answer)
+                frames += await send(ws, placed, answer)
     assert examples == {}
-    assert check(heard) == {"message"} | REPLIES - {"error"}
+    assert check(frames) == {"message"} | REPLIES - {"error"}
 
 
 async def send(ws: Socket, example: Json, answer: str) -> list[Json]:

@@ -108,15 +108,15 @@ async def test_no_command_reaches_objects_of_another_user(keyed: KeyedServer, ki
         fields = MESSAGES[kind] | ({"approval_id": names["approval_id"]} if kind == "approve" else {})
         await ws.send(kind, **fields)
         await ws.send("ping")
-        said = [first, *await ws.until_type("pong")]
+        frames = [first, *await ws.until_type("pong")]
         if kind == "query":
-            said += await ws.until_state("completed")
-    told = json.dumps(said)
-    assert not [value for name, value in names.items() if name in ("run_id", "artifact_id") and value in told]
-    assert "made" not in told and "note.txt" not in told
+            frames += await ws.until_state("completed")
+    output = json.dumps(frames)
+    assert not [value for name, value in names.items() if name in ("run_id", "artifact_id") and value in output]
+    assert "made" not in output and "note.txt" not in output
     assert (await keyed.served.http.get(path, headers=ann)).json() == before
     if kind in ("cancel", "approve"):
-        assert [frame["error_code"] for frame in said if frame["type"] == "error"] == ["not_processing"]
+        assert [frame["error_code"] for frame in frames if frame["type"] == "error"] == ["not_processing"]
 
 
 async def test_session_of_another_user_is_not_visible(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A client of DeepSearchAgents, written only from that project's documents.
 
-It knows `query`, `ping`, `metadata.component`, `stream_id` and how a run ends. It knows nothing of cursors, of states
-that come unasked, nor of any type of message that the old API did not have.
+It knows `query`, `ping`, `metadata.component`, `stream_id` and how a run ends. It ignores cursors, states
+and all message types that the old API did not have.
 """
 
 import asyncio
@@ -42,13 +42,13 @@ class Entry(NamedTuple):
     metadata: dict[str, Any]
 
 
-class OldClient:
+class LegacyClient:
     """Routes by `metadata.component`, appends increments by `stream_id`, and replaces them by the final message."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
         self._shown: dict[str, Entry] = {}
-        self._heard = 0
+        self._received = 0
         self.pongs = 0
         self.errors: list[str] = []
 
@@ -56,8 +56,8 @@ class OldClient:
         """One turn, up to the answer or an error: the old API has no other sign of its end."""
         await self._connection.send(json.dumps({"type": "query", "query": query}))
         while not self._take(json.loads(await asyncio.wait_for(self._connection.recv(), SECONDS))):
-            self._heard += 1
-            if self._heard % KEEPALIVE == 0:
+            self._received += 1
+            if self._received % KEEPALIVE == 0:
                 await self._connection.send(json.dumps({"type": "ping"}))
 
     def pane(self, component: str) -> list[Entry]:
@@ -85,16 +85,16 @@ class OldClient:
         return reply["type"] == "error"
 
 
-async def converse(served: Served, agent: str) -> OldClient:
+async def converse(served: Served, agent: str) -> LegacyClient:
     url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/my-session?agent_type={agent}"
     async with connect(url, proxy=None) as connection:
-        client = OldClient(connection)
+        client = LegacyClient(connection)
         for question in QUESTIONS:
             await client.ask(question)
     return client
 
 
-async def truth(served: Served) -> list[AnyEvent]:
+async def log_events(served: Served) -> list[AnyEvent]:
     """The events of the session's log."""
     ref = SessionRef(LOCAL_OWNER, "my-session")
     return [record.event for record in await served.runtime.store.records(ref, after=0, limit=10_000)]
@@ -110,16 +110,16 @@ async def test_legacy_client_shows_chat_code_and_terminal_correctly(
     served_agents = offered(load_settings(file, environ={}), [agent], environ={}).agents
     async with serving(agents=served_agents, data=tmp_path / "data") as served:
         client = await converse(served, agent)
-        events = await truth(served)
+        events = await log_events(served)
     assert client.errors == []
     assert client.pongs
-    chat_is_right(client, events)
-    code_is_right(client, events)
-    terminal_is_right(client, events)
+    check_chat(client, events)
+    check_code(client, events)
+    check_terminal(client, events)
     assert not [e for pane in ("chat", "webide", "terminal") for e in client.pane(pane) if e.metadata.get("streaming")]
 
 
-def chat_is_right(client: OldClient, events: list[AnyEvent]) -> None:
+def check_chat(client: LegacyClient, events: list[AnyEvent]) -> None:
     assert client.contents("chat", "user") == QUESTIONS
     answers = [event.content for event in events if isinstance(event, FinalAnswer)]
     assert len(answers) == len(QUESTIONS)
@@ -133,7 +133,7 @@ def chat_is_right(client: OldClient, events: list[AnyEvent]) -> None:
     assert badges == [event.name for event in events if isinstance(event, ToolStarted)]
 
 
-def code_is_right(client: OldClient, events: list[AnyEvent]) -> None:
+def check_code(client: LegacyClient, events: list[AnyEvent]) -> None:
     python = {e.call_id for e in events if isinstance(e, ToolStarted) and e.name == "python_interpreter"}
     ready = [e for e in events if isinstance(e, ToolStarted | ToolReady) and e.call_id in python]
     written = [event.args["code"] for event in ready if isinstance(event.args, dict)]
@@ -141,7 +141,7 @@ def code_is_right(client: OldClient, events: list[AnyEvent]) -> None:
     assert client.contents("webide", "tool_invocation") == [f"```python\n{code}\n```" for code in written]
 
 
-def terminal_is_right(client: OldClient, events: list[AnyEvent]) -> None:
+def check_terminal(client: LegacyClient, events: list[AnyEvent]) -> None:
     printed: dict[tuple[int, str], str] = {}
     turn = 0
     for event in events:
@@ -172,7 +172,7 @@ async def test_query_right_after_the_answer_is_not_refused(tmp_path: Path) -> No
     async with serving(agents.talker, data=tmp_path) as served:
         url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/my-session"
         async with connect(url, proxy=None) as connection:
-            client = OldClient(connection)
+            client = LegacyClient(connection)
             for number in range(30):
                 await client.ask(f"{number}?")
     assert client.errors == []

@@ -142,8 +142,8 @@ async def test_session_messages_limit_bounds_pages(tmp_path: Path) -> None:
         async with socket(served) as ws:
             await ws.receive()
             await ws.send("get_messages")
-            told = await ws.until(lambda frame: frame.get("type") == "messages_end")
-            assert (told[-1]["count"], told[-1]["more"]) == (2, True)
+            frames = await ws.until(lambda frame: frame.get("type") == "messages_end")
+            assert (frames[-1]["count"], frames[-1]["more"]) == (2, True)
         async with Client(served.url) as client:
             assert len(await client.last_messages("s")) == 2
             assert len([message async for message in client.messages("s")]) == 5

@@ -1,4 +1,4 @@
-"""Many Records in one frame: nothing is lost, nothing comes twice, and it is fast."""
+"""Socket framing: many Records in one message, without loss or repetition."""
 
 import json
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ PACKED: dict[str, Any] = {"format": "records", "packed": "1"}
 
 
 def unpacked(frames: list[Json]) -> list[Record]:
-    """The Records of all frames; each frame's cursor must be its last one's number."""
+    """The Records of all frames. Checks that the cursor of each frame is the seq of its last Record."""
     found: list[Record] = []
     for frame in frames:
         if "records" in frame:
@@ -40,7 +40,7 @@ def whole(records: list[Record]) -> list[Record]:
 
 
 async def plain(served: Served, session_id: str = "s", after: int = 0) -> list[Record]:
-    """The log as the plain format gives it."""
+    """The log in the format without packing."""
     async with socket(served, session_id, format="records", after=str(after)) as ws:
         end = (await ws.receive())["state"]["cursor"]
         frames = await ws.until(lambda frame: frame.get("cursor") == end)
@@ -89,7 +89,7 @@ async def test_packed_replay_has_deltas_joined(served: Served) -> None:
         frames = await until_end(ws)
     assert [record.seq for record in log] == list(range(1, len(log) + 1))
     assert unpacked(frames) == whole(log)
-    assert len(frames) == 1, "runs that are history come together"
+    assert len(frames) == 1, "ended runs come in one message"
 
 
 async def test_packed_resume_at_every_record_is_exact(served: Served) -> None:
@@ -117,7 +117,7 @@ async def test_packed_live_frames_equal_the_log_with_states_around_runs(served: 
 
 
 async def test_packed_replay_continues_with_the_live_run_and_its_states(served: Served) -> None:
-    """History comes in one go; the run behind it is still one with an end of its own."""
+    """Ended runs come in one message; the live run after them has its own states."""
     async with socket(served, agent_type="patient", **PACKED) as first:
         for text in ("one", "two", "three"):
             await first.send("query", query=text)
@@ -141,25 +141,25 @@ async def test_packed_replay_continues_with_the_live_run_and_its_states(served: 
 async def test_states_with_records_have_no_message_count(served: Served, packed_: str) -> None:
     async with socket(served, format="records", packed=packed_) as ws:
         assert "message_count" not in (await ws.receive())["state"]
-        told = [frame["state"] for frame in await ws.ask("hello") if frame.get("type") == "state"]
-        assert len(told) == 2
-        assert not any("message_count" in state for state in told)
+        sent = [frame["state"] for frame in await ws.ask("hello") if frame.get("type") == "state"]
+        assert len(sent) == 2
+        assert not any("message_count" in state for state in sent)
         await ws.send("get_state")
         assert (await ws.until_type("state"))[-1]["state"]["message_count"] > 1
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "detail"),
     [
         ({"packed": "1"}, "packed=1 needs format=records"),
         ({"format": "v2", "packed": "1"}, "packed=1 needs format=records"),
         ({"format": "records", "packed": "yes"}, "packed is 1 or 0"),
     ],
 )
-async def test_packed_without_records_is_refused(served: Served, query: dict[str, Any], told: str) -> None:
+async def test_packed_without_records_is_refused(served: Served, query: dict[str, Any], detail: str) -> None:
     async with socket(served, **query) as ws:
         message, code = await ws.error()
-    assert message.startswith(told)
+    assert message.startswith(detail)
     assert code == "bad_request"
 
 

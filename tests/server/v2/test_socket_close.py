@@ -217,9 +217,9 @@ async def test_error_before_the_first_frame_closes_the_socket_with_its_code(
 
         monkeypatch.setattr(served.runtime.store, "session", fails)
         async with socket(served) as ws:
-            told = await ws.receive()
-            assert (told["type"], told["error_code"]) == ("error", code)
-            assert ("retry_after" in told) is (closing == 1013)
+            error_frame = await ws.receive()
+            assert (error_frame["type"], error_frame["error_code"]) == ("error", code)
+            assert ("retry_after" in error_frame) is (closing == 1013)
             with pytest.raises(ConnectionClosed) as closed:
                 await ws.receive()
             assert closed.value.rcvd is not None

@@ -31,7 +31,7 @@ def root_path(settings: Settings, own_paths: Iterable[str]) -> str:
     """The setting in its normal form, `/limelight` or "".
 
     Raises SetupError if it is not a path, or if one of the server's own paths begins with it: behind a proxy that
-    strips the root, the two could not be told apart.
+    strips the root, the two would be ambiguous.
     """
     segments = [segment for segment in settings.server.root_path.strip().split("/") if segment]
     root = "".join(f"/{segment}" for segment in segments)
@@ -39,7 +39,7 @@ def root_path(settings: Settings, own_paths: Iterable[str]) -> str:
     if len(root) > MAX_LENGTH or any(not _SEGMENT.fullmatch(s) or s in (".", "..") for s in segments):
         given = settings.server.root_path[:MAX_LENGTH]
         raise SetupError(
-            f"{place}server.root_path: {given!r} is no path of A-Z a-z 0-9 . _ ~ -; write it as /limelight"
+            f"{place}server.root_path: {given!r} is not a path of A-Z a-z 0-9 . _ ~ -; write it as /limelight"
         )
     if segments and (taken := next((path for path in own_paths if _begins_with(path, segments)), None)):
         raise SetupError(f"{place}server.root_path: {root} is where the server has {taken} itself; choose another")

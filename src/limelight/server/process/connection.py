@@ -1,6 +1,6 @@
 """HTTP and WebSocket connections: uvicorn's protocols, with bounds on what one connection can make the server hold.
 
-`uvicorn_server.py` uses them. They know bytes and frames only: what is refused here never becomes a request.
+`uvicorn_server.py` uses them. They handle bytes and frames only: input that they refuse never becomes a request.
 The reasons are in `docs/decisions/0014-bounded-connections.md`. `tests/server/process/test_connection.py` checks the
 bounds with the pinned uvicorn.
 """

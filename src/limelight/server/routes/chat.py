@@ -63,14 +63,14 @@ class RunFailedResponse(RunError):
 
 
 async def chat_stream(request: ApiRequest) -> EventStream | ChatView:
-    """Ask an agent and watch it work, as server-sent events. With `"stream": false` the whole answer as JSON."""
+    """Ask an agent and watch it work, as server-sent events. With `"stream": false` the complete answer as JSON."""
     format_ = request.format()
     queued, streams = await _enqueue(request)
     return await _stream(request, queued, format_) if streams else await _complete_answer(request, queued)
 
 
 async def chat(request: ApiRequest) -> ChatView:
-    """Ask an agent and get its whole answer. The run goes on if you leave."""
+    """Ask an agent and get its complete answer. The run continues if you disconnect."""
     queued, _ = await _enqueue(request)
     return await _complete_answer(request, queued)
 

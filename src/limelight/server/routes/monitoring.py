@@ -9,7 +9,7 @@ from limelight.server.schemas import HealthView, ReadyView
 
 
 async def metrics(request: ApiRequest) -> Response:
-    """The metrics of the server, in the text format of Prometheus. They do not tell users apart."""
+    """The metrics of the server, in the text format of Prometheus. They identify no user."""
     return Response(request.runtime.metrics.render(), headers={"content-type": CONTENT_TYPE_PLAIN_0_0_4})
 
 

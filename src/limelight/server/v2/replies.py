@@ -1,4 +1,4 @@
-"""The frames of the socket that are not messages of the log: one struct each, told apart by `type`."""
+"""The frames of the socket that are not messages of the log: one struct each, distinguished by `type`."""
 
 import logging
 
