@@ -1,3 +1,4 @@
+# pyright: reportMissingTypeStubs=false
 """The way of a token: the functions of ours through which one token passes, from a model's chunk to the bytes.
 
 A function is on the way if the token is in its arguments or in its result. The table "A token" in

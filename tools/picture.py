@@ -19,7 +19,7 @@ from limelight.models import SessionRef
 from limelight.runs.queries import records_of
 from limelight.runs.sessions import QueuedRun, Request
 from limelight.server.app import create_app
-from limelight.server.runtime import Parts
+from limelight.server.runtime import Runtime
 from limelight.sources.base import User
 
 QUESTION = "What do bees do in winter?"
@@ -28,21 +28,21 @@ PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "run.svg"
 
 async def real_run() -> list[Record]:
     with tempfile.TemporaryDirectory() as data:
-        parts: Parts = create_app(load_settings(environ={}, overrides={("store", "data"): data})).state.parts
-        await parts.start()
+        runtime: Runtime = create_app(load_settings(environ={}, overrides={("store", "data"): data})).state.runtime
+        await runtime.start()
         request = Request(
-            agent=parts.agents.default,
+            agent=runtime.agents.default,
             ref=SessionRef("local", "picture"),
             user=User("local"),
             messages=[Message(role="user", content=QUESTION)],
         )
-        begun = await parts.sessions.begin(QueuedRun.of(request))
-        live = parts.control.live_run(begun.run.run_id)
+        begun = await runtime.sessions.begin(QueuedRun.of(request))
+        live = runtime.control.live_run(begun.run.run_id)
         if live is not None:
             await live.task
-        run = await parts.store.run(begun.run.run_id)
-        records = [record async for record in records_of(parts.store, run)] if run else []
-        await parts.stop()
+        run = await runtime.store.run(begun.run.run_id)
+        records = [record async for record in records_of(runtime.store, run)] if run else []
+        await runtime.stop()
         return records
 
 

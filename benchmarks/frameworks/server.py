@@ -63,7 +63,7 @@ def main(port: int, model_url: str) -> None:
     agents = [Agent(name=name, source=source, title=name, description="") for name, source in sources.items()]
     app = create_app(load_settings(overrides={("store", "data"): "data"}), agents)
     app.router.routes.extend(routes(by_name, sources))
-    LimelightServer(app, bind("127.0.0.1", port), say=lambda _: None).run()
+    LimelightServer(app, bind("127.0.0.1", port), announce=lambda _: None).run()
 
 
 if __name__ == "__main__":

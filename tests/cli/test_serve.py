@@ -143,7 +143,7 @@ def test_serve_names_built_in_agents_without_their_extra(tmp_path: Path, monkeyp
         return None if name == "agno" else real(name)
 
     def record_agents(server: LimelightServer) -> None:
-        served.extend(agent.name for agent in server.parts.agents)
+        served.extend(agent.name for agent in server.runtime.agents)
 
     def any_port(host: str, port: int) -> socket.socket:
         return socket.socket()

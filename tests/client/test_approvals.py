@@ -145,4 +145,4 @@ async def test_approval_returns_complete_large_arguments(tmp_path: Path) -> None
         assert (request.truncated, listed.truncated) == (True, True)
         assert (await client.approval(run.run_id, request.approval_id)).args == args
         await run.cancel()
-        await eventually(lambda: not served.parts.control.live_run(run.run_id))
+        await eventually(lambda: not served.runtime.control.live_run(run.run_id))

@@ -190,7 +190,7 @@ async def test_queued_request_that_is_refused_raises(tmp_path: Path) -> None:
     async with serving(agents.patient, data=tmp_path) as served, Client(served.url) as client:
         await client.start("go", session_id="s")
         waiting = await client.start("then", session_id="s", if_busy="wait")
-        served.parts.sessions.close()
+        served.runtime.sessions.close()
         with pytest.raises(ServerError, match="shutting down") as raised:
             await waiting.wait()
     assert raised.value.code == "shutting_down"
@@ -233,7 +233,7 @@ async def test_watch_yields_a_gap_for_deleted_records(client: Client, served: Se
     last, before = (await client.session("s")).last_seq, now_ms() + 1
     await eventually(lambda: now_ms() > before)
     await client.ask("two", session_id="s")
-    assert (await served.parts.store.sweep(before)).runs == 1
+    assert (await served.runtime.store.sweep(before)).runs == 1
     watching = client.watch("s", after=3)
     assert await anext(watching) == Gap(4, last)
     after_it = await anext(watching)

@@ -206,10 +206,10 @@ async def test_send_raises_when_its_queued_query_is_stopped(served: Served, clie
     async with client.connect("s", agent="patient") as socket:
         await socket.send("one")
         two = asyncio.create_task(socket.send("two", if_busy="wait", request_id="two"))
-        await eventually(lambda: len(served.parts.queues) == 1)
+        await eventually(lambda: len(served.runtime.queues) == 1)
         three = asyncio.create_task(socket.send("three", if_busy="wait", request_id="three"))
-        await eventually(lambda: len(served.parts.queues) == 2)
-        queued = served.parts.queues.find_request(SessionRef("local", "s"), "three")
+        await eventually(lambda: len(served.runtime.queues) == 2)
+        queued = served.runtime.queues.find_request(SessionRef("local", "s"), "three")
         assert queued is not None
         queued.stop("not now")
         with pytest.raises(Busy, match="stopped while it waited"):
@@ -256,7 +256,7 @@ async def test_commands_are_answered_while_the_queue_is_full(tmp_path: Path) -> 
     ):
         async with client.connect("s", agent="burst", format="records") as socket:
             run_id = await socket.send("go")
-            await eventually(lambda: not served.parts.control.live_run(run_id))
+            await eventually(lambda: not served.runtime.control.live_run(run_id))
             assert await socket.ping() < SECONDS
             with pytest.raises(ClientError, match="not processing"):
                 await socket.cancel()
@@ -372,8 +372,8 @@ async def test_closed_socket_leaves_the_run_alone(served: Served, client: Client
     before = asyncio.all_tasks()
     async with client.connect("s", agent="patient") as socket:
         run_id = await socket.send("go")
-        await eventually(lambda: served.parts.pulse.streams == 1)
-    await eventually(lambda: served.parts.pulse.streams == 0)
+        await eventually(lambda: served.runtime.heartbeat.streams == 1)
+    await eventually(lambda: served.runtime.heartbeat.streams == 0)
     while (item := await anext(socket, None)) is not None:
         assert isinstance(item, Message | State)
     with pytest.raises(ConnectionLost, match="socket is closed"):

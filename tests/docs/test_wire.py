@@ -45,7 +45,7 @@ def keys_of(struct: type) -> set[str]:
 
 
 def endpoint_name(endpoint: Endpoint) -> str:
-    return f"{endpoint.method} {endpoint.shown_path}"
+    return f"{endpoint.method} {endpoint.documented_path}"
 
 
 def test_every_route_has_a_section_and_every_section_a_route() -> None:
@@ -80,15 +80,15 @@ def test_answers_in_the_document_have_the_keys_of_the_code() -> None:
     texts = sections(read("docs/http.md"), 3)
     for endpoint in ENDPOINTS:
         for example in blocks(texts[endpoint_name(endpoint)], "json"):
-            assert isinstance(endpoint.reply, type)
-            msgspec.convert(json.loads(example), endpoint.reply)
-            assert set(json.loads(example)) == keys_of(endpoint.reply)
+            assert isinstance(endpoint.response, type)
+            msgspec.convert(json.loads(example), endpoint.response)
+            assert set(json.loads(example)) == keys_of(endpoint.response)
 
 
 def test_the_page_names_every_route_and_every_error() -> None:
     page = docs_page(ENDPOINTS)
     for endpoint in ENDPOINTS:
-        assert f"<b>{endpoint.method}</b><code>{endpoint.shown_path}</code>" in page
+        assert f"<b>{endpoint.method}</b><code>{endpoint.documented_path}</code>" in page
     for error in all_errors():
         assert (f'id="error-{error.code}"' in page) == (not issubclass(error, SetupError))
     for target in re.findall(r'href="#([^"]+)"', page):

@@ -50,7 +50,7 @@ def patient(source: Patient) -> Agent:
 
 async def wait_for(served: Served, agent: Agent, messages: list[Message], user: User, **more: Any) -> str:
     """Begin a run; returns once it waits."""
-    parts = served.parts
+    parts = served.runtime
     request = Request(agent=agent, ref=SessionRef(user.user_id, "s"), user=user, messages=messages, **more)
     run = (await parts.sessions.begin(QueuedRun.of(request))).run
     await eventually(lambda: (live := parts.control.live_run(run.run_id)) and live.execution.grammar.waiting)

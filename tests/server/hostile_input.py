@@ -1,4 +1,4 @@
-"""What hostile input is aimed at: a user whose things hold a secret, which no answer to anybody else may show."""
+"""The target of hostile input: a user whose data contains a secret that no answer to another user may contain."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.support.server import Served, asking, frames
 
 SECRET = "the-quokka-is-in-the-attic"
 TITLE = "the-wombat-is-on-the-roof"
-"""Titles are told to administrators, and to nobody else but the owner."""
+"""A title, which only the owner and administrators may read."""
 TRACES = ("Traceback (most recent", 'File "', ".py:", "site-packages")
 AMPLE: dict[str, Any] = {
     "server__heartbeat_seconds": 0.2,
@@ -24,34 +24,34 @@ AMPLE: dict[str, Any] = {
     "limits__runs_per_user": 10**4,
     "limits__streams_per_user": 10**4,
 }
-"""Settings with which no limit of users comes between the input and the code."""
+"""Settings without effective limits of users."""
 
 Headers = dict[str, str]
 Names = dict[str, str]
-"""The ids of what belongs together, by the name that the paths have for them."""
+"""The ids of a run and its parts, by their names in paths."""
 
 
-async def keeper(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent | FileMade]:
-    """Repeats what it is told wherever an agent can: in a call, its output, a result, a file, a question, an answer."""
-    told = messages[-1].text
-    yield ToolStarted(call_id="c", name="keep", args={"text": told})
-    yield ToolOutputDelta(call_id="c", text=told)
-    yield ToolFinished(call_id="c", result={"text": told})
-    yield FileMade(name=f"{told[:50]}.txt", data=told.encode(), media_type="text/plain")
-    await ctx.approve("send", {"text": told})
-    yield told
+async def repeater(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent | FileMade]:
+    """Repeats the message in a call, its output, a result, a file, an approval and the answer."""
+    text = messages[-1].text
+    yield ToolStarted(call_id="c", name="keep", args={"text": text})
+    yield ToolOutputDelta(call_id="c", text=text)
+    yield ToolFinished(call_id="c", result={"text": text})
+    yield FileMade(name=f"{text[:50]}.txt", data=text.encode(), media_type="text/plain")
+    await ctx.approve("send", {"text": text})
+    yield text
 
 
 class Victim(NamedTuple):
-    """Somebody with two conversations: one that waits for an answer, and one that has ended."""
+    """A user with two sessions: one waits for an approval, one has ended."""
 
     user: str
     headers: Headers
     waiting: Names
     ended: Names
 
-    async def belongings(self, store: Store) -> list[Any]:
-        """All that is kept of it, to be compared."""
+    async def stored_data(self, store: Store) -> list[Any]:
+        """All stored data of the victim."""
         found: list[Any] = []
         for names in (self.waiting, self.ended):
             ref = SessionRef(self.user, names["session_id"])
@@ -60,10 +60,10 @@ class Victim(NamedTuple):
         return [*found, len(await store.sessions(self.user))]
 
 
-async def settle(served: Served, user: str, headers: Headers) -> Victim:
-    """What is told is large, so that the log holds only a part of it, and the store the whole."""
-    told = f"{SECRET} {'x' * 70_000}"
-    waiting, ended = [await begin(served, headers, f"{user}-{name}", told) for name in ("waiting", "ended")]
+async def create_victim(served: Served, user: str, headers: Headers) -> Victim:
+    """Create the data of a user. The messages are large, so that the log has them truncated."""
+    text = f"{SECRET} {'x' * 70_000}"
+    waiting, ended = [await begin(served, headers, f"{user}-{name}", text) for name in ("waiting", "ended")]
     await decide(served, headers, ended)
     for names in (waiting, ended):
         path = f"/sessions/{names['session_id']}"
@@ -73,10 +73,10 @@ async def settle(served: Served, user: str, headers: Headers) -> Victim:
     return Victim(user, headers, waiting, ended)
 
 
-async def begin(served: Served, headers: Headers, session_id: str, told: str) -> Names:
-    """A run that has a call, a file and an open question."""
+async def begin(served: Served, headers: Headers, session_id: str, text: str) -> Names:
+    """Start a run that has a call, a file and an open approval."""
     names = {"session_id": session_id}
-    body = asking(told, agent="keeper", session_id=session_id)
+    body = asking(text, agent="repeater", session_id=session_id)
     async with served.http.stream("POST", "/chat/stream?format=records", json=body, headers=headers) as response:
         async for frame in frames(response):
             event = frame.data["event"]
@@ -88,7 +88,7 @@ async def begin(served: Served, headers: Headers, session_id: str, told: str) ->
 
 
 async def decide(served: Served, headers: Headers, names: Names) -> None:
-    """Answer the question, and see the run to its end."""
+    """Approve, and wait for the end of the run."""
     run = f"/runs/{names['run_id']}"
     answer = await served.http.post(
         f"{run}/approvals/{names['approval_id']}", json={"decision": "approve"}, headers=headers
@@ -99,19 +99,19 @@ async def decide(served: Served, headers: Headers, names: Names) -> None:
     assert (await served.http.get(run, headers=headers)).json()["state"] == "finished"
 
 
-def trying(examples: int) -> settings:
-    """For `@given`: so many new ones each time. None is made smaller, as each changes the server."""
+def generation(examples: int) -> settings:
+    """Settings for `@given`, without shrinking, because each example changes the server."""
     slow = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     return settings(max_examples=examples, database=None, phases=[Phase.generate], suppress_health_check=slow)
 
 
 def leaks(text: str, data: Path) -> list[str]:
-    """What an answer to somebody else must not hold, and holds."""
+    """The parts of a text that an answer to another user must not contain."""
     return [part for part in (SECRET, TITLE, str(data), *TRACES) if part in text]
 
 
 async def check_unharmed(served: Served, victim: Victim, before: list[Any]) -> None:
-    """The server answers, nothing of the victim's was touched, and its run goes on where it was."""
+    """Check that the server is ready, the victim's data is unchanged, and its run can continue."""
     assert (await served.http.get("/ready")).json()["status"] == "ready"
-    assert await victim.belongings(served.parts.store) == before
+    assert await victim.stored_data(served.runtime.store) == before
     await decide(served, victim.headers, victim.waiting)

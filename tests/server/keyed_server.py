@@ -1,4 +1,4 @@
-"""A server on which people have keys, and what tests try on it."""
+"""A server with keys, and requests that tests send to it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from limelight.auth.identity import Scope
 from limelight.auth.key_file import Keyring
 from limelight.events import AnyEvent, ToolFinished, ToolStarted
 from limelight.messages import Message
-from limelight.server.auth.middleware import DOORS, PROBES
+from limelight.server.auth.middleware import LOGIN_PATHS, PROBE_PATHS
 from limelight.server.endpoint import Endpoint
 from limelight.server.routes import ENDPOINTS
 from limelight.sources.base import Context, FileMade
@@ -20,8 +20,8 @@ from tests.support.server import Served, asking, frames
 Headers = dict[str, str]
 
 
-class House(NamedTuple):
-    """A server with keys."""
+class KeyedServer(NamedTuple):
+    """A server whose users have keys."""
 
     served: Served
     keyring: Keyring
@@ -35,7 +35,7 @@ class House(NamedTuple):
 
 
 async def maker(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent | FileMade]:
-    """Calls a tool, makes a file, and asks a person."""
+    """Calls a tool, makes a file, and requests an approval."""
     yield ToolStarted(call_id="c", name="make", args={})
     yield ToolFinished(call_id="c", result="made")
     yield FileMade(name="note.txt", data=b"a note", media_type="text/plain")
@@ -47,11 +47,11 @@ def bearer(key: str) -> Headers:
     return {"authorization": f"Bearer {key}"}
 
 
-def guarded() -> list[Endpoint]:
-    return [endpoint for endpoint in ENDPOINTS if endpoint.path not in PROBES | DOORS]
+def guarded_endpoints() -> list[Endpoint]:
+    return [endpoint for endpoint in ENDPOINTS if endpoint.path not in PROBE_PATHS | LOGIN_PATHS]
 
 
-def filled(path: str, session_id: str = "s", run_id: str = "run_0") -> str:
+def fill_path(path: str, session_id: str = "s", run_id: str = "run_0") -> str:
     names = {"session_id": session_id, "run_id": run_id}
     for part in ("call_id:path", "call_id", "approval_id", "artifact_id", "name", "part"):
         path = path.replace(f"{{{part}}}", "x")
@@ -62,7 +62,7 @@ def filled(path: str, session_id: str = "s", run_id: str = "run_0") -> str:
 
 
 async def handshake(served: Served, headers: Headers, session_id: str = "s") -> int:
-    """The status with which the server answers a socket."""
+    """The HTTP status of a WebSocket handshake."""
     url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/{session_id}"
     try:
         async with connect(url, additional_headers=headers, proxy=None):
@@ -71,8 +71,8 @@ async def handshake(served: Served, headers: Headers, session_id: str = "s") -> 
         return refusal.response.status_code
 
 
-async def everything(served: Served, headers: Headers) -> dict[str, str]:
-    """A session with a run that has a call, a file and an open question: the names of all of them."""
+async def start_waiting_run(served: Served, headers: Headers) -> dict[str, str]:
+    """Start a run that waits for an approval; returns the ids of its session, call, file and approval."""
     names = {"session_id": "s"}
     body = asking("go", agent="maker", session_id="s")
     async with served.http.stream("POST", "/chat/stream?format=records", json=body, headers=headers) as response:
@@ -85,7 +85,7 @@ async def everything(served: Served, headers: Headers) -> dict[str, str]:
     raise AssertionError("it asked for nothing")
 
 
-def named(path: str, names: dict[str, str]) -> str:
+def fill_names(path: str, names: dict[str, str]) -> str:
     for name, value in names.items():
         path = path.replace(f"{{{name}}}", value).replace(f"{{{name}:path}}", value)
     assert "{" not in path, path

@@ -1,4 +1,4 @@
-"""The numbers of a server, as Prometheus would read them."""
+"""Reads the metrics of a server as Prometheus does."""
 
 from typing import Self
 
@@ -6,33 +6,33 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.server import Served
 
-Numbers = dict[str, float]
-"""What each series stands at, by its name with its labels: `limelight_viewers{format=typed,kind=stream}`."""
+Samples = dict[str, float]
+"""The value of each series, by its name with labels: `limelight_viewers{format=typed,kind=stream}`."""
 
 
-class Meter:
-    """Reads the numbers of a server, and what has changed since it read them last."""
+class MetricsReader:
+    """Reads the metrics, and the changes since the last read."""
 
     def __init__(self, served: Served, headers: dict[str, str] | None = None) -> None:
         self._served = served
         self._headers = headers or {}
-        self._last: Numbers = {}
+        self._last: Samples = {}
 
     @classmethod
     async def of(cls, served: Served, headers: dict[str, str] | None = None) -> Self:
-        """One that has read them."""
-        meter = cls(served, headers)
-        await meter.read()
-        return meter
+        """A reader that has read the metrics once."""
+        metrics = cls(served, headers)
+        await metrics.read()
+        return metrics
 
-    async def read(self) -> Numbers:
+    async def read(self) -> Samples:
         reply = await self._served.http.get("/metrics", headers=self._headers)
         assert reply.status_code == 200, reply.text
         self._last = parsed(reply.text)
         return self._last
 
-    async def changed(self, *names: str) -> Numbers:
-        """By how much each series of these metrics has changed; of all of ours but how long things took, if none."""
+    async def changed(self, *names: str) -> Samples:
+        """The changes of these metrics; without names, of all but durations."""
         before, now = self._last, await self.read()
         changes = {series: value - before.get(series, 0) for series, value in now.items()}
         return {series: by for series, by in changes.items() if by and _is_asked_for(series, names)}
@@ -45,8 +45,8 @@ def _is_asked_for(series: str, names: tuple[str, ...]) -> bool:
     return name.startswith("limelight_") and not name.endswith(("_seconds_sum", "_seconds_bucket"))
 
 
-def parsed(text: str) -> Numbers:
-    """Labels without a value are left out: for Prometheus they are not there."""
+def parsed(text: str) -> Samples:
+    """The samples by series. Prometheus ignores labels without a value."""
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     return {_series(sample.name, sample.labels): sample.value for sample in samples}
 

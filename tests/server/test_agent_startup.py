@@ -1,4 +1,4 @@
-"""Agents are opened side by side when a server starts; if one cannot be, the others are closed again."""
+"""Agents are opened concurrently when a server starts; if one fails, the others are closed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,12 +19,12 @@ async def hello(messages: Any, ctx: Any) -> AsyncIterator[str]:
     yield "hello"
 
 
-class Watched(FunctionSource):
-    """Opens once `all_here` says so, and writes down what happens."""
+class RecordedSource(FunctionSource):
+    """Opens after the barrier, and records its calls."""
 
-    def __init__(self, name: str, story: list[str], all_here: asyncio.Barrier | None = None, error: str = "") -> None:
+    def __init__(self, name: str, calls: list[str], barrier: asyncio.Barrier | None = None, error: str = "") -> None:
         super().__init__(hello)
-        self._name, self._story, self._all_here, self._error = name, story, all_here, error
+        self._name, self._story, self._all_here, self._error = name, calls, barrier, error
 
     async def open(self, resources: AgentResources) -> None:
         if self._all_here is not None:
@@ -38,27 +38,27 @@ class Watched(FunctionSource):
         raise RuntimeError("it does not want to")
 
 
-def app_of(data: Path, *sources: Watched) -> Any:
+def app_of(data: Path, *sources: RecordedSource) -> Any:
     agents = [Agent(name=f"a{at}", source=source, title="", description="") for at, source in enumerate(sources)]
     return create_app(load_settings(environ={}, overrides={("store", "data"): str(data)}), agents)
 
 
-async def test_they_open_side_by_side(tmp_path: Path) -> None:
-    story: list[str] = []
+async def test_agents_open_concurrently_and_all_are_closed(tmp_path: Path) -> None:
+    calls: list[str] = []
     both = asyncio.Barrier(2)
-    app = app_of(tmp_path, Watched("one", story, both), Watched("two", story, both))
+    app = app_of(tmp_path, RecordedSource("one", calls, both), RecordedSource("two", calls, both))
     async with asyncio.timeout(20), app.router.lifespan_context(app):
-        assert sorted(story) == ["open one", "open two"]
-    assert sorted(story[2:]) == ["close one", "close two"], "one that fails to close keeps no other from it"
+        assert sorted(calls) == ["open one", "open two"]
+    assert sorted(calls[2:]) == ["close one", "close two"], "one that fails to close keeps no other from it"
 
 
-async def test_one_that_cannot_be_opened_closes_the_others(tmp_path: Path) -> None:
-    story: list[str] = []
+async def test_failed_open_closes_the_other_agents(tmp_path: Path) -> None:
+    calls: list[str] = []
     both = asyncio.Barrier(2)
-    app = app_of(tmp_path, Watched("good", story, both), Watched("bad", story, both, error="no extra"))
+    app = app_of(tmp_path, RecordedSource("good", calls, both), RecordedSource("bad", calls, both, error="no extra"))
     with pytest.raises(SetupError, match="no extra"):
-        await app.state.parts.start()
-    assert story == ["open good", "close good"]
-    again = app_of(tmp_path, Watched("good", story))
-    await again.state.parts.start()
-    await again.state.parts.stop()
+        await app.state.runtime.start()
+    assert calls == ["open good", "close good"]
+    again = app_of(tmp_path, RecordedSource("good", calls))
+    await again.state.runtime.start()
+    await again.state.runtime.stop()

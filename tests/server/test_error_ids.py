@@ -1,4 +1,4 @@
-"""Errors that clients are shown with an id, in the log under the same id; and whose lines those of a request are."""
+"""The `error_id` that a client gets is in the server's log, with the ids of the run and the session."""
 
 import json
 import logging
@@ -15,8 +15,8 @@ from tests.support import agents
 from tests.support.server import Served, asking, collect, serving
 
 
-class Heard(logging.Handler):
-    """Every line, with what it is about."""
+class LogRecorder(logging.Handler):
+    """Keeps every log line with its ids."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -25,14 +25,14 @@ class Heard(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.lines.append((record.getMessage(), fields_of_record(record)))
 
-    def about(self, error_id: str) -> dict[str, str]:
-        (found,) = [about for _, about in self.lines if about.get("error_id") == error_id]
+    def ids_of_error(self, error_id: str) -> dict[str, str]:
+        (found,) = [ids for _, ids in self.lines if ids.get("error_id") == error_id]
         return found
 
 
 @pytest.fixture
-def heard() -> Iterator[Heard]:
-    handler = Heard()
+def log() -> Iterator[LogRecorder]:
+    handler = LogRecorder()
     logging.getLogger().addHandler(handler)
     logging.getLogger("limelight.runs.engine").setLevel(logging.ERROR)
     yield handler
@@ -48,38 +48,43 @@ async def run_of(served: Served) -> str:
     return (await served.http.post("/chat", json=asking("hi", session_id="s"))).json()["run_id"]
 
 
-async def test_a_request_that_breaks(tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unexpected_error_of_a_request_is_logged_under_its_error_id(
+    tmp_path: Path, log: LogRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         run_id = await run_of(served)
         monkeypatch.setattr(Control, "open_approvals", broken)
         response = await served.http.get(f"/runs/{run_id}")
         monkeypatch.undo()
-    assert response.status_code == 500
-    assert heard.about(response.json()["error_id"])["run_id"] == run_id
-    assert ("a leak", {"run_id": run_id}) in heard.lines
+    assert (response.status_code, response.json()["code"]) == (500, "internal")
+    assert "cellar" not in response.text
+    assert log.ids_of_error(response.json()["error_id"])["run_id"] == run_id
+    assert ("a leak", {"run_id": run_id}) in log.lines
 
 
-async def test_a_run_that_breaks(tmp_path: Path, heard: Heard) -> None:
+async def test_error_of_a_run_is_logged_under_its_error_id(tmp_path: Path, log: LogRecorder) -> None:
     async with serving(agents.crasher, data=tmp_path) as served:
         frames = await collect(served.ask("go", session_id="s"))
     (error,) = [frame.data["data"] for frame in frames if frame.type == "error"]
-    about = heard.about(error["error_id"])
+    about = log.ids_of_error(error["error_id"])
     assert about.pop("run_id").startswith("run_")
     assert about == {"session_id": "s", "agent": "crasher", "error_id": error["error_id"]}
 
 
-async def test_a_socket_that_breaks(tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unexpected_error_of_a_socket_is_logged_under_its_error_id(
+    tmp_path: Path, log: LogRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         await run_of(served)
-        monkeypatch.setattr("limelight.server.v2.command_handler.session_info", broken)
+        monkeypatch.setattr("limelight.server.v2.commands.session_info", broken)
         url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/s"
         async with connect(url, proxy=None) as socket:
             await socket.send(json.dumps({"type": "get_state"}))
             async for frame in socket:
-                told = json.loads(frame)
-                if told["type"] == "error":
+                message = json.loads(frame)
+                if message["type"] == "error":
                     break
             else:
-                raise AssertionError("no error was told")
-    error_id = told["message"].rpartition(" ")[2]
-    assert heard.about(error_id) == {"session_id": "s", "error_id": error_id}
+                raise AssertionError("no error was sent")
+    error_id = message["message"].rpartition(" ")[2]
+    assert log.ids_of_error(error_id) == {"session_id": "s", "error_id": error_id}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from limelight.config import Settings
-from limelight.server.heartbeat import Kind, Pulse
+from limelight.server.heartbeat import Heartbeat, Kind
 from limelight.server.routes import chat
 from tests.support import agents
 from tests.support.server import Served, asking, serving
@@ -36,7 +36,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         return self._simulated.now
 
 
-async def _holds() -> bool:
+async def _is_authorized() -> bool:
     return True
 
 
@@ -48,36 +48,36 @@ class SilentStream:
 
     def __init__(self, last_sent: float) -> None:
         self.last_sent = last_sent
-        self.still_holds: Callable[[], Awaitable[bool]] = _holds
+        self.is_still_authorized: Callable[[], Awaitable[bool]] = _is_authorized
         self.longest = 0.0
         self.beats = 0
 
-    def beat(self) -> None:
+    def ping(self) -> None:
         now = asyncio.get_running_loop().time()
         self.longest = max(self.longest, now - self.last_sent)
         self.last_sent = now
         self.beats += 1
 
-    def expel(self) -> None:
+    def revoke(self) -> None:
         raise AssertionError
 
     def close(self) -> None:
         raise AssertionError
 
 
-def test_a_silent_stream_gets_a_heartbeat_in_time_whenever_it_was_last_sent_to() -> None:
+def test_silent_stream_gets_heartbeats_within_the_interval() -> None:
     seconds = Settings().server.heartbeat_seconds
 
     async def watch() -> list[SilentStream]:
-        pulse = Pulse(seconds)
-        pulse.start()
+        heartbeat = Heartbeat(seconds)
+        heartbeat.start()
         streams: list[SilentStream] = []
         for _ in range(97):  # at all phases of the timer
             await asyncio.sleep(seconds / 37)
             streams.append(SilentStream(asyncio.get_running_loop().time()))
-            pulse.add(streams[-1])
+            heartbeat.add(streams[-1])
         await asyncio.sleep(LONG)
-        await pulse.stop()
+        await heartbeat.stop()
         return streams
 
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
@@ -92,13 +92,13 @@ def test_a_silent_stream_gets_a_heartbeat_in_time_whenever_it_was_last_sent_to()
 
 def delay(served: Served, method: str, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Make a method of the store wait for an event, which is returned."""
-    gate, call = asyncio.Event(), getattr(served.parts.store, method)
+    gate, call = asyncio.Event(), getattr(served.runtime.store, method)
 
     async def delayed(*args: Any, **named: Any) -> Any:
         await gate.wait()
         return await call(*args, **named)
 
-    monkeypatch.setattr(served.parts.store, method, delayed)
+    monkeypatch.setattr(served.runtime.store, method, delayed)
     return gate
 
 
@@ -111,7 +111,7 @@ async def comments(lines: AsyncIterator[str], count: int) -> None:
 
 
 @pytest.mark.parametrize("format_", ["typed", "tool_calls", "v2", "records"])
-async def test_a_stream_starts_and_gets_heartbeats_while_its_run_cannot_begin(
+async def test_stream_gets_heartbeats_before_its_run_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
 ) -> None:
     monkeypatch.setattr(chat, "START_SECONDS", 0.05)
@@ -128,7 +128,7 @@ async def test_a_stream_starts_and_gets_heartbeats_while_its_run_cannot_begin(
         assert (await served.http.get(f"/runs/{run_id}")).json()["state"] == "finished"
 
 
-async def test_a_stream_gets_heartbeats_while_the_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stream_gets_heartbeats_while_the_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(agents.echo, data=tmp_path, server__heartbeat_seconds=0.1) as served:
         run_id = (await served.http.post("/chat", json=asking("hi", session_id="s"))).json()["run_id"]
         gate = delay(served, "records", monkeypatch)

@@ -1,6 +1,6 @@
-"""Hostile bytes that no OpenAPI document can express: in the request line, in headers, in JSON, in how a body comes.
+"""Hostile bytes that OpenAPI cannot express: in the request line, headers, JSON and the framing of bodies.
 
-What is no HTTP the server below refuses in its own words; whatever gets through is answered as any request is.
+Malformed HTTP is refused by the protocol; requests that pass it are answered as any other.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import pytest
 
 from limelight.auth.key_file import Keyring
 from limelight.server.process.connection import HEADERS_TOO_LARGE, MAX_HEADER_BYTES
-from tests.server.hostile_input import AMPLE, Victim, check_unharmed, keeper, leaks, settle
+from tests.server.hostile_input import AMPLE, Victim, check_unharmed, create_victim, leaks, repeater
 from tests.support import agents
 from tests.support.server import Served, serving
 
@@ -24,7 +24,7 @@ REFUSALS_BELOW = (b"Invalid HTTP request received.", HEADERS_TOO_LARGE.encode())
 
 
 class Target(NamedTuple):
-    """A server, somebody whose things are on it, and the key of somebody else."""
+    """A server with a victim, and the key of another user."""
 
     served: Served
     data: Path
@@ -32,7 +32,7 @@ class Target(NamedTuple):
     key: bytes
 
     async def exchange(self, sent: bytes, *, then_leave: bool = False) -> bytes:
-        """All that comes back until the server closes. It may do so before it has read everything."""
+        """All bytes until the server closes the connection, which may be before it has read everything."""
         host, port = self.served.url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         received = bytearray()
@@ -58,7 +58,7 @@ class Target(NamedTuple):
         return self.head(b"POST " + path, b"content-type: application/json", size, *headers) + body
 
     async def status(self, sent: bytes, *, then_leave: bool = False) -> int:
-        """How it is answered; 0 if not at all. Whatever it is, it must be in order."""
+        """The status of the answer, 0 without one. Checks that it is not a 5xx and leaks nothing."""
         received = await self.exchange(sent, then_leave=then_leave)
         head, _, body = received.partition(b"\r\n\r\n")
         if not head:
@@ -76,17 +76,17 @@ class Target(NamedTuple):
 
 @pytest.fixture
 async def target(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncGenerator[Target]:
-    async with serving(agents.echo, keeper, data=tmp_path, limits__body_bytes=LIMIT, **AMPLE) as served:
+    async with serving(agents.echo, repeater, data=tmp_path, limits__body_bytes=LIMIT, **AMPLE) as served:
         keyring = Keyring(tmp_path)
         ann, ben = (keyring.create(user, ("use",), 1)[1] for user in ("ann", "ben"))
-        victim = await settle(served, "ann", {"authorization": f"Bearer {ann}"})
-        before = await victim.belongings(served.parts.store)
+        victim = await create_victim(served, "ann", {"authorization": f"Bearer {ann}"})
+        before = await victim.stored_data(served.runtime.store)
         yield Target(served, tmp_path, victim, ben.encode())
         await check_unharmed(served, victim, before)
     assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-async def test_paths(target: Target) -> None:
+async def test_malformed_paths_are_answered_without_leaks(target: Target) -> None:
     session, run = (target.victim.ended[name].encode() for name in ("session_id", "run_id"))
     odd = [b"%00", b"%2e%2e", b"%2e%2e%2f" * 9 + b"keys.json", b"%zz", b"%", b"%c0%af", b"%ed%a0%80", b"%ff", b"\xff"]
     odd += [b"..;/", b"[", b"%5c..%5c", b"%0d%0aset-cookie:%20a=b", b"%252e%252e", b"x" * 10_000, b"%f0%9f%a6%8a"]
@@ -99,14 +99,14 @@ async def test_paths(target: Target) -> None:
             assert await target.status(target.head(b"GET " + shape.replace(b"%b", part))), (shape, part)
 
 
-async def test_methods(target: Target) -> None:
+async def test_unusual_methods_are_answered_without_leaks(target: Target) -> None:
     path = b"/sessions/" + target.victim.ended["session_id"].encode()
     for method in (b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"PROPFIND", b"get", b"QUUX", b"\xff", b""):
         for line in (method + b" " + path, method + b" *", method + b" http://[/", method + b" "):
             await target.status(target.head(line))
 
 
-async def test_headers(target: Target) -> None:
+async def test_malformed_headers_are_answered_without_leaks(target: Target) -> None:
     values = [b"\xff\xfe", b"", b"\x01", b"%ff", b"9" * 5000, b"-1", b'a, b; c="', b"x" * 300_000, b"\xf0\x9f\xa6\x8a"]
     names = [b"host", b"authorization", b"cookie", b"origin", b"sec-fetch-site", b"last-event-id", b"content-length"]
     names += [b"content-type", b"transfer-encoding", b"accept-encoding", b"if-none-match", b"x-limelight-user-id"]
@@ -126,8 +126,8 @@ async def test_headers(target: Target) -> None:
     + [b"POST /chat HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n" + chunk for chunk in (b"0\r\nx: ", b"2;x=")],
     ids=["line", "value", "name", "behind", "extension"],
 )
-async def test_headers_without_an_end_are_not_kept(target: Target, begun: bytes) -> None:
-    """Nobody needs a key for this, so nobody gets far with it."""
+async def test_endless_headers_close_the_connection(target: Target, begun: bytes) -> None:
+    """No key is needed for this, so the bytes are bounded."""
     host, port = target.served.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     sent = 0
@@ -146,7 +146,7 @@ async def test_headers_without_an_end_are_not_kept(target: Target, begun: bytes)
     assert MAX_HEADER_BYTES < sent < 100 * MAX_HEADER_BYTES
 
 
-async def test_the_same_header_twice_opens_nothing_more(target: Target) -> None:
+async def test_repeated_headers_grant_no_access(target: Target) -> None:
     line = b"GET /sessions/" + target.victim.ended["session_id"].encode()
     for other in (b"authorization: Bearer x", b"authorization: Basic YTpi", b"authorization:"):
         assert await target.status(target.head(line, other)) in (401, 404)
@@ -155,7 +155,7 @@ async def test_the_same_header_twice_opens_nothing_more(target: Target) -> None:
     assert await target.status(target.head(b"GET /auth/me", *[b"x-%d: y" % n for n in range(5000)])) == 200
 
 
-async def test_json(target: Target) -> None:
+async def test_malformed_json_is_answered_without_leaks(target: Target) -> None:
     deep = [b"[" * n + b"]" * n for n in (900, 960, 975, 990, 1010, 100_000)]
     deep += [b'{"a":' * n + b"1" + b"}" * n for n in (900, 960, 975, 990, 1010, 100_000)]
     odd = [b"1e999", b"-1e999", b"9" * 5000, b"-" + b"9" * 400, b"NaN", b"-Infinity", b"1.0", b"0x1", b"01", b"-"]
@@ -177,7 +177,7 @@ async def test_json(target: Target) -> None:
 
 
 def json_bodies(value: bytes, victim: Victim) -> list[tuple[bytes, bytes]]:
-    """Every place of the bodies that takes more than a word, and the whole."""
+    """The value as each field of each body, and as the whole body."""
     run, approval, session = (victim.waiting[name].encode() for name in ("run_id", "approval_id", "session_id"))
     bodies = [
         (b"/chat", b"%b"),
@@ -199,7 +199,7 @@ def json_bodies(value: bytes, victim: Victim) -> list[tuple[bytes, bytes]]:
     return [(path, body.replace(b"%b", value)) for path, body in bodies]
 
 
-async def test_bodies_that_are_not_what_they_say(target: Target) -> None:
+async def test_wrong_content_lengths_are_refused(target: Target) -> None:
     size = b"content-length: "
     json_type = b"content-type: application/json"
     whole = b'{"messages":[{"role":"user","content":"x"}]}'
@@ -216,11 +216,11 @@ async def test_bodies_that_are_not_what_they_say(target: Target) -> None:
     assert await sent(size + b"%d" % (len(whole) - 1), body=whole) == 400
     assert await sent(size + b"%d" % len(whole), body=whole + b"GET /sessions HTTP/1.1\r\n\r\n") == 200
     assert await sent(size + b"%d" % (len(whole) + 10), body=whole, leave=True) in (0, 400)
-    assert await sent(body=whole) == 400  # none that is announced
+    assert await sent(body=whole) == 400  # without a length
     assert await target.status(target.head(begin, size + b"%d" % len(whole)) + whole) == 415
 
 
-async def test_chunks(target: Target) -> None:
+async def test_malformed_chunks_are_refused(target: Target) -> None:
     async def sent(*chunks: bytes, leave: bool = False) -> int:
         headers = (b"content-type: application/json", b"transfer-encoding: chunked")
         return await target.status(target.head(b"POST /chat", *headers) + b"".join(chunks), then_leave=leave)
@@ -234,8 +234,8 @@ async def test_chunks(target: Target) -> None:
     assert await sent(b"2\r\n{}\r\n", leave=True) in (0, 400)
 
 
-async def test_what_follows_a_body_is_no_header(target: Target) -> None:
-    """A proxy may say in a header who asks: nobody is to say otherwise behind it."""
+async def test_trailers_do_not_become_headers(target: Target) -> None:
+    """A proxy may set the user's header, and a trailer must not replace it."""
     key = Keyring(target.data).create("pipe", ("use", "on-behalf-of"), 1)[1]
     headers = (b"host: x", b"authorization: Bearer " + key.encode(), b"x-limelight-user-id: ben", b"connection: close")
     head = b"\r\n".join([b"GET /auth/me HTTP/1.1", *headers, b"transfer-encoding: chunked", b"", b""])
@@ -254,9 +254,7 @@ async def test_what_follows_a_body_is_no_header(target: Target) -> None:
     ],
     ids=["line", "header", "headers"],
 )
-async def test_a_handshake_that_is_too_large_is_refused(
-    target: Target, line: bytes, header: bytes, status: bytes
-) -> None:
+async def test_too_large_handshake_is_refused(target: Target, line: bytes, header: bytes, status: bytes) -> None:
     upgrade = (b"connection: upgrade", b"upgrade: websocket", b"sec-websocket-version: 13")
     key = b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=="
     received = await target.exchange(target.head(line, *upgrade, key, header))

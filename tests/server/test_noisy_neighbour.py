@@ -1,6 +1,6 @@
-"""One user at all her limits at once: she is refused, and her neighbour's run goes on as if she was not there.
+"""One user at all her limits at once: she is refused, and runs of another user are not affected.
 
-How fast that is, `make bench` says; the bounds here are those of a machine that does other things too.
+`make bench` measures how fast that is; the time limits here allow for a busy machine.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from tests.support.wait import eventually
 RUNS, STREAMS, REQUESTS = 3, 6, 40
 RESULT = 4 * 1024 * 1024
 SOON = 10
-"""Seconds that are more than enough for a short run."""
+"""A time limit for a short run."""
 
 Headers = dict[str, str]
 
 
 async def flooder(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
-    """Talks without a pause, with a large result now and then, for ever."""
+    """Emits text without end, and a large result for every thousand words."""
     for number in range(1_000_000):
         yield ToolStarted(call_id=f"c{number}", name="dump", args={})
         yield ToolFinished(call_id=f"c{number}", result="x" * RESULT)
@@ -42,7 +42,7 @@ async def flooder(messages: list[Message], ctx: Context) -> AsyncIterator[str | 
             await asyncio.sleep(0.001)
 
 
-class House:
+class Users:
     """A server with small limits, on which ann and ben have keys."""
 
     def __init__(self, served: Served, data: Path) -> None:
@@ -54,8 +54,8 @@ class House:
         body = asking("hi", session_id=session_id, agent=agent)
         return self.served.stream("POST", "/chat/stream", json=body, headers=headers)
 
-    async def too_much(self) -> None:
-        """Ann asks for more runs and more streams than she may have, and is told so."""
+    async def exceed_limits(self) -> None:
+        """Ann requests a run and a stream beyond her limits, which are refused."""
         body = asking("hi", session_id="new", agent="talker")
         run = await self.served.http.post("/chat", json=body, headers=self.ann)
         async with self.served.http.stream("GET", "/sessions/s0/stream", headers=self.ann) as last:
@@ -64,90 +64,90 @@ class House:
         assert [refusal(run), refusal(stream)] == ["too_many_runs", "too_many_streams"]
 
     async def ask(self) -> list[Frame]:
-        """A run of ben's, from its first frame to its last."""
+        """The frames of a complete run of ben."""
         async with asyncio.timeout(SOON):
             return await collect(self.stream(self.ben, "mine", "talker"))
 
 
 def refusal(reply: httpx.Response) -> str:
-    """The code of a refusal, which says when to come again."""
+    """The code of a refusal, which has a `retry_after`."""
     assert reply.status_code == 429, reply.text
     assert reply.json()["retry_after"] == int(reply.headers["retry-after"]) >= 1
     return reply.json()["code"]
 
 
 @asynccontextmanager
-async def crowded(data: Path) -> AsyncGenerator[House]:
-    """Ann has as many runs as she may, and streams but for one, and reads none of them: responses and sockets."""
+async def at_limits(data: Path) -> AsyncGenerator[Users]:
+    """Ann has all of her runs, and all but one of her streams and sockets, and reads none of them."""
     limits = {"runs_per_user": RUNS, "streams_per_user": STREAMS + 1, "requests_per_minute": REQUESTS}
     settings: dict[str, Any] = {f"limits__{name}": value for name, value in limits.items()}
     async with AsyncExitStack() as stack:
         served = await stack.enter_async_context(serving(talker, flooder, data=data, **settings))
-        house = House(served, data)
+        users = Users(served, data)
         for number in range(RUNS):
             body = asking("hi", session_id=f"s{number}", agent="flooder")
-            asked = served.http.stream("POST", "/chat/stream", json=body, headers=house.ann)
+            asked = served.http.stream("POST", "/chat/stream", json=body, headers=users.ann)
             assert (await stack.enter_async_context(asked)).status_code == 200
         for number in range(STREAMS - RUNS):
-            deaf = await stack.enter_async_context(socket(served, f"s{number}", headers=house.ann))
-            stack.callback(deaf.connection.transport.abort)  # it would not hear a farewell
-        await eventually(lambda: served.parts.hub.viewers_of("ann") == STREAMS)
-        yield house
+            deaf = await stack.enter_async_context(socket(served, f"s{number}", headers=users.ann))
+            stack.callback(deaf.connection.transport.abort)  # it would not read a close frame
+        await eventually(lambda: served.runtime.hub.viewers_of("ann") == STREAMS)
+        yield users
 
 
-def check_whole(frames: list[Frame]) -> None:
-    """All of a talker's run, in order, to its end."""
+def check_complete(frames: list[Frame]) -> None:
+    """Check that the frames are a complete run of the talker, in order."""
     assert text_of(frames) == "".join(WORDS)
     seqs = [int(frame.id.partition(".")[0]) for frame in frames if frame.id]
     assert seqs == sorted(set(seqs))
     assert frames[-1].type == "done"
 
 
-async def test_a_neighbour_at_her_limits_is_refused_and_nobody_else_notices(tmp_path: Path) -> None:
-    async with crowded(tmp_path) as house:
-        await house.too_much()
-        check_whole(await house.ask())
-        asking_on = [house.served.http.get("/sessions", headers=house.ann) for _ in range(2 * REQUESTS + 1)]
-        replies, frames = await asyncio.gather(asyncio.gather(*asking_on), house.ask())
-        check_whole(frames)
+async def test_user_at_her_limits_is_refused_and_others_are_not_affected(tmp_path: Path) -> None:
+    async with at_limits(tmp_path) as users:
+        await users.exceed_limits()
+        check_complete(await users.ask())
+        asking_on = [users.served.http.get("/sessions", headers=users.ann) for _ in range(2 * REQUESTS + 1)]
+        replies, frames = await asyncio.gather(asyncio.gather(*asking_on), users.ask())
+        check_complete(frames)
         refused = [reply for reply in replies if reply.status_code != 200]
-        assert refused  # the minute may have changed in between, once
+        assert refused
         assert {refusal(reply) for reply in refused} == {"too_many_requests"}
-        check_whole(await house.ask())
+        check_complete(await users.ask())
 
 
 @pytest.mark.parametrize("how", ["tools", "approvals", "sockets", "streams"])
-async def test_who_looks_for_much_at_once_waits_for_herself(
+async def test_long_reads_of_one_user_occupy_one_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """Reads of ann's log take as long as we like. There are two readers, and she does not get both of them."""
+    """Reads of ann's log are blocked by the test. The store has two readers, and she occupies one."""
     async with serving(talker, data=tmp_path) as served:
-        house = House(served, tmp_path)
-        begun = await collect(house.stream(house.ann, "s", "talker"))
-        run_id = (await served.http.get("/sessions/s", headers=house.ann)).json()["run_id"]
+        users = Users(served, tmp_path)
+        begun = await collect(users.stream(users.ann, "s", "talker"))
+        run_id = (await served.http.get("/sessions/s", headers=users.ann)).json()["run_id"]
         paths = {"tools": f"/runs/{run_id}/tools/no{{}}", "approvals": f"/runs/{run_id}/approvals/no{{}}"}
         paths["streams"] = f"/runs/{run_id}/stream?after=0&n={{}}"
         async with AsyncExitStack() as stack:
-            sockets = [await stack.enter_async_context(socket(served, "s", headers=house.ann)) for _ in range(4)]
-            for watching in sockets:
-                await watching.hear()
-            slow = Slow(monkeypatch, "ann", run_id)
+            sockets = [await stack.enter_async_context(socket(served, "s", headers=users.ann)) for _ in range(4)]
+            for ws in sockets:
+                await ws.receive()
+            reads = BlockedReads(monkeypatch, "ann", run_id)
             asked: list[asyncio.Task[httpx.Response]] = []
             if how == "sockets":
-                for watching in sockets:
-                    await watching.say("approve", approval_id="no")
+                for ws in sockets:
+                    await ws.send("approve", approval_id="no")
             else:
                 get = served.http.get
-                asked += [asyncio.create_task(get(paths[how].format(n), headers=house.ann)) for n in range(12)]
+                asked += [asyncio.create_task(get(paths[how].format(n), headers=users.ann)) for n in range(12)]
                 stack.push_async_callback(asyncio.wait, asked)
-            stack.callback(slow.end.set)
-            await eventually(lambda: slow.reading)
+            stack.callback(reads.end.set)
+            await eventually(lambda: reads.reading)
             for _ in range(2):
-                check_whole(await house.ask())
-            assert (slow.reading, slow.most) == (1, 1)
-            slow.end.set()
+                check_complete(await users.ask())
+            assert (reads.reading, reads.most) == (1, 1)
+            reads.end.set()
             if how == "sockets":
-                assert {(await watching.error())[1] for watching in sockets} == {"not_processing"}
+                assert {(await ws.error())[1] for ws in sockets} == {"not_processing"}
             else:
                 replies = await asyncio.gather(*asked)
                 assert {reply.status_code for reply in replies} == {200 if how == "streams" else 404}
@@ -155,8 +155,8 @@ async def test_who_looks_for_much_at_once_waits_for_herself(
                     assert all(begun[-2].id in reply.text for reply in replies)
 
 
-class Slow:
-    """Reads of one user's log do not come to their end before they may."""
+class BlockedReads:
+    """Blocks reads of one user's log until `end` is set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: str, run_id: str) -> None:
         self.end = threading.Event()
@@ -178,13 +178,13 @@ class Slow:
         return read(*args, **named)
 
 
-async def test_she_can_go_on_once_her_runs_have_ended(tmp_path: Path) -> None:
-    async with crowded(tmp_path) as house:
-        await house.too_much()
-        run_id = (await house.served.http.get("/sessions/s0", headers=house.ann)).json()["run_id"]
-        await house.served.http.post(f"/runs/{run_id}/cancel", headers=house.ann)
-        reply = await house.served.http.post(
-            "/chat", json=asking("hi", session_id="new", agent="talker"), headers=house.ann
+async def test_user_at_her_limits_can_run_again_after_a_stop(tmp_path: Path) -> None:
+    async with at_limits(tmp_path) as users:
+        await users.exceed_limits()
+        run_id = (await users.served.http.get("/sessions/s0", headers=users.ann)).json()["run_id"]
+        await users.served.http.post(f"/runs/{run_id}/cancel", headers=users.ann)
+        reply = await users.served.http.post(
+            "/chat", json=asking("hi", session_id="new", agent="talker"), headers=users.ann
         )
         assert (reply.status_code, reply.json()["state"]) == (200, "finished")
-        check_whole(await house.ask())
+        check_complete(await users.ask())

@@ -1,4 +1,4 @@
-"""The page's files: what is given out, to whom, with which headers, and nothing else."""
+"""The files of the page: which are served, to whom, and with which headers."""
 
 import gzip
 import os
@@ -9,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 
 from limelight.server import page as page_module
-from limelight.server.page import POLICY, Page, takes_gzip
+from limelight.server.page import POLICY, Page, accepts_gzip
 from tests.support import agents
 from tests.support.server import Served, serving
 
@@ -18,7 +18,7 @@ SCRIPT = b"console.log('limelight');" * 40
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A finished build, with a secret next to it."""
+    """A build of the page, with a secret file next to it."""
     built = tmp_path / "page"
     (built / "assets").mkdir(parents=True)
     (built / "index.html").write_text("<!doctype html><title>Limelight</title>")
@@ -38,7 +38,7 @@ def client(folder: Path) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://page")
 
 
-async def test_the_page_is_at_the_root_with_a_strict_policy(folder: Path, tmp_path: Path) -> None:
+async def test_page_is_served_at_the_root_with_a_strict_policy(folder: Path, tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path / "data") as served:
         response = await served.http.get("/")
     assert (response.status_code, response.text) == (200, (folder / "index.html").read_text())
@@ -61,7 +61,7 @@ async def test_the_page_is_at_the_root_with_a_strict_policy(folder: Path, tmp_pa
         ("/assets/font-abc.woff2", "font/woff2"),
     ],
 )
-async def test_every_file_has_its_type_and_the_policy(folder: Path, path: str, media_type: str) -> None:
+async def test_files_have_their_media_type_and_the_policy(folder: Path, path: str, media_type: str) -> None:
     async with client(folder) as http:
         response = await http.get(path)
     assert (response.status_code, response.headers["content-type"]) == (200, media_type)
@@ -71,7 +71,7 @@ async def test_every_file_has_its_type_and_the_policy(folder: Path, path: str, m
     assert response.headers["cache-control"] == ("public, max-age=31536000, immutable" if hashed else "no-cache")
 
 
-async def test_browsers_that_take_gzip_get_what_the_build_compressed(folder: Path) -> None:
+async def test_compressed_file_is_served_if_gzip_is_accepted(folder: Path) -> None:
     async with client(folder) as http:
         small = await http.get("/assets/index-abc.js", headers={"accept-encoding": "br, gzip"})
         plain = await http.get("/assets/index-abc.js", headers={"accept-encoding": "identity"})
@@ -88,11 +88,11 @@ async def test_browsers_that_take_gzip_get_what_the_build_compressed(folder: Pat
     ("accepted", "taken"),
     [("gzip", True), ("br, GZIP;q=0.5", True), ("*", True), ("gzip;q=0", False), ("gzip; q=0.0", False), ("br", False)],
 )
-def test_what_a_browser_takes(accepted: str, taken: bool) -> None:
-    assert takes_gzip(accepted) is taken
+def test_accepts_gzip_reads_accept_encoding(accepted: str, taken: bool) -> None:
+    assert accepts_gzip(accepted) is taken
 
 
-async def test_a_browser_that_has_it_gets_its_tag_only(folder: Path) -> None:
+async def test_known_etag_gets_304(folder: Path) -> None:
     async with client(folder) as http:
         first = await http.get("/")
         again = await http.get("/", headers={"if-none-match": f'"other", W/{first.headers["etag"]}'})
@@ -101,7 +101,7 @@ async def test_a_browser_that_has_it_gets_its_tag_only(folder: Path) -> None:
     assert other.status_code == 200
 
 
-async def test_head_tells_the_same_without_the_body(folder: Path) -> None:
+async def test_head_has_the_headers_of_get(folder: Path) -> None:
     async with client(folder) as http:
         for path in ("/", "/icon.svg", "/assets/index-abc.js"):
             asked, got = await http.head(path), await http.get(path)
@@ -122,7 +122,7 @@ async def test_head_tells_the_same_without_the_body(folder: Path) -> None:
         "/.stamp",
     ],
 )
-async def test_nothing_else_is_given_out(folder: Path, tmp_path: Path, path: str) -> None:
+async def test_paths_outside_the_page_are_not_found(folder: Path, tmp_path: Path, path: str) -> None:
     (folder / ".stamp").write_text("x")
     async with serving(agents.talker, data=tmp_path / "data") as served:
         url = httpx.URL(served.url).copy_with(raw_path=path.encode())
@@ -130,11 +130,11 @@ async def test_nothing_else_is_given_out(folder: Path, tmp_path: Path, path: str
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
 
 
-async def test_a_link_out_of_the_folder_is_no_file_of_the_page(folder: Path) -> None:
+async def test_symlink_is_not_served(folder: Path) -> None:
     assert Page(folder).file("assets/link.js") is None
 
 
-async def test_the_files_need_no_key_and_everything_else_does(folder: Path, tmp_path: Path) -> None:
+async def test_only_files_of_the_page_need_no_key(folder: Path, tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path / "data", auth__api_key="sesame") as served:
         for path in ("/", "/icon.svg", "/theme.js", "/assets/index-abc.js"):
             assert (await served.http.get(path)).status_code == 200, path
@@ -143,12 +143,12 @@ async def test_the_files_need_no_key_and_everything_else_does(folder: Path, tmp_
 
 
 @pytest.mark.usefixtures("folder")
-async def test_without_a_key_only_this_machine_gets_the_page(served: Served) -> None:
+async def test_open_server_refuses_the_page_to_other_hosts(served: Served) -> None:
     response = await served.http.get("/", headers={"host": "evil.example"})
     assert (response.status_code, response.json()["code"]) == (403, "forbidden")
 
 
-async def test_a_new_build_is_noticed(folder: Path) -> None:
+async def test_new_build_is_loaded(folder: Path) -> None:
     async with client(folder) as http:
         await http.get("/")
         (folder / "index.html").write_text("new")
@@ -156,7 +156,7 @@ async def test_a_new_build_is_noticed(folder: Path) -> None:
         assert (await http.get("/")).text == "new"
 
 
-async def test_without_a_build_it_says_how_to_make_one(tmp_path: Path) -> None:
+async def test_missing_build_is_explained(tmp_path: Path) -> None:
     async with client(tmp_path / "nothing") as http:
         response = await http.get("/")
         missing = Page(tmp_path / "nothing").file("icon.svg")

@@ -1,4 +1,4 @@
-"""Connections that send requests faster than they take answers: each request is answered, and memory is bounded."""
+"""Connections that send requests faster than they read answers: all are answered, and memory is bounded."""
 
 import asyncio
 import gc
@@ -12,8 +12,8 @@ import pytest
 from websockets.frames import Frame, Opcode
 
 from limelight.server.process import connection
-from limelight.server.process.connection import MAX_PIPELINED_BYTES, Connection
-from limelight.server.throttle import PURGE_LENGTH, Throttle
+from limelight.server.process.connection import MAX_PIPELINED_BYTES, HttpConnection
+from limelight.server.rate_limit import PURGE_LENGTH, Throttle
 from tests.support import agents
 from tests.support.server import Served, asking, serving
 from tests.support.wait import eventually
@@ -34,9 +34,9 @@ class Wire:
         self.writer = writer
 
     @property
-    def server_side(self) -> Connection:
+    def server_side(self) -> HttpConnection:
         port = self.writer.get_extra_info("sockname")[1]
-        ends: list[Connection] = [end for end in gc.get_objects() if type(end) is Connection]
+        ends: list[HttpConnection] = [end for end in gc.get_objects() if type(end) is HttpConnection]
         (found,) = [end for end in ends if end.client == ("127.0.0.1", port)]
         return found
 
@@ -51,7 +51,7 @@ class Wire:
             return status, await self.reader.readexactly(size)
 
     async def rest(self) -> bytes:
-        """What comes until the server closes the connection."""
+        """All bytes until the server closes the connection."""
         async with asyncio.timeout(SECONDS):
             return await self.reader.read()
 
@@ -87,7 +87,7 @@ async def test_pipelined_requests_are_answered_in_their_order(tmp_path: Path) ->
 @pytest.mark.parametrize("split", [1, 2, 3, 7, 50, 1000])
 @pytest.mark.parametrize("chunks", [0, 3])
 async def test_pipelined_bodies_arrive_whole_however_they_are_cut(tmp_path: Path, split: int, chunks: int) -> None:
-    """Bodies may contain what ends headers."""
+    """Bodies may contain the bytes that end headers."""
     texts = ["one", "two\r\n\r\n" * 5, "three"]
     bodies = [json.dumps(asking(text)).encode() + b"\r\n\r\n" for text in texts]
     sent = b"".join(post("/chat", body, chunks=chunks) + HEALTH for body in bodies)
@@ -143,7 +143,7 @@ async def test_client_that_reads_no_answers_is_read_no_further_and_then_closed(
     large = post("/chat", json.dumps(asking("x" * 200_000)).encode())
     async with serving(agents.echo, data=tmp_path) as served, connected(served) as wire:
         wire.reader._transport.pause_reading()  # pyright: ignore  # asyncio's client would read ahead
-        server_side: Connection | None = None
+        server_side: HttpConnection | None = None
         with pytest.raises(ConnectionError):
             async with asyncio.timeout(SECONDS):
                 while True:
@@ -166,7 +166,7 @@ async def test_rest_of_a_refused_body_has_a_time_limit(tmp_path: Path, monkeypat
                 while not wire.reader.at_eof():
                     wire.writer.write(b" ")
                     await wire.writer.drain()
-                    await asyncio.sleep(0.02)  # a byte now and then, which is what it must not wait for
+                    await asyncio.sleep(0.02)  # single bytes must not extend the time limit
                 raise ConnectionResetError
 
 
@@ -176,8 +176,8 @@ async def test_leaving_viewer_is_noticed_while_its_stream_is_open(tmp_path: Path
             wire.writer.write(post("/chat/stream", json.dumps(asking("go")).encode()))
             async with asyncio.timeout(SECONDS):
                 await wire.reader.readuntil(b"Working")
-            assert served.parts.hub.viewers == 1
-        await eventually(lambda: served.parts.hub.viewers == 0)
+            assert served.runtime.hub.viewers == 1
+        await eventually(lambda: served.runtime.hub.viewers == 0)
 
 
 async def test_headers_that_end_with_bare_line_feeds_are_refused(tmp_path: Path) -> None:
@@ -213,11 +213,11 @@ async def test_upgrade_behind_an_unfinished_answer_closes_the_connection(tmp_pat
     async with serving(agents.patient, data=tmp_path) as served, connected(served) as wire:
         wire.writer.write(post("/chat/stream", body, chunks=1) + UPGRADE)
         assert b"101 Switching" not in await wire.rest()
-        await eventually(lambda: served.parts.hub.viewers == 0)
+        await eventually(lambda: served.runtime.hub.viewers == 0)
 
 
 async def test_websocket_whose_handshake_was_pipelined_is_read(tmp_path: Path) -> None:
-    """The connection is paused while the handshake waits for the answer before it; the socket reads all the same."""
+    """Reading is paused while the handshake waits for the answer before it, and resumed for the socket."""
     async with serving(agents.talker, data=tmp_path) as served, connected(served) as wire:
         wire.writer.write(HEALTH + UPGRADE)
         assert (await wire.answer())[0] == 200
@@ -241,7 +241,7 @@ async def test_stream_behind_which_a_request_waits_notices_that_its_viewer_has_l
                 await wire.reader.readuntil(b"Working")
             server_side = wire.server_side
         server_side.transport.abort()
-        await eventually(lambda: served.parts.hub.viewers == 0)
+        await eventually(lambda: served.runtime.hub.viewers == 0)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 

@@ -1,4 +1,4 @@
-"""Probes need no key: they cost little, however many ask, and tell strangers nothing."""
+"""Probes need no key: their checks are cached, and their answers contain no details."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -13,7 +13,7 @@ from tests.support import agents
 from tests.support.server import Served, serving
 from tests.support.wait import eventually
 
-PROBES = [("/ready", "ping"), ("/api/v2/health", "active_sessions")]
+PROBE_PATHS = [("/ready", "ping"), ("/api/v2/health", "active_sessions")]
 CALLERS = 50
 
 
@@ -24,23 +24,23 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served]:
 
 
 def counting(served: Served, method: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the store answered, call by call."""
-    ask: Callable[..., Any] = getattr(served.parts.store, method)
+    """The results of a method of the store, in the order of its calls."""
+    ask: Callable[..., Any] = getattr(served.runtime.store, method)
     answers: list[Any] = []
 
     async def counted(*args: Any) -> Any:
         answers.append(await ask(*args))
         return answers[-1]
 
-    monkeypatch.setattr(served.parts.store, method, counted)
+    monkeypatch.setattr(served.runtime.store, method, counted)
     return answers
 
 
-@pytest.mark.parametrize(("path", "method"), PROBES)
-async def test_however_many_ask_the_store_is_asked_once(
+@pytest.mark.parametrize(("path", "method"), PROBE_PATHS)
+async def test_concurrent_probes_ask_the_store_once(
     served: Served, path: str, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readiness, "FRESH_SECONDS", 3600)
+    monkeypatch.setattr(readiness, "CACHE_SECONDS", 3600)
     asked = counting(served, method, monkeypatch)
     responses = await asyncio.gather(*(served.http.get(path) for _ in range(CALLERS)))
     assert {response.status_code for response in responses} == {200}
@@ -48,33 +48,31 @@ async def test_however_many_ask_the_store_is_asked_once(
     assert len(asked) == 1
 
 
-@pytest.mark.parametrize(("path", "method"), PROBES)
-async def test_an_answer_does_not_hold_for_long(
-    served: Served, path: str, method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(readiness, "FRESH_SECONDS", 0)
+@pytest.mark.parametrize(("path", "method"), PROBE_PATHS)
+async def test_probe_result_expires(served: Served, path: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "CACHE_SECONDS", 0)
     asked = counting(served, method, monkeypatch)
     for _ in range(2):
         assert (await served.http.get(path)).status_code == 200
     assert len(asked) == 2
 
 
-@pytest.mark.parametrize(("path", "method"), PROBES)
-async def test_why_a_store_fails_is_in_the_log_once_and_not_in_the_answer(
+@pytest.mark.parametrize(("path", "method"), PROBE_PATHS)
+async def test_reason_of_a_failed_probe_is_logged_once_and_not_answered(
     served: Served, path: str, method: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(*_: Any) -> None:
         raise StoreUnavailable("/secret/limelight.db: disk is full")
 
-    monkeypatch.setattr(readiness, "FRESH_SECONDS", 3600)
-    monkeypatch.setattr(served.parts.store, method, broken)
+    monkeypatch.setattr(readiness, "CACHE_SECONDS", 3600)
+    monkeypatch.setattr(served.runtime.store, method, broken)
     for response in await asyncio.gather(*(served.http.get(path) for _ in range(CALLERS))):
         assert response.status_code == 503
         assert "secret" not in response.text
     assert caplog.text.count("/secret/limelight.db: disk is full") == 1
 
 
-async def test_who_leaves_does_not_take_the_answer_from_others() -> None:
+async def test_cancelled_probe_does_not_cancel_the_shared_check() -> None:
     begun, may_end = asyncio.Event(), asyncio.Event()
 
     async def ask() -> int:
@@ -82,8 +80,8 @@ async def test_who_leaves_does_not_take_the_answer_from_others() -> None:
         await may_end.wait()
         return 7
 
-    question = readiness.Shared(ask)
-    hasty, patient = (asyncio.create_task(question.answer()) for _ in range(2))
+    question = readiness.CachedCheck(ask)
+    hasty, patient = (asyncio.create_task(question.result()) for _ in range(2))
     await begun.wait()
     hasty.cancel()
     await eventually(hasty.done)
@@ -91,10 +89,10 @@ async def test_who_leaves_does_not_take_the_answer_from_others() -> None:
     assert await patient == 7
 
 
-async def test_a_store_that_does_not_answer_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_check_that_times_out_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     async def ask() -> int:
         await asyncio.Event().wait()
         return 7
 
-    monkeypatch.setattr(readiness, "ASKING_SECONDS", 0.01)
-    assert await readiness.Shared(ask).answer() == readiness.Failed("it does not answer")
+    monkeypatch.setattr(readiness, "CHECK_SECONDS", 0.01)
+    assert await readiness.CachedCheck(ask).result() == readiness.StoreFailure("it does not answer")

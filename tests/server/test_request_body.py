@@ -1,4 +1,4 @@
-"""Bodies that are too large for their route, or that never come to an end."""
+"""Request bodies that are too large, pause too long, or come slowly."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ import pytest
 
 from limelight.server import request_body
 from limelight.server.routes.login import MAX_BODY
-from tests.server.keyed_server import House
+from tests.server.keyed_server import KeyedServer
 from tests.support import agents
 from tests.support.server import Served, asking, serving
 
@@ -18,7 +18,7 @@ SECONDS = 20
 
 
 async def answer(served: Served, path: str, pieces: Iterable[bytes], *headers: str, pause: float = 0) -> dict[str, Any]:
-    """What comes back to these pieces of a body, though more was announced than is sent. Nothing else ends it."""
+    """The JSON answer to a request whose body is sent in these pieces."""
     host, port = served.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     lines = [f"POST {path} HTTP/1.1", "host: 127.0.0.1", "content-type: application/json", *headers, "", ""]
@@ -42,28 +42,26 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served]:
         yield served
 
 
-async def test_who_hands_in_a_key_sends_little(house: House) -> None:
-    house.key("ann")
-    announced = await answer(house.served, "/auth/login", [], f"content-length: {MAX_BODY + 1}")
+async def test_login_refuses_a_large_body(keyed: KeyedServer) -> None:
+    keyed.key("ann")
+    announced = await answer(keyed.served, "/auth/login", [], f"content-length: {MAX_BODY + 1}")
     chunk = b"%x\r\n%b\r\n" % (1024, b"x" * 1024)
-    sent = await answer(house.served, "/auth/login", [chunk] * 9, "transfer-encoding: chunked")
+    sent = await answer(keyed.served, "/auth/login", [chunk] * 9, "transfer-encoding: chunked")
     for problem in (announced, sent):
         assert (problem["status"], problem["code"]) == (413, "body_too_large")
         assert str(MAX_BODY) in problem["detail"]
-    long = await house.served.problem("POST", "/auth/login", json={"key": "x" * 3500})
+    long = await keyed.served.problem("POST", "/auth/login", json={"key": "x" * 3500})
     assert long["code"] == "unauthorized"
 
 
 @pytest.mark.parametrize("path", ["/auth/login", "/chat", "/chat/stream", "/api/v2/sessions"])
-async def test_a_body_that_does_not_go_on_is_given_up(
-    served: Served, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_body_that_pauses_too_long_is_refused(served: Served, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_body, "SILENCE_SECONDS", 0.1)
     problem = await answer(served, path, [b'{"a'], "content-length: 100")
     assert (problem["status"], problem["code"]) == (408, "body_timeout")
 
 
-async def test_a_body_that_comes_slowly_but_steadily_is_taken(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_but_steady_body_is_accepted(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_body, "SILENCE_SECONDS", 0.4)
     body = json.dumps(asking("hi")).encode()
     tenth = len(body) // 10 + 1

@@ -1,4 +1,4 @@
-"""Runs over HTTP: state, resume, Stop, decisions, whole values, files."""
+"""Runs over HTTP: state, resume, Stop, decisions, complete values, files."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -18,7 +18,7 @@ from tests.support.wait import eventually
 
 
 async def start(served: Served, agent: str, session_id: str = "s") -> str:
-    """Begin a run, wait for its first words, leave, and return its id."""
+    """Begin a run, wait for its first frame, disconnect, and return its id."""
     async with served.http.stream("POST", "/chat/stream", json=asking("go", agent=agent, session_id=session_id)) as r:
         async for line in r.aiter_lines():
             if '"token"' in line or '"approval"' in line:
@@ -30,7 +30,7 @@ async def state_of(served: Served, run_id: str) -> str:
     return (await served.http.get(f"/runs/{run_id}")).json()["state"]
 
 
-async def test_a_run_tells_its_state(served: Served) -> None:
+async def test_run_has_its_state_and_times(served: Served) -> None:
     run_id = await start(served, "patient")
     run = (await served.http.get(f"/runs/{run_id}")).json()
     assert run.keys() == {
@@ -44,18 +44,18 @@ async def test_a_run_tells_its_state(served: Served) -> None:
     assert run["ended_at"] >= run["started_at"]
 
 
-async def test_a_failed_run_tells_why(served: Served) -> None:
+async def test_failed_run_has_its_error_in_the_stream_and_in_its_state(served: Served) -> None:
     found = await collect(served.ask("go", agent="crasher", session_id="s"))
     assert [f.type for f in found[-4:]] == ["tool_end", "token", "error", "done"]
     text, error = (frame.data["data"] for frame in found[-3:-1])
     assert (text["content"].strip(), text["fallback_for"]) == (f"Error: {error['message']}", "error")
     assert (error["code"], error["message"]) == ("agent_error", "ValueError: the wheel came off")
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
-    told = (await served.http.get(f"/runs/{run_id}")).json()["error"]
-    assert told == {"code": "agent_error", "message": error["message"], "error_id": error["error_id"]}
+    state_error = (await served.http.get(f"/runs/{run_id}")).json()["error"]
+    assert state_error == {"code": "agent_error", "message": error["message"], "error_id": error["error_id"]}
 
 
-async def test_a_finished_run_replays_in_any_format(served: Served) -> None:
+async def test_finished_run_replays_in_any_format(served: Served) -> None:
     live = await collect(served.ask("go", agent="worker", session_id="s"))
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
     again = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
@@ -65,7 +65,7 @@ async def test_a_finished_run_replays_in_any_format(served: Served) -> None:
     assert [f.data["seq"] for f in records] == list(range(1, len(records) + 1))
 
 
-async def test_the_header_of_a_browser_wins_over_the_query(served: Served) -> None:
+async def test_last_event_id_wins_over_the_query(served: Served) -> None:
     live = await collect(served.ask("go", agent="worker", session_id="s"))
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
     cut = live[5].id
@@ -75,7 +75,7 @@ async def test_the_header_of_a_browser_wins_over_the_query(served: Served) -> No
     assert rest == live[6:]
 
 
-async def test_a_cursor_at_the_end_of_a_finished_run_has_nothing(served: Served) -> None:
+async def test_cursor_at_the_end_of_a_finished_run_gets_204(served: Served) -> None:
     live = await collect(served.ask("go", session_id="s"))
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
     for cursor in (live[-1].id, "99999"):
@@ -83,7 +83,7 @@ async def test_a_cursor_at_the_end_of_a_finished_run_has_nothing(served: Served)
         assert (response.status_code, response.content) == (204, b"")
 
 
-async def test_frames_within_a_record_are_resumed_exactly(served: Served) -> None:
+async def test_resume_inside_a_record_is_exact(served: Served) -> None:
     live = await collect(served.ask("go", agent="crasher", session_id="s"))
     assert [frame.id for frame in live[-3:]] == [f"{live[-1].id}.1", f"{live[-1].id}.2", live[-1].id]
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
@@ -92,7 +92,7 @@ async def test_frames_within_a_record_are_resumed_exactly(served: Served) -> Non
         assert rest == live[-count:]
 
 
-async def test_the_second_run_of_a_session_goes_on_counting(served: Served) -> None:
+async def test_seqs_continue_over_the_runs_of_a_session(served: Served) -> None:
     first = await collect(served.ask("one", session_id="s"))
     second = await collect(served.ask("two", session_id="s"))
     assert int(second[0].id) > int(first[-1].id)
@@ -103,7 +103,7 @@ async def test_the_second_run_of_a_session_goes_on_counting(served: Served) -> N
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1", "1.x", "1.2.3", "٣", "9" * 40])
-async def test_a_bad_cursor_is_refused(served: Served, cursor: str) -> None:
+async def test_bad_cursor_is_refused(served: Served, cursor: str) -> None:
     await collect(served.ask("go", session_id="s"))
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
     problem = await served.problem("GET", f"/runs/{run_id}/stream", params={"after": cursor})
@@ -111,18 +111,18 @@ async def test_a_bad_cursor_is_refused(served: Served, cursor: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/stream", "/tools/x", "/input", "/answer"])
-async def test_an_unknown_run_is_404_before_any_stream(served: Served, path: str) -> None:
+async def test_unknown_run_is_404_before_any_stream(served: Served, path: str) -> None:
     problem = await served.problem("GET", f"/runs/run_unknown{path}")
     assert (problem["status"], problem["code"]) == (404, "run_not_found")
 
 
-async def test_stopping_what_has_ended_or_never_was(served: Served) -> None:
+async def test_stop_of_an_ended_run_has_no_effect_and_of_an_unknown_one_is_404(served: Served) -> None:
     run_id = (await served.http.post("/chat", json=asking("go"))).json()["run_id"]
     assert (await served.http.post(f"/runs/{run_id}/cancel")).json() == {"run_id": run_id, "state": "finished"}
     assert (await served.problem("POST", "/runs/nope/cancel"))["code"] == "run_not_found"
 
 
-async def test_stop_in_an_async_tool_keeps_what_was_there(served: Served) -> None:
+async def test_stop_in_an_async_tool_keeps_the_log(served: Served) -> None:
     run_id = await start(served, "patient")
     stopped = await served.http.post(f"/runs/{run_id}/cancel", json={"reason": "enough"})
     assert stopped.json() == {"run_id": run_id, "state": "cancelled"}
@@ -134,7 +134,7 @@ async def test_stop_in_an_async_tool_keeps_what_was_there(served: Served) -> Non
     assert (await served.http.post("/chat", json=asking("next", session_id="s"))).status_code == 200
 
 
-async def test_stop_closes_what_the_agent_has_open(tmp_path: Path) -> None:
+async def test_stop_closes_open_generators_of_the_agent(tmp_path: Path) -> None:
     closed: list[str] = []
 
     async def model() -> AsyncGenerator[str]:
@@ -157,8 +157,8 @@ async def test_stop_closes_what_the_agent_has_open(tmp_path: Path) -> None:
         assert await state_of(served, run_id) == "cancelled"
 
 
-async def farewell(messages: object, ctx: object) -> AsyncIterator[str]:
-    """Says something more when it is stopped, and ends as if nothing had happened."""
+async def late_text(messages: object, ctx: object) -> AsyncIterator[str]:
+    """Emits a text when it is cancelled, and ends normally."""
     try:
         yield "begun"
         await asyncio.sleep(3600)
@@ -166,13 +166,13 @@ async def farewell(messages: object, ctx: object) -> AsyncIterator[str]:
         yield " saved"
 
 
-async def test_the_first_cause_counts(tmp_path: Path) -> None:
-    async with serving(farewell, data=tmp_path, limits__run_seconds=0.2) as served:
+async def test_first_cause_of_an_end_counts(tmp_path: Path) -> None:
+    async with serving(late_text, data=tmp_path, limits__run_seconds=0.2) as served:
         found = await collect(served.ask("go"))
         assert [f.type for f in found[-2:]] == ["error", "done"]
         assert found[-2].data["data"]["code"] == "run_timeout"
-    async with serving(farewell, data=tmp_path) as served:
-        run_id = await start(served, "farewell")
+    async with serving(late_text, data=tmp_path) as served:
+        run_id = await start(served, "late_text")
         assert (await served.http.post(f"/runs/{run_id}/cancel")).json()["state"] == "cancelled"
         found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
         assert text_of(found) == "begun saved"
@@ -180,38 +180,40 @@ async def test_the_first_cause_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("agent", ["stubborn", "deaf"])
-async def test_stop_does_not_wait_for_what_cannot_be_stopped_and_says_so(served: Served, agent: str) -> None:
+async def test_stop_does_not_wait_for_an_agent_that_ignores_it(served: Served, agent: str) -> None:
     run_id = await start(served, agent)
     assert (await served.http.post(f"/runs/{run_id}/cancel")).json()["state"] == "cancelled"
     found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
-    said = [f.data["data"]["description"] for f in found if f.type == "status"]
-    assert "cannot be interrupted" in said[-2]
-    assert said[-1] == "Stopped"
+    statuses = [f.data["data"]["description"] for f in found if f.type == "status"]
+    assert "cannot be interrupted" in statuses[-2]
+    assert statuses[-1] == "Stopped"
     assert [f.type for f in found].count("done") == 1
     agents.stubborn_may_end.set()
     assert (await served.http.post("/chat", json=asking("next", session_id="s"))).json()["state"] == "finished"
     assert await collect(served.stream("GET", f"/runs/{run_id}/stream")) == found
 
 
-async def test_a_viewer_that_leaves_stops_nothing(tmp_path: Path) -> None:
+async def test_run_continues_when_its_viewer_disconnects(tmp_path: Path) -> None:
     async with serving(agents.counting(300, 0.001), data=tmp_path) as served:
         run_id = await start(served, "counter")
-        await eventually(lambda: served.parts.sessions.count == 0)
+        await eventually(lambda: served.runtime.sessions.count == 0)
         assert await state_of(served, run_id) == "finished"
         found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
         assert text_of(found) == "".join(f"{n} " for n in range(300))
-        assert served.parts.hub.viewers == 0
+        assert served.runtime.hub.viewers == 0
 
 
 @pytest.mark.parametrize(
-    ("decision", "result", "said"),
+    ("decision", "result", "text"),
     [
         ({"decision": "approve"}, "deleted /tmp/x", "decision: approve by local"),
         ({"decision": "edit", "args": {"path": "/tmp/y"}}, "deleted /tmp/y", "decision: edit by local"),
         ({"decision": "reject", "reason": "too bold"}, "Error: too bold", "decision: reject by local"),
     ],
 )
-async def test_a_person_decides(served: Served, decision: dict[str, object], result: str, said: str) -> None:
+async def test_decision_reaches_the_agent_and_counts_once(
+    served: Served, decision: dict[str, object], result: str, text: str
+) -> None:
     run_id = await start(served, "asker")
     run = (await served.http.get(f"/runs/{run_id}")).json()
     assert run["state"] == "waiting"
@@ -220,24 +222,22 @@ async def test_a_person_decides(served: Served, decision: dict[str, object], res
     path = f"/runs/{run_id}/approvals/{approval['approval_id']}"
     assert (await served.http.post(path, json=decision)).json() == {"state": decision["decision"]}
     found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
-    assert text_of(found) == said
+    assert text_of(found) == text
     assert [f.data["data"]["state"] for f in found if f.type == "approval"] == ["requested", decision["decision"]]
     assert next(f.data["data"]["result"] for f in found if f.type == "tool_end") == result
     problem = await served.problem("POST", path, json={"decision": "approve"})
     assert (problem["status"], problem["code"]) == (409, "already_decided")
 
 
-async def test_a_question_can_be_answered_as_soon_as_it_is_shown(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The log may be slower than the one who asks for the state of a run."""
-    may_write, append = asyncio.Event(), served.parts.store.append
+async def test_approval_can_be_decided_before_it_is_committed(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client may read the state of a run before its events are committed."""
+    may_write, append = asyncio.Event(), served.runtime.store.append
 
     async def slow(batch: Any) -> None:
         await may_write.wait()
         await append(batch)
 
-    monkeypatch.setattr(served.parts.store, "append", slow)
+    monkeypatch.setattr(served.runtime.store, "append", slow)
     asked = asyncio.create_task(served.http.post("/chat", json=asking("go", agent="asker", session_id="s")))
     run: dict[str, Any] = {}
     while not run.get("approvals"):
@@ -250,7 +250,7 @@ async def test_a_question_can_be_answered_as_soon_as_it_is_shown(
     assert (await asked).json()["message"]["content"] == "decision: approve by local"
 
 
-async def test_the_time_that_people_take_is_not_the_runs(tmp_path: Path) -> None:
+async def test_approval_wait_does_not_count_for_the_run_timeout(tmp_path: Path) -> None:
     async def slow_after(messages: object, ctx: Context) -> AsyncIterator[str]:
         await ctx.approve("go on", {})
         await asyncio.sleep(1.2)
@@ -259,14 +259,14 @@ async def test_the_time_that_people_take_is_not_the_runs(tmp_path: Path) -> None
     async with serving(slow_after, data=tmp_path, limits__run_seconds=2.5, limits__silence_seconds=2.2) as served:
         asked = served.ask("go", session_id="s")
         approval = (await collect(asked, until=lambda f: f.type == "approval"))[-1].data["data"]
-        await asyncio.sleep(1.6)  # a person thinks; with the work afterwards it is more than the run may take
+        await asyncio.sleep(1.6)  # with the work afterwards, more than the limit of the run
         run_id = (await served.http.get("/sessions/s")).json()["run_id"]
         path = f"/runs/{run_id}/approvals/{approval['approval_id']}"
         await served.http.post(path, json={"decision": "approve"})
         assert text_of(await collect(asked)) == "done"
 
 
-async def test_large_arguments_of_an_approval_are_one_get_away(tmp_path: Path) -> None:
+async def test_large_arguments_of_an_approval_are_truncated_and_readable(tmp_path: Path) -> None:
     args = {"text": "ä" * 60_000}
 
     async def careful(messages: object, ctx: Context) -> AsyncIterator[str]:
@@ -287,7 +287,7 @@ async def test_large_arguments_of_an_approval_are_one_get_away(tmp_path: Path) -
         assert (await served.problem("GET", f"/runs/{run_id}/approvals/x"))["code"] == "approval_not_found"
 
 
-async def test_an_approval_says_when_it_was_decided(served: Served) -> None:
+async def test_approval_has_the_time_of_its_decision(served: Served) -> None:
     run_id = await start(served, "asker")
     (approval,) = (await served.http.get(f"/runs/{run_id}")).json()["approvals"]
     path = f"/runs/{run_id}/approvals/{approval['approval_id']}"
@@ -298,7 +298,7 @@ async def test_an_approval_says_when_it_was_decided(served: Served) -> None:
     assert (await served.http.get(path)).json()["decided_at"] == at
 
 
-async def test_only_one_of_many_decisions_counts(served: Served) -> None:
+async def test_one_of_concurrent_decisions_counts(served: Served) -> None:
     run_id = await start(served, "asker")
     (approval,) = (await served.http.get(f"/runs/{run_id}")).json()["approvals"]
     path = f"/runs/{run_id}/approvals/{approval['approval_id']}"
@@ -306,18 +306,7 @@ async def test_only_one_of_many_decisions_counts(served: Served) -> None:
     assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
 
 
-async def test_an_agent_that_raises_an_interrupt_ends_its_run_only(tmp_path: Path) -> None:
-    async def rude(messages: object, ctx: object) -> AsyncIterator[str]:
-        yield "bye"
-        raise KeyboardInterrupt
-
-    async with serving(rude, data=tmp_path) as served:
-        found = await collect(served.ask("go"))
-        assert found[-2].data["data"]["code"] == "agent_error"
-        assert (await served.http.get("/health")).status_code == 200
-
-
-async def test_emitting_without_end_is_refused_before_memory_runs_out(tmp_path: Path) -> None:
+async def test_emit_without_end_fails_the_run(tmp_path: Path) -> None:
     async def flood(messages: object, ctx: Context) -> AsyncIterator[str]:
         for _ in range(10**6):
             ctx.emit(Status(text="x" * 1000))
@@ -333,13 +322,13 @@ async def test_emitting_without_end_is_refused_before_memory_runs_out(tmp_path: 
         assert (found[-2].data["data"]["code"], found[-1].type) == ("bad_event", "done")
         found = await collect(served.ask("go", agent="threads"))
         assert (text_of(found), found[-1].type) == ("all", "done")
-        said = [f.data["data"]["description"] for f in found if f.type == "status"]
-        assert said[1:] == [str(number) for number in range(2_000)]
+        statuses = [f.data["data"]["description"] for f in found if f.type == "status"]
+        assert statuses[1:] == [str(number) for number in range(2_000)]
 
 
-async def test_an_ordinary_generator_can_ask_too(served: Served) -> None:
+async def test_generator_in_a_thread_requests_approval(served: Served) -> None:
     run_id = await start(served, "thread_asker")
-    await eventually(lambda: served.parts.control.live_run(run_id).execution.grammar.waiting)  # pyright: ignore[reportOptionalMemberAccess]
+    await eventually(lambda: served.runtime.control.live_run(run_id).execution.grammar.waiting)  # pyright: ignore[reportOptionalMemberAccess]
     (approval,) = (await served.http.get(f"/runs/{run_id}")).json()["approvals"]
     await served.http.post(f"/runs/{run_id}/approvals/{approval['approval_id']}", json={"decision": "approve"})
     found = await collect(served.stream("GET", f"/runs/{run_id}/stream"))
@@ -347,7 +336,7 @@ async def test_an_ordinary_generator_can_ask_too(served: Served) -> None:
     assert text_of(found).endswith("decision: approve")
 
 
-async def test_an_approval_that_nobody_answers_is_a_no(tmp_path: Path) -> None:
+async def test_expired_approval_is_rejected_by_the_system(tmp_path: Path) -> None:
     async with serving(agents.asker, data=tmp_path, approvals__expiry_seconds=0.05) as served:
         found = await collect(served.ask("go", session_id="s"))
         assert text_of(found) == "decision: reject by system"
@@ -357,7 +346,7 @@ async def test_an_approval_that_nobody_answers_is_a_no(tmp_path: Path) -> None:
         assert (problem["status"], problem["code"]) == (410, "expired")
 
 
-async def test_decisions_are_checked(served: Served) -> None:
+async def test_invalid_decision_is_refused(served: Served) -> None:
     run_id = await start(served, "asker")
     (approval,) = (await served.http.get(f"/runs/{run_id}")).json()["approvals"]
     path = f"/runs/{run_id}/approvals/{approval['approval_id']}"
@@ -370,10 +359,8 @@ async def test_decisions_are_checked(served: Served) -> None:
 
 
 @pytest.mark.parametrize("kept", [1_000_000, 100_001])
-async def test_a_large_result_goes_out_as_it_is_kept(
-    tmp_path: Path, kept: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nobody waits while all of it is read as JSON. What is left of one that was cut is text."""
+async def test_raw_result_is_sent_as_it_is_stored(tmp_path: Path, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stored bytes are sent without parsing them. A result that was cut off in the store is sent as text."""
     rows = ["ä" * 10] * 10_000
     written = msgspec.json.encode(rows)
 
@@ -394,7 +381,7 @@ async def test_a_large_result_goes_out_as_it_is_kept(
         assert raw.headers["content-type"] == "text/plain; charset=utf-8"
 
 
-async def test_small_results_are_found_like_large_ones(served: Served) -> None:
+async def test_tool_route_returns_small_results(served: Served) -> None:
     run_id = (await served.http.post("/chat", json=asking("go", agent="worker"))).json()["run_id"]
     tool = (await served.http.get(f"/runs/{run_id}/tools/t1")).json()
     assert tool == {
@@ -415,7 +402,7 @@ async def test_small_results_are_found_like_large_ones(served: Served) -> None:
     assert (await served.http.get(f"/runs/{run_id}/answer")).text == "Done."
 
 
-async def test_files_are_downloads(served: Served) -> None:
+async def test_files_are_sent_as_downloads(served: Served) -> None:
     found = await collect(served.ask("go", agent="worker"))
     artifact = next(f.data["data"] for f in found if f.type == "artifact")
     assert (artifact["name"], artifact["size"]) == ("räport.txt", 8)
@@ -426,7 +413,7 @@ async def test_files_are_downloads(served: Served) -> None:
     assert (await served.problem("GET", "/artifacts/art_x"))["code"] == "artifact_not_found"
 
 
-async def test_time_limits_end_a_run(tmp_path: Path) -> None:
+async def test_time_limits_end_a_run_but_not_an_approval_wait(tmp_path: Path) -> None:
     async def silent(messages: object, ctx: object) -> AsyncIterator[str]:
         yield "hello"
         await asyncio.sleep(3600)
@@ -434,18 +421,15 @@ async def test_time_limits_end_a_run(tmp_path: Path) -> None:
     limits: dict[str, Any] = {"limits__run_seconds": 2.0, "limits__silence_seconds": 0.8}
     async with serving(
         silent, agents.patient, agents.asker, agents.counting(10**6, 0.001), data=tmp_path, **limits
-    ) as s:
-        found = await collect(s.ask("go", agent="silent"))
-        assert found[-2].data["data"]["code"] == "silence_timeout"
-        assert text_of(found) == "hello"
-        # A tool that takes its time is not silence, but the run's own limit counts.
-        found = await collect(s.ask("go", agent="patient"))
-        assert found[-2].data["data"]["code"] == "run_timeout"
-        found = await collect(s.ask("go", agent="counter"))
-        assert found[-2].data["data"]["code"] == "run_timeout"
-        # A person may think for longer than either.
-        asked = s.ask("go", agent="asker", session_id="a")
-        await collect(asked, until=lambda f: f.type == "approval")
-        await asyncio.sleep(2.5)  # longer than both limits: that nothing happens can only be seen by waiting
-        run = (await s.http.get("/sessions/a")).json()["run_id"]
-        assert await state_of(s, run) == "waiting"
+    ) as served:
+        # The wait for an approval has neither limit.
+        waiting = served.ask("go", agent="asker", session_id="a")
+        await collect(waiting, until=lambda f: f.type == "approval")
+        names = ("silent", "patient", "counter")
+        silent_run, *others = await asyncio.gather(*(collect(served.ask("go", agent=name)) for name in names))
+        assert silent_run[-2].data["data"]["code"] == "silence_timeout"
+        assert text_of(silent_run) == "hello"
+        for found in others:  # a running tool is not silence, but the limit of the run applies
+            assert found[-2].data["data"]["code"] == "run_timeout"
+        run_id = (await served.http.get("/sessions/a")).json()["run_id"]
+        assert await state_of(served, run_id) == "waiting"

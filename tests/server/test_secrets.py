@@ -1,4 +1,4 @@
-"""Secrets stay where they are: not in the log of the server, not in events, not in errors."""
+"""Secrets are in neither the server's log nor events nor errors."""
 
 import json
 from collections.abc import AsyncIterator
@@ -32,8 +32,8 @@ MODEL_KEY = "sk-proj-0123456789abcdef"
 CARD = "4000-1234-5678-9010"
 
 
-async def teller(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
-    """Tells all it knows."""
+async def leaky(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
+    """Emits secrets in every kind of event."""
     yield ToolStarted(call_id="c", name="look", args={"card": CARD, "password": "hunter2"})
     yield ToolOutputDelta(call_id="c", text=f"paying with {CARD[:7]}")
     yield ToolOutputDelta(call_id="c", text=f"{CARD[7:]}, by {MODEL_KEY}\n")
@@ -43,7 +43,7 @@ async def teller(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
     raise ValueError(f"401: {MODEL_KEY} is no key")
 
 
-async def test_what_tools_get_and_return_is_kept_without_secrets(
+async def test_secrets_of_tools_are_removed_from_events_and_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", MODEL_KEY)
@@ -53,7 +53,7 @@ async def test_what_tools_get_and_return_is_kept_without_secrets(
         "store__redact_fields": ["password"],
     }
     bearer = {"authorization": f"Bearer {API_KEY}"}
-    async with serving(teller, data=tmp_path, **settings) as served:
+    async with serving(leaky, data=tmp_path, **settings) as served:
         served.http.headers.update(bearer)
         asked = served.ask("pay", session_id="s", format="records")
         found = await collect(asked, lambda frame: frame.data["event"]["kind"] == "approval_requested")
@@ -68,19 +68,19 @@ async def test_what_tools_get_and_return_is_kept_without_secrets(
         rest = served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records", "after": "0"})
         events = [frame.data["event"] for frame in await collect(rest)]
         whole = (await served.http.get(f"/runs/{run_id}/tools/c")).json()
-    assert any(event.get("text") == "paid 4 with 9010" for event in events)  # the agent has the real one
-    told = json.dumps([events, whole])
+    assert any(event.get("text") == "paid 4 with 9010" for event in events)  # the agent gets the real value
+    output = json.dumps([events, whole])
     assert whole["args"] == {"card": REDACTED, "password": REDACTED}
     assert whole["result"] == {"env": f"KEY={REDACTED}", "keys": [REDACTED], "cards": REDACTED * 3000}
-    assert f"401: {REDACTED} is no key" in told
+    assert f"401: {REDACTED} is no key" in output
     stored = stored_in(tmp_path)
     for secret in (CARD, MODEL_KEY, API_KEY, "hunter2"):
-        assert secret not in told
+        assert secret not in output
         assert secret.encode() not in stored
 
 
-async def blabber(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
-    """Says what it should keep to itself, all at once and piece by piece."""
+async def talkative(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
+    """Emits a secret as one text and split into characters."""
     yield ReasoningDelta(message_id="r", text=f"I think of {MODEL_KEY}")
     yield ReasoningFinished(message_id="r")
     yield Plan(text=f"say {MODEL_KEY}")
@@ -91,11 +91,11 @@ async def blabber(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
 
 
 @pytest.mark.parametrize("streams", [True, False])
-async def test_what_an_agent_says_is_without_the_servers_secrets(
+async def test_secrets_in_an_agents_text_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: bool
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", MODEL_KEY)
-    offered = [offer(blabber, enable_streaming=streams)]
+    offered = [offer(talkative, enable_streaming=streams)]
     async with serving(data=tmp_path, agents=offered) as served:
         found = await collect(served.ask("go", session_id="s", format="records"))
         run_id = found[-1].data["run_id"]
@@ -105,8 +105,8 @@ async def test_what_an_agent_says_is_without_the_servers_secrets(
     text = "".join(event["text"] for event in events if event["kind"] == "text_delta")
     assert text.startswith(f"my key is {REDACTED}. Again: ") and text.endswith(f"{REDACTED}! And sk-proj-")
     assert events[-1]["kind"] == "run_finished"
-    told = json.dumps([events, whole, answer])
-    assert MODEL_KEY not in told and REDACTED in answer and REDACTED in whole["message"]["content"]
+    output = json.dumps([events, whole, answer])
+    assert MODEL_KEY not in output and REDACTED in answer and REDACTED in whole["message"]["content"]
     assert MODEL_KEY.encode() not in stored_in(tmp_path)
 
 
@@ -115,14 +115,14 @@ def stored_in(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", ".*", ""])
-def test_patterns_that_cannot_work_are_refused_at_the_start(tmp_path: Path, pattern: str) -> None:
+def test_invalid_redaction_pattern_is_refused_at_the_start(tmp_path: Path, pattern: str) -> None:
     overrides: Any = {("store", "data"): str(tmp_path), ("store", "redact"): [pattern]}
     with pytest.raises(SetupError, match=r"store\.redact: "):
         create_app(load_settings(environ={}, overrides=overrides), [offer(agents.echo)])
 
 
-def test_no_secret_is_in_the_log_of_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything that a client can send, and everything that an agent can raise, at the most talkative level."""
+def test_server_log_contains_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the log level DEBUG, for secrets in requests and in exceptions of agents."""
     monkeypatch.setenv("LIMELIGHT_LOG", "DEBUG")
     monkeypatch.setenv("LIMELIGHT_API_KEY", API_KEY)
     monkeypatch.setenv("SOME_API_KEY", MODEL_KEY)

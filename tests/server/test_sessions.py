@@ -1,4 +1,4 @@
-"""Conversations over HTTP: list, read, rename, delete, follow."""
+"""Sessions over HTTP: list, read, rename, delete, follow."""
 
 import asyncio
 from pathlib import Path
@@ -17,7 +17,7 @@ async def ask(served: Served, session_id: str, text: str = "hi", agent: str = "t
     assert response.status_code in (200, 502), response.text
 
 
-async def test_a_session_begins_with_its_first_message(served: Served) -> None:
+async def test_session_is_created_by_its_first_message(served: Served) -> None:
     await ask(served, "s", "Tell  me\nabout bees, " * 10)
     session = (await served.http.get("/sessions/s")).json()
     assert session["title"] == "Tell me about bees, Tell me about bees, Tell me about bees,"
@@ -27,7 +27,7 @@ async def test_a_session_begins_with_its_first_message(served: Served) -> None:
     assert (await served.problem("GET", "/sessions/other"))["code"] == "session_not_found"
 
 
-async def test_states_follow_the_newest_run(served: Served) -> None:
+async def test_session_state_follows_the_newest_run(served: Served) -> None:
     await ask(served, "fails", agent="crasher")
     stream = served.ask("go", agent="patient", session_id="works")
     await anext(stream)
@@ -41,7 +41,7 @@ async def test_states_follow_the_newest_run(served: Served) -> None:
     assert (await served.problem("GET", "/sessions", params={"state": "odd"}))["errors"][0]["path"] == "state"
 
 
-async def test_a_run_that_waits_for_a_person_is_seen_in_the_list(served: Served) -> None:
+async def test_list_shows_sessions_that_wait_for_an_approval(served: Served) -> None:
     async for frame in served.ask("go", agent="asker", session_id="asks", format="records"):
         if frame.data["event"]["kind"] == "approval_requested":
             break
@@ -51,7 +51,7 @@ async def test_a_run_that_waits_for_a_person_is_seen_in_the_list(served: Served)
     assert (await served.http.get("/sessions/asks")).json()["run_state"] == "cancelled"
 
 
-async def test_a_quiet_session_expires_and_comes_back(tmp_path: Path) -> None:
+async def test_session_expires_and_can_continue(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path, store__expiry_seconds=0) as served:
         await ask(served, "s")
         await asyncio.sleep(0.002)  # expiry counts in milliseconds
@@ -60,7 +60,7 @@ async def test_a_quiet_session_expires_and_comes_back(tmp_path: Path) -> None:
         assert (await served.http.get("/sessions/s")).json()["turns"] == 2
 
 
-async def test_lists_are_paged_searched_and_newest_first(served: Served) -> None:
+async def test_list_is_paged_searched_and_newest_first(served: Served) -> None:
     for number in range(7):
         await ask(served, f"s{number}", f"question {number} {'odd' if number % 2 else 'even'}")
     seen: list[str] = []
@@ -80,26 +80,24 @@ async def test_lists_are_paged_searched_and_newest_first(served: Served) -> None
         assert (await served.problem("GET", "/sessions", params=bad))["status"] == 400
 
 
-async def test_sessions_in_a_state_are_not_looked_for_one_by_one(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_list_by_state_reads_in_batches(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(9):
         await ask(served, f"s{number}")
     reads: list[int] = []
-    sessions = served.parts.store.sessions
+    sessions = served.runtime.store.sessions
 
     async def counted(owner: str, **wanted: Any) -> Any:
         reads.append(wanted["limit"])
         return await sessions(owner, **wanted)
 
-    monkeypatch.setattr(served.parts.store, "sessions", counted)
+    monkeypatch.setattr(served.runtime.store, "sessions", counted)
     for state, found in (("error", 0), ("completed", 1)):
         page = (await served.http.get("/sessions", params={"state": state, "limit": "1"})).json()
         assert len(page["sessions"]) == found
     assert len(reads) <= 4 and min(reads) >= 100
 
 
-async def test_titles_can_be_changed(served: Served) -> None:
+async def test_rename_normalizes_and_checks_the_title(served: Served) -> None:
     await ask(served, "s")
     renamed = (await served.http.patch("/sessions/s", json={"title": "  My   bees "})).json()
     assert renamed["title"] == "My bees"
@@ -108,11 +106,11 @@ async def test_titles_can_be_changed(served: Served) -> None:
     assert (await served.problem("PATCH", "/sessions/none", json={"title": "x"}))["status"] == 404
 
 
-async def test_deleting_stops_the_run_and_removes_everything(served: Served) -> None:
+async def test_delete_stops_the_run_and_removes_everything(served: Served) -> None:
     stream = served.ask("go", agent="patient", session_id="s")
     await anext(stream)
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
-    live = served.parts.control.live_run(run_id)
+    live = served.runtime.control.live_run(run_id)
     assert live is not None
     workspace = live.context.workspace
     assert (await served.http.delete("/sessions/s")).status_code == 204
@@ -124,20 +122,20 @@ async def test_deleting_stops_the_run_and_removes_everything(served: Served) -> 
     assert (await served.http.get("/sessions/s")).json()["turns"] == 1
 
 
-async def test_a_watched_session_that_is_deleted_ends_its_streams_and_leaves_nothing(served: Served) -> None:
+async def test_delete_ends_the_streams_of_a_session(served: Served) -> None:
     await ask(served, "s", "one")
     await ask(served, "s", "two")
     watcher = asyncio.create_task(collect(served.stream("GET", "/sessions/s/stream")))
-    await eventually(lambda: served.parts.hub.viewers == 1)
+    await eventually(lambda: served.runtime.hub.viewers == 1)
     assert (await served.http.delete("/sessions/s")).status_code == 204
     assert [f.type for f in await watcher].count("done") == 2
     anew = await collect(served.ask("anew", agent="echo", session_id="s"))
     assert anew[0].id == "1"
     assert text_of(anew).startswith("user:anew")
-    await eventually(lambda: served.parts.hub.viewers == 0)
+    await eventually(lambda: served.runtime.hub.viewers == 0)
 
 
-async def test_a_session_is_followed_through_its_runs(served: Served) -> None:
+async def test_session_stream_continues_over_its_runs(served: Served) -> None:
     await ask(served, "s", "one")
     follow = served.stream("GET", "/sessions/s/stream", params={"after": "0"})
     first = await collect(follow, until=lambda f: f.type == "done")
@@ -149,19 +147,19 @@ async def test_a_session_is_followed_through_its_runs(served: Served) -> None:
     assert await collect(resumed, until=lambda f: f.type == "done") == second[1:]
 
 
-async def test_a_cursor_of_a_former_session_is_refused(served: Served) -> None:
+async def test_cursor_beyond_the_log_is_refused(served: Served) -> None:
     await ask(served, "s")
     problem = await served.problem("GET", "/sessions/s/stream", params={"after": "999"})
     assert (problem["status"], problem["code"]) == (400, "bad_cursor")
 
 
-async def test_what_retention_removed_is_a_declared_gap(served: Served) -> None:
+async def test_records_removed_by_retention_are_a_gap(served: Served) -> None:
     await ask(served, "s", "one")
     last = (await served.http.get("/sessions/s")).json()["last_seq"]
     await asyncio.sleep(0.002)  # the retention below must fall between the two runs
     before = now_ms()
     await ask(served, "s", "two")
-    assert (await served.parts.store.sweep(before)).runs == 1
+    assert (await served.runtime.store.sweep(before)).runs == 1
     follow = served.stream("GET", "/sessions/s/stream", params={"after": "3"})
     found = await collect(follow, until=lambda f: f.type == "done")
     assert found[0].data == {"type": "gap", "data": {"from": 4, "to": last}}

@@ -1,4 +1,4 @@
-"""How much is kept of a session, and how long a request may be."""
+"""Size limits of sessions and of requests."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,33 +13,33 @@ from tests.server.v2.socket_client import socket
 from tests.support import agents
 from tests.support.server import asking, collect, serving, text_of
 
-ROOM = 100_000
+SESSION_BYTES = 100_000
 
 
-async def writer(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """Talks for ever."""
+async def text_filler(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Emits text without end."""
     while True:
         yield "word " * 200
         await asyncio.sleep(0)
 
 
-async def hoarder(messages: Any, ctx: Any) -> AsyncIterator[AnyEvent]:
-    """Calls a tool with a large result, again and again."""
+async def result_filler(messages: Any, ctx: Any) -> AsyncIterator[AnyEvent]:
+    """Calls a tool with a large result repeatedly."""
     for number in range(10_000):
         yield ToolStarted(call_id=f"c{number}", name="fetch", args={})
         yield ToolFinished(call_id=f"c{number}", result=f"{number} " * 20_000)
         await asyncio.sleep(0)
 
 
-async def painter(messages: Any, ctx: Any) -> AsyncIterator[FileMade]:
-    """Makes files, one larger than the other."""
+async def file_filler(messages: Any, ctx: Any) -> AsyncIterator[FileMade]:
+    """Makes files of growing size."""
     for number in range(10_000):
         yield FileMade(name=f"{number}.bin", data=bytes(10_000 * number), media_type="application/octet-stream")
 
 
-@pytest.mark.parametrize("agent", [writer, hoarder, painter])
-async def test_a_run_that_would_fill_the_disk_is_ended(tmp_path: Path, agent: Any) -> None:
-    async with serving(agent, agents.echo, data=tmp_path, limits__session_bytes=ROOM) as served:
+@pytest.mark.parametrize("agent", [text_filler, result_filler, file_filler])
+async def test_run_that_exceeds_the_session_size_ends_with_log_full(tmp_path: Path, agent: Any) -> None:
+    async with serving(agent, agents.echo, data=tmp_path, limits__session_bytes=SESSION_BYTES) as served:
         name = agent.__name__
         found = await collect(served.ask("go", agent=name, session_id="s"))
         end = next(frame.data["data"] for frame in found if frame.type == "error")
@@ -48,31 +48,32 @@ async def test_a_run_that_would_fill_the_disk_is_ended(tmp_path: Path, agent: An
         assert (whole.status_code, whole.json()["code"]) == (502, "log_full")
         other = await collect(served.ask("still there?", agent="echo", session_id="u"))
         assert "still there?" in text_of(other)
-    assert size_of(tmp_path / "limelight.db") < 20 * ROOM
+    assert size_of(tmp_path / "limelight.db") < 20 * SESSION_BYTES
 
 
 def size_of(file: Path) -> int:
     return file.stat().st_size
 
 
-async def test_a_session_that_is_full_takes_no_more(tmp_path: Path) -> None:
-    async with serving(hoarder, agents.echo, data=tmp_path, limits__session_bytes=ROOM) as served:
-        for _ in range(5):  # what is kept is packed, so that more fits than was thought while it was said
-            if (await served.http.post("/chat", json=asking("go", agent="hoarder", session_id="s"))).status_code == 409:
+async def test_full_session_refuses_new_runs_until_it_is_deleted(tmp_path: Path) -> None:
+    async with serving(result_filler, agents.echo, data=tmp_path, limits__session_bytes=SESSION_BYTES) as served:
+        for _ in range(5):  # the log is compressed, so more fits than was counted during the run
+            body = asking("go", agent="result_filler", session_id="s")
+            if (await served.http.post("/chat", json=body)).status_code == 409:
                 break
         for path in ("/chat", "/chat/stream"):
             refused = await served.problem("POST", path, json=asking("more", agent="echo", session_id="s"))
             assert (refused["status"], refused["code"]) == (409, "session_full")
             assert "begin a new session" in refused["detail"]
-        async with socket(served, "s") as watching:
-            await watching.say("query", query="more")
-            assert (await watching.error())[1] == "session_full"
-        assert (await served.http.get("/sessions/s")).json()["run_id"]  # what is there can be read
+        async with socket(served, "s") as ws:
+            await ws.send("query", query="more")
+            assert (await ws.error())[1] == "session_full"
+        assert (await served.http.get("/sessions/s")).json()["run_id"]  # the log can still be read
         await served.http.delete("/sessions/s")
         assert (await served.http.post("/chat", json=asking("hi", agent="echo", session_id="s"))).status_code == 200
 
 
-async def test_messages_in_one_request(tmp_path: Path) -> None:
+async def test_request_with_too_many_messages_is_refused(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path, limits__request_messages=3) as served:
         messages = [{"role": "user", "content": "hi"}] * 4
         refused = await served.problem("POST", "/chat", json={"messages": messages})

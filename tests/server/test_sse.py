@@ -15,11 +15,11 @@ def test_framing_names_the_event_of_the_dialect() -> None:
     assert sse_framing("message")(FRAMES[1:]) == b"id: 57\nevent: message\ndata: 2\n\n"
 
 
-def test_framing_without_ids_is_for_frames_that_no_log_has() -> None:
+def test_framing_without_ids_omits_the_id() -> None:
     assert sse_framing("message").without_ids([b"1", b"2"]) == b"event: message\ndata: 1\n\nevent: message\ndata: 2\n\n"
 
 
-def test_a_shared_batch_is_encoded_once_for_equal_framings() -> None:
+def test_shared_batch_is_encoded_once_for_equal_framings() -> None:
     batch = FrameBatch(FRAMES, is_shared=True)
     assert batch.encoded(sse_framing("message")) is batch.encoded(sse_framing("message"))
     assert batch.encoded(sse_framing()) == sse_framing()(FRAMES)

@@ -1,4 +1,4 @@
-"""A store that fails for a while: requests are told what is wrong, live runs wait, and everything goes on by itself."""
+"""A store that fails for a while: requests are refused with the reason, live runs wait, and all continue afterwards."""
 
 import asyncio
 import logging
@@ -21,16 +21,16 @@ GONE = "the database file is gone"
 SILENCE_SECONDS = 0.4
 
 
-async def counting(messages: object, ctx: object) -> AsyncIterator[str]:
-    """Counts, without ever giving way for long."""
+async def counter(messages: object, ctx: object) -> AsyncIterator[str]:
+    """Counts, with short pauses."""
     for number in range(10**6):
         yield f"{number} "
         if number % 10 == 0:
             await asyncio.sleep(0.001)
 
 
-async def filing(messages: list[Message], ctx: object) -> AsyncIterator[str | FileMade]:
-    """Makes one file, as soon as it can read what it was told to."""
+async def file_maker(messages: list[Message], ctx: object) -> AsyncIterator[str | FileMade]:
+    """Makes a file once it could read the path in the message."""
     yield "here it comes, "
     await asyncio.to_thread(Path(messages[-1].text).read_bytes)
     yield FileMade(name="f.txt", data=b"a file", media_type="text/plain")
@@ -39,8 +39,8 @@ async def filing(messages: list[Message], ctx: object) -> AsyncIterator[str | Fi
 
 @pytest.fixture
 async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Served]:
-    monkeypatch.setattr(readiness, "FRESH_SECONDS", 0)
-    async with serving(counting, data=tmp_path / "data", limits__silence_seconds=SILENCE_SECONDS) as served:
+    monkeypatch.setattr(readiness, "CACHE_SECONDS", 0)
+    async with serving(counter, data=tmp_path / "data", limits__silence_seconds=SILENCE_SECONDS) as served:
         yield served
 
 
@@ -54,13 +54,13 @@ async def follow(served: Served, found: list[Frame]) -> None:
         found.append(frame)
 
 
-async def test_it_is_said_in_words_and_ends_by_itself(
+async def test_missing_database_is_reported_in_words_and_runs_continue_when_it_is_back(
     served: Served, database: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     found: list[Frame] = []
-    following = asyncio.create_task(follow(served, found))
+    follower = asyncio.create_task(follow(served, found))
     await eventually(lambda: len(found) > 20)
-    aside = move(database, database.with_name("aside.db"))
+    moved = move(database, database.with_name("moved.db"))
     ready = await served.http.get("/ready")
     assert (ready.status_code, ready.json()["checks"]["store"]) == (503, f"failed: {GONE}")
     assert (await served.http.get("/health")).json() == {"status": "ok"}
@@ -69,95 +69,95 @@ async def test_it_is_said_in_words_and_ends_by_itself(
     assert (refused.status_code, problem["code"]) == (503, "store_unavailable")
     assert GONE in problem["detail"] and str(database) not in refused.text
     assert int(refused.headers["retry-after"]) == problem["retry_after"] > 0
-    assert (await served.http.get("/sessions/s")).json()["run_state"] == "running"  # reading goes on
+    assert (await served.http.get("/sessions/s")).json()["run_state"] == "running"  # reads still work
 
-    await asyncio.sleep(3 * SILENCE_SECONDS)  # the agent is silent for too long, and cannot help it
+    await asyncio.sleep(3 * SILENCE_SECONDS)  # longer than the silence limit, but the store is the cause
     before = len(found)
-    assert not following.done()
-    move(aside, database)
+    assert not follower.done()
+    move(moved, database)
     await eventually(lambda: len(found) > before + 50)
     assert (await served.http.get("/ready")).status_code == 200
     await served.http.post(f"/runs/{found[0].data['run_id']}/cancel")
-    await following
+    await follower
     assert [frame.data["seq"] for frame in found] == list(range(1, len(found) + 1))
     assert found[-1].data["event"]["kind"] == "run_cancelled"
-    told = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert [record.name for record in told] == ["limelight.stores.sqlite.health"] * 2, caplog.text
+    logged = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert [record.name for record in logged] == ["limelight.stores.sqlite.health"] * 2, caplog.text
 
 
-async def test_the_numbers_say_so_also_while_nobody_asks_for_anything(served: Served, database: Path) -> None:
+async def test_store_failing_gauge_follows_the_database_file(served: Served, database: Path) -> None:
     async def failing() -> float:
         await served.http.get("/ready")
         return (await served.http.get("/metrics")).text.count("\nlimelight_store_failing 1.0\n")
 
     assert not await failing()
-    aside = move(database, database.with_name("aside.db"))
+    moved = move(database, database.with_name("moved.db"))
     assert await failing()
-    move(aside, database)
+    move(moved, database)
     assert not await failing()
 
 
-async def test_a_run_whose_end_cannot_be_written_is_not_called_ended(
+async def test_drain_logs_a_run_as_left_open_if_its_end_cannot_be_written(
     served: Served, database: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sessions, "SEALING_SECONDS", 0.2)
     found: list[Frame] = []
-    following = asyncio.create_task(follow(served, found))
+    follower = asyncio.create_task(follow(served, found))
     await eventually(lambda: len(found) > 20)
-    aside = move(database, database.with_name("aside.db"))
-    await served.parts.drain()
-    told = [record for record in caplog.records if record.name == "limelight.server.runtime"]
-    assert [(record.levelname, vars(record)["run_id"]) for record in told] == [("ERROR", found[0].data["run_id"])]
-    assert "is left open" in told[0].getMessage() and "the next start ends it" in told[0].getMessage()
-    move(aside, database)
-    await following
+    moved = move(database, database.with_name("moved.db"))
+    await served.runtime.drain()
+    logged = [record for record in caplog.records if record.name == "limelight.server.runtime"]
+    assert [(record.levelname, vars(record)["run_id"]) for record in logged] == [("ERROR", found[0].data["run_id"])]
+    assert "is left open" in logged[0].getMessage() and "the next start ends it" in logged[0].getMessage()
+    move(moved, database)
+    await follower
 
 
-async def test_an_agent_that_is_ahead_has_to_wait(served: Served, database: Path) -> None:
+async def test_agent_waits_once_256_events_are_uncommitted(served: Served, database: Path) -> None:
     found: list[Frame] = []
-    following = asyncio.create_task(follow(served, found))
+    follower = asyncio.create_task(follow(served, found))
     await eventually(lambda: len(found) > 20)
-    aside = move(database, database.with_name("aside.db"))
+    moved = move(database, database.with_name("moved.db"))
     run_id = found[0].data["run_id"]
-    live = served.parts.control.live_run(run_id)
+    live = served.runtime.control.live_run(run_id)
     assert live is not None
     buffer = live.execution._buffer  # pyright: ignore[reportPrivateUsage]
     await eventually(lambda: buffer.uncommitted >= 256)
     await asyncio.sleep(0.3)
     assert buffer.uncommitted < 300
     before = len(found)
-    move(aside, database)
+    move(moved, database)
     await eventually(lambda: len(found) > before + 20)
     await served.http.post(f"/runs/{run_id}/cancel")
-    await following
+    await follower
 
 
-async def test_who_stops_a_run_meanwhile_is_heard(served: Served, database: Path) -> None:
+async def test_stop_during_a_store_fault_takes_effect_when_the_store_is_back(served: Served, database: Path) -> None:
     found: list[Frame] = []
-    following = asyncio.create_task(follow(served, found))
+    follower = asyncio.create_task(follow(served, found))
     await eventually(lambda: len(found) > 20)
-    aside = move(database, database.with_name("aside.db"))
+    moved = move(database, database.with_name("moved.db"))
     assert (await served.http.get("/ready")).status_code == 503
     answer = await served.http.post(f"/runs/{found[0].data['run_id']}/cancel")
     assert answer.is_success
-    assert not following.done()  # the end is not in the log yet, so nobody is told
-    move(aside, database)
-    await following
+    assert not follower.done()  # the end is not committed, so it is not delivered
+    move(moved, database)
+    await follower
     assert found[-1].data["event"]["kind"] == "run_cancelled"
 
 
-async def test_a_file_is_stored_later(tmp_path: Path) -> None:
+async def test_file_made_during_a_store_fault_is_stored_when_the_store_is_back(tmp_path: Path) -> None:
     fifo = tmp_path / "sign"
     make_fifo(fifo)
-    async with serving(filing, data=tmp_path / "data") as served:
+    async with serving(file_maker, data=tmp_path / "data") as served:
         database = tmp_path / "data" / "limelight.db"
         asked = asyncio.create_task(served.http.post("/chat", json=asking(str(fifo), session_id="s")))
-        await eventually(lambda: served.parts.sessions.count == 1)
-        aside = move(database, database.with_name("aside.db"))
+        await eventually(lambda: served.runtime.sessions.count == 1)
+        moved = move(database, database.with_name("moved.db"))
         await asyncio.to_thread(fifo.write_bytes, b"now")
         await asyncio.sleep(0.3)
         assert not asked.done()
-        move(aside, database)
+        move(moved, database)
         answer = await asked
         assert (answer.status_code, answer.json()["message"]["content"]) == (200, "there it is")
 
@@ -166,25 +166,25 @@ def make_fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
-async def test_reading_goes_on_in_both_interfaces(tmp_path: Path, database: Path) -> None:
+async def test_reads_work_in_both_interfaces_during_a_store_fault(tmp_path: Path, database: Path) -> None:
     async with serving(agents.echo, data=tmp_path / "data") as served:
         assert (await served.http.post("/chat", json=asking("hi", session_id="s"))).status_code == 200
-        aside = move(database, database.with_name("aside.db"))
+        moved = move(database, database.with_name("moved.db"))
         paths = ["/sessions", "/api/v2/sessions", "/api/v2/sessions/s", "/api/v2/sessions/s/messages"]
         assert [(await served.http.get(path)).status_code for path in paths] == [200] * 4
-        move(aside, database)
+        move(moved, database)
 
 
-async def test_an_answer_that_cannot_come_any_more_is_refused(
+async def test_complete_answer_is_refused_if_the_server_stops_during_a_store_fault(
     tmp_path: Path, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The end of a run that the store does not take does not hold up the end of the server."""
+    """A run whose end cannot be stored does not delay the shutdown."""
     monkeypatch.setattr(sessions, "SEALING_SECONDS", 0.2)
     async with serving(agents.patient, data=tmp_path / "data") as served:
         asked = asyncio.create_task(served.http.post("/chat", json=asking("hi")))
-        await eventually(lambda: served.parts.sessions.count == 1)
-        aside = move(database, database.with_name("aside.db"))
-        await served.parts.drain()
+        await eventually(lambda: served.runtime.sessions.count == 1)
+        moved = move(database, database.with_name("moved.db"))
+        await served.runtime.drain()
         async with asyncio.timeout(20):
             assert (await asked).json()["code"] == "shutting_down"
-        move(aside, database)
+        move(moved, database)

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 import pytest
 
 from limelight.errors import AgentFailed
-from limelight.server.process.executor import AgentThreads
+from limelight.server.process.executor import AgentThreadPool
 from limelight.sources.threads import READ_AHEAD, ThreadBridge, ThreadCancelled
 from tests.support.wait import eventually
 
@@ -183,7 +183,7 @@ async def test_exit_in_a_thread_of_the_pool_does_not_end_the_server(error: BaseE
     def leave() -> None:
         raise error
 
-    threads = AgentThreads(1)
+    threads = AgentThreadPool(1)
     with pytest.raises(AgentFailed, match=type(error).__name__):
         await asyncio.get_running_loop().run_in_executor(threads, leave)
     assert await asyncio.get_running_loop().run_in_executor(threads, lambda: 42) == 42

@@ -14,7 +14,7 @@ from limelight.config import load_settings
 from limelight.runs.agents import Agent
 from limelight.server.app import create_app
 from limelight.server.process.uvicorn_server import LimelightServer, bind
-from limelight.server.runtime import Parts
+from limelight.server.runtime import Runtime
 
 
 class Frame(NamedTuple):
@@ -32,7 +32,7 @@ class Served(NamedTuple):
     """A server that runs, and a client that talks to it."""
 
     url: str
-    parts: Parts
+    runtime: Runtime
     http: httpx.AsyncClient
 
     def ask(self, text: str, **body: Any) -> "AsyncIterator[Frame]":
@@ -107,7 +107,7 @@ async def serving(
     loaded = load_settings(environ={}, overrides=overrides)  # pyright: ignore[reportArgumentType]
     listener = bind("127.0.0.1", 0)
     server = LimelightServer(
-        create_app(loaded, [*agents, *(offer(f) for f in functions)]), listener, say=lambda _: None
+        create_app(loaded, [*agents, *(offer(f) for f in functions)]), listener, announce=lambda _: None
     )
     task = asyncio.create_task(server.serve())
     try:
@@ -116,7 +116,7 @@ async def serving(
             await asyncio.sleep(0.005)
         # Without certificates, which take 20 ms to load: the server speaks plain HTTP.
         async with httpx.AsyncClient(base_url=server.url, timeout=30, trust_env=False, verify=False) as http:
-            yield Served(server.url, server.parts, http)
+            yield Served(server.url, server.runtime, http)
     finally:
         server.should_exit = True
         await asyncio.wait_for(task, 30)

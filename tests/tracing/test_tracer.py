@@ -14,7 +14,7 @@ from limelight.errors import SetupError
 from limelight.events import AnyEvent, FinalAnswer, Record, RunFinished, RunStarted, ToolFinished, ToolStarted
 from limelight.models import SessionRef
 from limelight.server.app import make_store
-from limelight.server.tracing_config import tracing_of
+from limelight.server.tracing_config import make_tracing
 from limelight.tracing.span import Span
 from limelight.tracing.tracer import Tracer
 from tests.cli.runner import refused
@@ -121,7 +121,7 @@ async def test_failing_exporter_does_not_affect_publishing(caplog: pytest.LogCap
 async def test_runs_of_a_server_are_spans_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exporter = FakeExporter()
     tracer = Tracer(exporter, no_log)
-    monkeypatch.setattr("limelight.server.runtime.tracing_of", lambda *_: tracer)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    monkeypatch.setattr("limelight.server.runtime.make_tracing", lambda *_: tracer)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     async with serving(agents.worker, agents.crasher, data=tmp_path) as served:
         await collect(served.ask("go", agent="worker"))
         await collect(served.ask("go", agent="crasher"))
@@ -156,7 +156,7 @@ async def test_runs_of_a_server_are_spans_of(tmp_path: Path, monkeypatch: pytest
 def test_invalid_tracing_settings_are_refused(tmp_path: Path, variables: dict[str, str], hint: str) -> None:
     settings = load_settings(environ=variables, overrides={("store", "data"): str(tmp_path)})
     with pytest.raises(SetupError, match=re.escape(hint)):
-        tracing_of(settings, make_store(settings), variables)
+        make_tracing(settings, make_store(settings), variables)
 
 
 def test_serve_without_the_extra_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ from limelight.errors import LimelightError, StoreError
 from limelight.runs.retention import advise, describe
 from limelight.server.app import create_app, make_store
 from limelight.server.auth.middleware import is_loopback
-from limelight.server.views import ReadyView
+from limelight.server.schemas import ReadyView
 
 READY_SECONDS = 10
 """A server reports a store that does not answer after five seconds."""

@@ -17,7 +17,7 @@ from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
 from limelight.server.app import create_app
 from limelight.server.auth.middleware import is_loopback
-from limelight.server.process.fd_limit import raise_limit
+from limelight.server.process.fd_limit import raise_fd_limit
 from limelight.server.process.uvicorn_server import LimelightServer, bind, resolve
 
 RELOAD_INTERVAL = 0.5
@@ -56,14 +56,14 @@ def serve(
     if reload:
         run_with_reload(sys.argv, watch=Path.cwd())
         return
-    raise_limit()
+    raise_fd_limit()
     with bind(settings.server.host, settings.server.port) as listener:
         offer = resolve_agents(settings, targets or ())
         app = create_app(settings, offer.agents)
         set_up_log(None, settings)
         if offer.hint:
             typer.echo(offer.hint)
-        LimelightServer(app, listener, say=typer.echo).run()
+        LimelightServer(app, listener, announce=typer.echo).run()
 
 
 def _check_address(settings: Settings) -> None:

@@ -86,7 +86,7 @@ async def _own_server(targets: list[str], agent: str | None) -> AsyncGenerator[C
 async def _serving(settings: Settings, targets: list[str], agent: str | None) -> AsyncGenerator[str]:
     app = create_app(settings, resolve_agents(settings, targets, only=None if targets else agent or "").agents)
     ready = asyncio.Event()
-    server = _QuietServer(app, bind("127.0.0.1", 0), say=lambda _: ready.set())
+    server = _QuietServer(app, bind("127.0.0.1", 0), announce=lambda _: ready.set())
     serving = asyncio.create_task(server.serve())
     serving.add_done_callback(lambda _: ready.set())
     try:

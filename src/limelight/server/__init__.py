@@ -1,1 +1,1 @@
-"""The server: HTTP in front of `runs/`. `app` is the only place that binds concrete parts."""
+"""The HTTP server in front of `runs/`. Only `app` binds concrete sources, dialects and stores."""

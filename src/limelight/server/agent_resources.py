@@ -1,37 +1,86 @@
-"""What a server has for its sources: the data folder, and the stand-in model, which starts when it is first needed."""
+"""The agents of a server: the resources that their sources use, and how the sources are opened and closed."""
 
 import asyncio
+import logging
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from limelight.config import Settings
+from limelight.errors import SetupError
+from limelight.runs.agents import Agent
 from limelight.understudy.server import Understudy
 
+log = logging.getLogger(__name__)
+CLOSE_SECONDS = 3
+"""Time that an agent's framework has to close what it has open."""
 
-class ServerHome:
-    """The `home` that sources are opened with."""
 
-    def __init__(self, data: Path, pace: float = 0) -> None:
-        self._data = data
-        self._pace = pace
+class ServerResources:
+    """The `AgentResources` of a server. The offline model starts with the first call of `understudy`."""
+
+    def __init__(self, data: Path, pace_seconds: float = 0) -> None:
+        self.data = data
+        self._pace_seconds = pace_seconds
         self._lock = asyncio.Lock()
         self._understudy: Understudy | None = None
-        self._open = AsyncExitStack()
-        self._is_made = False
-
-    @property
-    def data(self) -> Path:
-        """Made once: a folder that has been moved away since is to be moved back, and not to find another there."""
-        if not self._is_made:
-            self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._is_made = True
-        return self._data
+        self._stack = AsyncExitStack()
 
     async def understudy(self) -> tuple[str, str]:
         async with self._lock:
             if self._understudy is None:
-                self._understudy = await self._open.enter_async_context(Understudy(pace=self._pace))
+                self._understudy = await self._stack.enter_async_context(Understudy(pace=self._pace_seconds))
         return self._understudy.base_url, self._understudy.key
 
     async def close(self) -> None:
-        await self._open.aclose()
-        self._understudy = None
+        await self._stack.aclose()
+
+
+class AgentLifecycle:
+    """Opens and closes the sources of all agents."""
+
+    def __init__(self, agents: Iterable[Agent], settings: Settings) -> None:
+        self._agents = agents
+        self._settings = settings
+        self._resources: ServerResources | None = None
+        self._opened: list[Agent] = []
+
+    async def open(self) -> None:
+        """Open all sources at once, because each may import a framework in a thread. Raise the first error."""
+        self._resources = resources = self._make_resources()
+        results = await asyncio.gather(
+            *(self._open(agent, resources) for agent in self._agents), return_exceptions=True
+        )
+        for error in results:
+            if error is not None:
+                raise error
+
+    def _make_resources(self) -> ServerResources:
+        """Create the data folder once, at the start: if it is moved away later, no new one takes its place."""
+        data = Path(self._settings.store.data)
+        try:
+            data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            detail = f"the data folder {data} cannot be created ({error.strerror}): choose another with --data"
+            raise SetupError(detail) from error
+        return ServerResources(data, self._settings.understudy.pace_ms / 1000)
+
+    async def _open(self, agent: Agent, resources: ServerResources) -> None:
+        await agent.source.open(resources)
+        self._opened.append(agent)
+
+    async def close(self) -> None:
+        """Close what was opened. Errors are logged."""
+        if self._resources is None:
+            return
+        await asyncio.gather(*map(self._close, self._opened))
+        self._opened.clear()
+        await self._resources.close()
+        self._resources = None
+
+    async def _close(self, agent: Agent) -> None:
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await agent.source.close()
+        except Exception as error:  # the other agents have to be closed too
+            log.warning("agent %s could not be closed: %r", agent.name, error)

@@ -1,6 +1,6 @@
-"""Puts a server together. The only place, beside the entry points, that knows which parts there are.
+"""Builds the application. Apart from the entry points, this is the only module that knows the concrete components.
 
-`create_app` gives an ASGI application for any ASGI server; it can be mounted into another application too.
+`create_app` returns an ASGI application for any ASGI server, which can also be mounted into another application.
 """
 
 import re
@@ -26,91 +26,105 @@ from limelight.config.validation import suggestion
 from limelight.errors import LimelightError, NotFound, SetupError
 from limelight.log_context import bind_log_fields
 from limelight.runs.agents import Agent, Agents
-from limelight.server.auth.authenticator import NOBODY, Caller
-from limelight.server.auth.middleware import Guard
+from limelight.server.auth.authenticator import ANONYMOUS, Caller
+from limelight.server.auth.middleware import AuthMiddleware
 from limelight.server.docs_page import docs_page
-from limelight.server.endpoint import Call, Endpoint, reply_with
-from limelight.server.middleware.root_path import Prefix, root_of, root_path
-from limelight.server.middleware.security_headers import DOCUMENT_POLICY, Safety
+from limelight.server.endpoint import ApiRequest, Endpoint, to_response
+from limelight.server.middleware.root_path import RootPathMiddleware, root_of, root_path
+from limelight.server.middleware.security_headers import DOCUMENT_POLICY, SecurityHeadersMiddleware
 from limelight.server.openapi import openapi
 from limelight.server.page import Page
-from limelight.server.problems import named_in, on_crash, on_http_exception, on_limelight_error, refuse
+from limelight.server.problems import (
+    on_http_exception,
+    on_limelight_error,
+    on_unexpected_error,
+    path_ids,
+    send_problem,
+)
 from limelight.server.routes import ENDPOINTS
-from limelight.server.runtime import Parts
+from limelight.server.runtime import Runtime
+from limelight.server.v2.asyncapi import PATH as SOCKET_PATH
+from limelight.server.v2.asyncapi import SUMMARY as SOCKET_SUMMARY
 from limelight.server.v2.asyncapi import asyncapi
 from limelight.server.v2.socket import SessionSocket
-from limelight.server.v2.spec import PATH as SOCKET_PATH
-from limelight.server.v2.spec import SUMMARY as SOCKET_SUMMARY
 from limelight.stores.base import Store
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
-METHODS = ("GET", "POST", "PATCH", "DELETE")
-SENT = ("authorization", "content-type", "last-event-id", "traceparent", "x-limelight-user-id", "x-limelight-user-name")
-TOLD = ("x-run-id", "x-session-id")
-"""What pages of other sites may send and read, besides what all may."""
+CORS_METHODS = ("GET", "POST", "PATCH", "DELETE")
+CORS_REQUEST_HEADERS = (
+    "authorization",
+    "content-type",
+    "last-event-id",
+    "traceparent",
+    "x-limelight-user-id",
+    "x-limelight-user-name",
+)
+CORS_RESPONSE_HEADERS = ("x-run-id", "x-session-id")
 
 
 def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None = None) -> Starlette:
-    """The application. Without arguments: settings from environment and config.toml, agents as these say."""
+    """The application. Settings come from the environment and config.toml, agents from the settings, by default."""
     settings = settings or load_settings()
     on_offer = Agents(agents if agents is not None else resolve_agents(settings).agents)
     dialects = plugins.find("dialects")
     _check_format(settings, dialects)
-    parts = Parts(settings, on_offer, make_store(settings), dialects)
+    runtime = Runtime(settings, on_offer, make_store(settings), dialects)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
-        await parts.start()
+        await runtime.start()
         yield
-        await parts.stop()
+        await runtime.stop()
 
-    endpoints = [_route(endpoint, parts) for endpoint in ENDPOINTS]
-    page, documents = Page().routes(), _documents()
+    endpoints = [_route(endpoint, runtime) for endpoint in ENDPOINTS]
+    page, documents = Page().routes(), _document_routes()
     root = root_path(settings, [SOCKET_PATH, *(route.path for route in (*endpoints, *documents, *page))])
     app = Starlette(
-        routes=[*endpoints, *_sockets(parts), *page, *documents],
+        routes=[*endpoints, *_socket_routes(runtime), *page, *documents],
         lifespan=lifespan,
-        middleware=[*([Middleware(Prefix, root=root)] if root else ()), *_middleware(settings, parts, root)],
+        middleware=_middleware(runtime, root),
         exception_handlers={
             LimelightError: on_limelight_error,
             HTTPException: on_http_exception,
-            Exception: on_crash,
+            Exception: on_unexpected_error,
         },
     )
-    app.state.parts = parts
+    app.state.runtime = runtime
     app.state.root = root
     return app
 
 
-def _middleware(settings: Settings, parts: Parts, root: str) -> list[Middleware]:
-    """From the outside in. Other sites' pages are let in only if the settings name them."""
+def _middleware(runtime: Runtime, root: str) -> list[Middleware]:
+    """From the outside in. CORS is enabled only if the settings name origins."""
+    settings = runtime.settings
     origins = settings.server.origins
     for origin in origins:
         if not ORIGIN.fullmatch(origin):
             place = settings.origin.place("server", "origins")
-            raise SetupError(f"{place}server.origins: {origin!r} is no origin; write it as https://app.example:8443")
-    guard = Middleware(
-        Guard,
-        gate=parts.gate,
-        rates=parts.rates,
-        refused=parts.metrics.refused,
-        insecure=settings.auth.insecure_no_auth,
-        proxied=bool(root),
-        origins=tuple(origins),
+            raise SetupError(
+                f"{place}server.origins: {origin!r} is not an origin; write it as https://app.example:8443"
+            )
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=origins,
+        allow_methods=CORS_METHODS,
+        allow_headers=CORS_REQUEST_HEADERS,
+        expose_headers=CORS_RESPONSE_HEADERS,
     )
-    sharing = Middleware(
-        CORSMiddleware, allow_origins=origins, allow_methods=METHODS, allow_headers=SENT, expose_headers=TOLD
-    )
-    return [Middleware(Safety), *([sharing] if origins else ()), guard, Middleware(Started, parts=parts)]
+    return [
+        *([Middleware(RootPathMiddleware, root=root)] if root else ()),
+        Middleware(SecurityHeadersMiddleware),
+        *([cors] if origins else ()),
+        Middleware(AuthMiddleware, runtime=runtime, is_proxied=bool(root)),
+        Middleware(StartupMiddleware, runtime=runtime),
+    ]
 
 
 def _check_format(settings: Settings, dialects: Mapping[str, object]) -> None:
-    wanted = settings.server.default_format
-    if wanted not in dialects:
+    name = settings.server.default_format
+    if name not in dialects:
         place = settings.origin.place("server", "default_format")
-        raise SetupError(
-            f"{place}there is no format {wanted!r} for server.default_format{suggestion(wanted, dialects)}"
-        )
+        raise SetupError(f"{place}there is no format {name!r} for server.default_format{suggestion(name, dialects)}")
 
 
 def make_store(settings: Settings) -> Store:
@@ -119,79 +133,79 @@ def make_store(settings: Settings) -> Store:
     return store.from_url(settings.store.url, Path(settings.store.data))
 
 
-class Started:
-    """Starts the parts with the first request if nobody did before: a mounted application gets no lifespan events."""
+class StartupMiddleware:
+    """Starts the runtime with the first request if it is not started: a mounted application gets no lifespan events."""
 
-    def __init__(self, app: ASGIApp, parts: Parts) -> None:
+    def __init__(self, app: ASGIApp, runtime: Runtime) -> None:
         self._app = app
-        self._parts = parts
+        self._runtime = runtime
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] in ("http", "websocket") and not self._parts.started:
+        if scope["type"] in ("http", "websocket") and not self._runtime.started:
             try:
-                await self._parts.start()
+                await self._runtime.start()
             except LimelightError as error:
-                self._parts.metrics.refused(error)
-                is_known = scope["state"]["caller"] is not NOBODY
-                await refuse(error if is_known else type(error)(), scope, receive, send)  # strangers get its title only
+                self._runtime.metrics.count_refusal(error)
+                is_anonymous = scope["state"]["caller"] is ANONYMOUS
+                # A client without a key gets only the title of the error.
+                await send_problem(type(error)() if is_anonymous else error, scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
 
-def _route(endpoint: Endpoint, parts: Parts) -> Route:
-    async def respond(request: Request) -> Response:
-        call = Call(request, parts)
+def _route(endpoint: Endpoint, runtime: Runtime) -> Route:
+    async def respond(http: Request) -> Response:
+        request = ApiRequest(http, runtime)
         if endpoint.scope is not None and not endpoint.public:
-            call.caller.needs(endpoint.scope)
+            request.caller.require(endpoint.scope)
         try:
-            with bind_log_fields(named_in(request.scope)):
-                value = await endpoint.call(call)
+            with bind_log_fields(path_ids(http.scope)):
+                value = await endpoint.handler(request)
         except LimelightError:
-            await call.count(call.user.user_id)  # it could not even be seen whose request it is
+            await request.count(request.user.user_id)  # the handler failed before it knew the user of the body
             raise
         finally:
-            call.load.release()
-        return reply_with(value, endpoint.status)  # pyright: ignore[reportReturnType]
+            request.reservation.release()
+        return to_response(value, endpoint.status)  # pyright: ignore[reportReturnType]
 
     return Route(endpoint.path, respond, methods=[endpoint.method], name=endpoint.summary)
 
 
-def _sockets(parts: Parts) -> list[WebSocketRoute]:
+def _socket_routes(runtime: Runtime) -> list[WebSocketRoute]:
     async def serve(websocket: WebSocket) -> None:
         caller: Caller = websocket.state.caller
         try:
-            caller.needs("use")
+            caller.require("use")
         except LimelightError as error:
-            await refuse(error, websocket.scope, websocket.receive, websocket.send)
+            await send_problem(error, websocket.scope, websocket.receive, websocket.send)
         else:
-            with bind_log_fields(named_in(websocket.scope)):
-                await SessionSocket(websocket, parts).serve()
+            with bind_log_fields(path_ids(websocket.scope)):
+                await SessionSocket(websocket, runtime).serve()
 
-    async def refuse_others(websocket: WebSocket) -> None:
+    async def refuse(websocket: WebSocket) -> None:
         error = NotFound(f"there is no socket at {websocket.url.path}")
-        await refuse(error, websocket.scope, websocket.receive, websocket.send)
+        await send_problem(error, websocket.scope, websocket.receive, websocket.send)
 
-    return [WebSocketRoute(SOCKET_PATH, serve, name=SOCKET_SUMMARY), WebSocketRoute("/{path:path}", refuse_others)]
+    return [WebSocketRoute(SOCKET_PATH, serve, name=SOCKET_SUMMARY), WebSocketRoute("/{path:path}", refuse)]
 
 
-def _documents() -> list[Route]:
-    """The description of the interface, for machines and for people. All work without the internet."""
+def _document_routes() -> list[Route]:
+    """The description of the interface, for people and for machines."""
+    csp = {"content-security-policy": DOCUMENT_POLICY}
     return [
-        Route(
-            "/docs", _shown(partial(docs_page, ENDPOINTS), "text/html", {"content-security-policy": DOCUMENT_POLICY})
-        ),
-        Route("/openapi.json", _shown(partial(openapi, ENDPOINTS), "application/json")),
-        Route("/api/v2/asyncapi.json", _shown(asyncapi, "application/json")),
+        Route("/docs", _document_handler(partial(docs_page, ENDPOINTS), "text/html", csp)),
+        Route("/openapi.json", _document_handler(partial(openapi, ENDPOINTS), "application/json")),
+        Route("/api/v2/asyncapi.json", _document_handler(asyncapi, "application/json")),
     ]
 
 
-def _shown(
-    document: Callable[[str], bytes | str], media_type: str, headers: Mapping[str, str] | None = None
+def _document_handler(
+    make_document: Callable[[str], bytes | str], media_type: str, headers: Mapping[str, str] | None = None
 ) -> Callable[[Request], Awaitable[Response]]:
-    """A document that names paths: made once for the root below which somebody asks for it."""
-    made = lru_cache(maxsize=2)(document)
+    """Serves a document that contains paths, made once per root path."""
+    cached = lru_cache(maxsize=2)(make_document)
 
-    async def show(request: Request) -> Response:
-        return Response(made(root_of(request.scope)), media_type=media_type, headers=headers)
+    async def respond(request: Request) -> Response:
+        return Response(cached(root_of(request.scope)), media_type=media_type, headers=headers)
 
-    return show
+    return respond

@@ -1,4 +1,4 @@
-"""The page at /docs: every route with its parameters, answer, errors and a call to copy. It loads and runs nothing."""
+"""The HTML document at /docs: every route with its parameters, response, errors and a curl command."""
 
 import html
 import json
@@ -11,7 +11,7 @@ import msgspec
 from limelight import __version__
 from limelight.errors import LimelightError, RunError, SetupError, StoreError, all_errors
 from limelight.server.endpoint import Endpoint
-from limelight.server.v2 import spec
+from limelight.server.v2 import asyncapi
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2433; --soft: #5b6577; --line: #dfe3ea; --back: #fbfbfc; --code: #f1f3f6;
@@ -44,7 +44,7 @@ td + td { color: var(--soft); }
 tr:target td:first-child { box-shadow: inset 0 -2px var(--lime); }
 """
 
-_KINDS = (
+_ERROR_GROUPS = (
     ("Errors of a request", "The body is <code>application/problem+json</code> with one of these codes."),
     (
         "Errors of a run",
@@ -52,25 +52,23 @@ _KINDS = (
     ),
     ("Errors of the server", "The log cannot be used, no more work is taken, or something broke."),
 )
-"""The groups of the last table, in the order of `_kind`."""
-
-
+"""Titles and introductions of the tables of errors, by `_error_group`."""
 LOCAL = "://127.0.0.1:8000"
-"""Where calls to copy go."""
+"""The address in the curl commands."""
 
 
 def docs_page(endpoints: Iterable[Endpoint], root: str = "") -> str:
-    """The page as HTML; `root` is the path below which the server is, with the proxy and without."""
-    return _page(endpoints).replace(LOCAL, LOCAL + html.escape(root))
+    """The document as HTML; `root` is the path below which the server is reached."""
+    return _document(endpoints).replace(LOCAL, LOCAL + html.escape(root))
 
 
-def _page(endpoints: Iterable[Endpoint]) -> str:
+def _document(endpoints: Iterable[Endpoint]) -> str:
     listed = list(endpoints)
     tags = list(dict.fromkeys(endpoint.tag for endpoint in listed))
     sections = "".join(
         f"<h2>{tag}</h2>"
         + "".join(_entry(endpoint) for endpoint in listed if endpoint.tag == tag)
-        + (_socket() if tag == spec.TAG else "")
+        + (_socket() if tag == asyncapi.TAG else "")
         for tag in tags
     )
     return f"""<!doctype html>
@@ -90,21 +88,21 @@ Times are milliseconds since 1970, in Web API v2 ISO 8601.</p>
 
 
 def _errors() -> str:
-    """Tables of all codes, by who meets them. What stops the start of a server is not for its clients."""
-    groups: list[list[str]] = [[] for _ in _KINDS]
+    """Tables of all codes that clients can get. Errors that prevent the start of a server are not among them."""
+    groups: list[list[str]] = [[] for _ in _ERROR_GROUPS]
     for error in sorted(all_errors(), key=lambda e: (e.status, e.code)):
         if not issubclass(error, SetupError):
-            groups[_kind(error)].append(
+            groups[_error_group(error)].append(
                 f'<tr id="error-{error.code}"><td><code>{error.code}</code></td><td>{error.status}</td>'
                 f"<td>{_text(error.title)}</td></tr>"
             )
     return "".join(
         f"<h2>{title}</h2><p>{about}</p><table>{''.join(rows)}</table>"
-        for (title, about), rows in zip(_KINDS, groups, strict=True)
+        for (title, about), rows in zip(_ERROR_GROUPS, groups, strict=True)
     )
 
 
-def _kind(error: type[LimelightError]) -> int:
+def _error_group(error: type[LimelightError]) -> int:
     if issubclass(error, RunError):
         return 1
     return 2 if issubclass(error, StoreError) or error.status >= 500 else 0
@@ -112,27 +110,27 @@ def _kind(error: type[LimelightError]) -> int:
 
 def _entry(endpoint: Endpoint) -> str:
     return (
-        f"<details><summary><b>{endpoint.method}</b><code>{endpoint.shown_path}</code><span>{endpoint.summary}</span></summary>"
+        f"<details><summary><b>{endpoint.method}</b><code>{endpoint.documented_path}</code><span>{endpoint.summary}</span></summary>"
         f"<p>{_text(endpoint.description)}</p>"
         + _table("Query", [(f"?{param.name}=", _text(param.description)) for param in endpoint.query])
         + (_table("Body", _fields(endpoint.body)) if endpoint.body is not None else "")
         + f"<h3>Call</h3><pre>{html.escape(_example(endpoint))}</pre>"
-        + f"<h3>Answer {endpoint.status}</h3>{_answer(endpoint)}"
+        + f"<h3>Answer {endpoint.status}</h3>{_response(endpoint)}"
         + _table("Errors", [_error_row(e) for e in endpoint.all_errors])
         + "</details>"
     )
 
 
 def _socket() -> str:
-    examples = "\n".join(json.dumps(example) for said in spec.CLIENT for example in said.examples)
+    examples = "\n".join(json.dumps(example) for command in asyncapi.COMMANDS for example in command.examples)
     return (
-        f"<details><summary><b>WS</b><code>{spec.PATH}</code><span>{spec.SUMMARY}</span></summary>"
-        f"<p>{_text(spec.DESCRIPTION)}</p>"
-        + _table("Query", [(f"?{param.name}=", _text(param.description)) for param in spec.QUERY])
-        + f"<h3>Call</h3><pre>{html.escape(spec.CALL)}</pre>"
-        + _table("You say", [(said.name, _text(spec.about(said.shape))) for said in spec.CLIENT])
+        f"<details><summary><b>WS</b><code>{asyncapi.PATH}</code><span>{asyncapi.SUMMARY}</span></summary>"
+        f"<p>{_text(asyncapi.DESCRIPTION)}</p>"
+        + _table("Query", [(f"?{param.name}=", _text(param.description)) for param in asyncapi.QUERY])
+        + f"<h3>Call</h3><pre>{html.escape(asyncapi.CALL)}</pre>"
+        + _table("You say", [(c.name, _text(asyncapi.summary(c.schema))) for c in asyncapi.COMMANDS])
         + f"<h3>For example</h3><pre>{html.escape(examples, quote=False)}</pre>"
-        + _table("You hear", [(spec.name_of(shape), _text(spec.about(shape))) for shape in spec.SERVER])
+        + _table("You hear", [(asyncapi.name_of(s), _text(asyncapi.summary(s))) for s in asyncapi.SERVER_MESSAGES])
         + "</details>"
     )
 
@@ -151,14 +149,14 @@ def _error_row(error: type[LimelightError]) -> tuple[str, str]:
 
 
 def _text(text: str) -> str:
-    """Text with `code` in it, as HTML."""
+    """Text with `code` in backticks, as HTML."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
 
 
 def _example(endpoint: Endpoint) -> str:
     method = "" if endpoint.method == "GET" else f" -X {endpoint.method}"
-    stream = " -N" if endpoint.reply == "text/event-stream" else ""
-    path = re.sub(r"{(\w+)}", lambda name: name[1].upper(), endpoint.shown_path)  # curl would expand the braces
+    stream = " -N" if endpoint.response == "text/event-stream" else ""
+    path = re.sub(r"{(\w+)}", lambda name: name[1].upper(), endpoint.documented_path)  # curl would expand the braces
     lines = [f"curl{stream}{method} http://127.0.0.1:8000{path}"]
     if endpoint.body is not None:
         body = json.dumps(_sample(endpoint.body))
@@ -166,56 +164,56 @@ def _example(endpoint: Endpoint) -> str:
     return " \\\n".join(lines)
 
 
-def _sample(shape: type) -> dict[str, Any]:
-    """The smallest body that shows how it works."""
+def _sample(schema: type) -> dict[str, Any]:
+    """A body with the required fields."""
     samples: dict[str, Any] = {
         "messages": [{"role": "user", "content": "What is in my files?"}],
         "title": "Notes on bees",
         "decision": "approve",
         "key": "lml_…",
     }
-    required = [field.name for field in msgspec.structs.fields(shape) if field.required]
+    required = [field.name for field in msgspec.structs.fields(schema) if field.required]
     return {name: samples[name] for name in required}
 
 
-def _answer(endpoint: Endpoint) -> str:
-    if isinstance(endpoint.reply, str):
-        return f"<p><code>{endpoint.reply}</code></p>"
-    if endpoint.reply is None:
+def _response(endpoint: Endpoint) -> str:
+    if isinstance(endpoint.response, str):
+        return f"<p><code>{endpoint.response}</code></p>"
+    if endpoint.response is None:
         return "<p>No body.</p>"
-    schema, components = _schema(endpoint.reply)
-    lines = json.dumps(_shape(schema, components), indent=2, ensure_ascii=False)
+    schema, components = _schema(endpoint.response)
+    lines = json.dumps(_outline(schema, components), indent=2, ensure_ascii=False)
     return f"<pre>{html.escape(lines, quote=False)}</pre>"
 
 
-def _fields(shape: type) -> list[tuple[str, str]]:
-    schema, components = _schema(shape)
+def _fields(body: type) -> list[tuple[str, str]]:
+    schema, components = _schema(body)
     schema = components[schema["$ref"]]
     required = schema.get("required", [])
     rows: list[tuple[str, str]] = []
     for name, field in schema["properties"].items():
-        about = json.dumps(_shape(field, components), ensure_ascii=False).strip('"').replace('\\"', '"')
+        about = json.dumps(_outline(field, components), ensure_ascii=False).strip('"').replace('\\"', '"')
         rows.append((name, html.escape(about, quote=False) + (" · required" if name in required else "")))
     return rows
 
 
-def _schema(shape: type) -> tuple[dict[str, Any], dict[str, Any]]:
-    (schema,), components = msgspec.json.schema_components([shape], ref_template="{name}")
+def _schema(struct: type) -> tuple[dict[str, Any], dict[str, Any]]:
+    (schema,), components = msgspec.json.schema_components([struct], ref_template="{name}")
     return schema, components
 
 
-def _shape(schema: dict[str, Any], components: dict[str, Any]) -> Any:
-    """A JSON value that shows the form of others: objects and lists as they are, types as their names."""
+def _outline(schema: dict[str, Any], components: dict[str, Any]) -> Any:
+    """An outline of a schema: objects and lists, with the names of types as values."""
     if "$ref" in schema:
-        return _shape(components[schema["$ref"]], components)
+        return _outline(components[schema["$ref"]], components)
     if "properties" in schema:
-        return {name: _shape(field, components) for name, field in schema["properties"].items()}
+        return {name: _outline(field, components) for name, field in schema["properties"].items()}
     if schema.get("type") == "array":
-        return [_shape(schema.get("items") or {}, components)]
+        return [_outline(schema.get("items") or {}, components)]
     if "anyOf" in schema:
         struct = next((choice for choice in schema["anyOf"] if "$ref" in choice), None)
-        if struct is not None:  # null besides
-            return _shape(struct, components)
+        if struct is not None:  # the other choice is null
+            return _outline(struct, components)
         names = [choice.get("type", "any") for choice in schema["anyOf"]]
         return "any" if len(names) > 4 else " | ".join(names)
     if "enum" in schema:

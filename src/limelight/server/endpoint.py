@@ -1,4 +1,4 @@
-"""A route as data: what it takes, what it gives, what can go wrong. Routing and OpenAPI are both made from it."""
+"""Endpoints as data: path, parameters, bodies and errors of each route. Routing and OpenAPI are both made from it."""
 
 import asyncio
 import re
@@ -33,9 +33,9 @@ from limelight.runs.queue import QueuedRun
 from limelight.runs.viewer import Format
 from limelight.server.auth.authenticator import Caller
 from limelight.server.middleware.root_path import root_of
-from limelight.server.rate_limit import REFUSAL_SECONDS
+from limelight.server.rate_limit import REFUSAL_DELAY_SECONDS
 from limelight.server.request_body import read_body
-from limelight.server.runtime import Parts
+from limelight.server.runtime import Runtime
 
 T = TypeVar("T")
 _PATH_IN_ERROR = re.compile(r"^(?P<message>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
@@ -48,6 +48,7 @@ BODY_ERRORS: tuple[type[LimelightError], ...] = (
 )
 _MISSING_FIELD = re.compile(r"missing required field `(\w+)`")
 RECENT_MS = 60_000
+"""Time after its end for which a run still has a budget of signals."""
 SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
@@ -59,77 +60,81 @@ class Param(msgspec.Struct, frozen=True):
     schema: dict[str, Any] = msgspec.field(default_factory=lambda: {"type": "string"})
 
 
-class Call:
-    """One request to an endpoint."""
+FORMAT = Param("format", "Stream format: typed, tool_calls, v2, records, or another that is installed")
+AFTER = Param("after", "Cursor: everything up to it is known. The header `Last-Event-ID` wins over it")
 
-    def __init__(self, request: Request, parts: Parts) -> None:
-        self.request = request
-        self.parts = parts
-        self.caller: Caller = request.state.caller
+
+class ApiRequest:
+    """One request to an endpoint. `http` is Starlette's request."""
+
+    def __init__(self, http: Request, runtime: Runtime) -> None:
+        self.http = http
+        self.runtime = runtime
+        self.caller: Caller = http.state.caller
         self.user = self.caller.user
-        self.load = parts.loads.of(self.user.user_id)
-        """What its body holds; whoever takes that over says when it is let go."""
+        self.reservation = runtime.body_budget.reserve(self.user.user_id)
+        """The bytes that the body holds."""
 
     async def count(self, user_id: str) -> None:
-        """Count it as a request of this user, unless it was counted as somebody's already. Raises TooManyRequests."""
-        if not self.request.state.is_counted:
-            self.request.state.is_counted = True
-            await self.parts.rates.count(user_id)
+        """Count it as a request of this user, unless it has been counted. Raises TooManyRequests."""
+        if not self.http.state.is_counted:
+            self.http.state.is_counted = True
+            await self.runtime.rate_limiter.count(user_id)
 
     async def count_signal(self, run_id: str) -> None:
-        """Count a Stop or an answer to an approval: on the budget of the run if it is the caller's, or as a request.
+        """Count a Stop or a decision: on the budget of the run if it is the caller's, otherwise as a request.
 
         Signals for a run that has not ended are never refused for rate. Those beyond its budget are answered more
         slowly. A run that has just ended has a budget too, because a Stop may come twice.
         """
-        if self.request.state.is_counted:
+        if self.http.state.is_counted:
             return
-        is_live, is_recent = await self._state_of(run_id)
-        if (is_live or is_recent) and self.parts.signals.spend(run_id):
-            self.request.state.is_counted = True
+        is_live, is_recent = await self._own_run_state(run_id)
+        if (is_live or is_recent) and self.runtime.signal_budgets.spend(run_id):
+            self.http.state.is_counted = True
         elif is_live:
-            self.request.state.is_counted = True
-            await asyncio.sleep(REFUSAL_SECONDS)
+            self.http.state.is_counted = True
+            await asyncio.sleep(REFUSAL_DELAY_SECONDS)
         else:
             await self.count(self.user.user_id)
 
-    async def _state_of(self, run_id: str) -> tuple[bool, bool]:
-        """Whether the caller has a run of this id, or a request that waits for its turn: a live one, an ended one."""
-        waiting, live = self.parts.queues.find(run_id), self.parts.control.live_run(run_id)
-        ref = waiting.ref if waiting is not None else live.execution.ref if live is not None else None
+    async def _own_run_state(self, run_id: str) -> tuple[bool, bool]:
+        """Whether this is a live or queued run of the caller, and whether it is one that has just ended."""
+        queued, live = self.runtime.queues.find(run_id), self.runtime.control.live_run(run_id)
+        ref = queued.ref if queued is not None else live.execution.ref if live is not None else None
         if ref is not None:
             return ref.owner == self.user.user_id, False
-        run = await self.parts.store.run(run_id)
+        run = await self.runtime.store.run(run_id)
         if run is None or run.ref.owner != self.user.user_id:
             return False, False
         return run.live, now_ms() - (run.ended_at or 0) < RECENT_MS
 
-    def hand_over(self, place: QueuedRun) -> None:
-        """Let the place hold what the body holds, until it is done with it. To be called when it is about to begin."""
-        load, self.load = self.load, self.parts.loads.of(place.ref.owner)
-        place.released.add_done_callback(lambda _: load.release())
+    def transfer_body(self, queued: QueuedRun) -> None:
+        """Keep the reservation until the queued run drops its messages. Call it just before the run begins."""
+        reservation, self.reservation = self.reservation, self.runtime.body_budget.reserve(queued.ref.owner)
+        queued.released.add_done_callback(lambda _: reservation.release())
 
-    async def still_holds(self) -> bool:
-        """Whether what let the caller in would do so now."""
-        return await self.request.state.still_holds()
+    async def is_still_authorized(self) -> bool:
+        """Whether the caller would be authenticated now as it was then."""
+        return await self.http.state.is_still_authorized()
 
     @property
     def root(self) -> str:
-        """What stands before a path of this server in a link."""
-        return root_of(self.request.scope)
+        """The prefix of links to this server."""
+        return root_of(self.http.scope)
 
     def format(self) -> Format:
         """The format that the query names, or the default one."""
-        return self.parts.format(self.query("format"), self.root)
+        return self.runtime.format(self.query("format"), self.root)
 
     def path(self, name: str) -> str:
-        return self.request.path_params[name]
+        return self.http.path_params[name]
 
     def query(self, name: str) -> str | None:
-        return self.request.query_params.get(name)
+        return self.http.query_params.get(name)
 
-    def number(self, name: str, default: int, *, low: int, high: int) -> int:
-        """A whole number from the query."""
+    def query_int(self, name: str, default: int, *, low: int, high: int) -> int:
+        """An integer of the query. Raises BadRequest if it is not one, or out of range."""
         text = self.query(name)
         if text is None:
             return default
@@ -138,46 +143,47 @@ class Call:
         return int(text)
 
     def cursor(self) -> Cursor:
-        """Where a stream goes on. The header of a reconnecting browser wins over the query."""
-        return Cursor.parse(self.request.headers.get("last-event-id") or self.query("after") or "0")
+        """Where a stream resumes. The header of a reconnecting browser wins over the query."""
+        return Cursor.parse(self.http.headers.get("last-event-id") or self.query("after") or "0")
 
     def ref(self, session_id: str) -> SessionRef:
         return SessionRef(self.user.user_id, session_id)
 
     async def run(self) -> Run:
-        """The run of the path, if it is the caller's."""
-        run = await self.parts.store.run(self.path("run_id"))
+        """The run of the path, if it is the caller's. Raises RunNotFound."""
+        run = await self.runtime.store.run(self.path("run_id"))
         if run is None or run.ref.owner != self.user.user_id:
             raise RunNotFound(f"there is no run {self.path('run_id')[:100]!r}")
         return run
 
     async def session(self) -> Session:
-        """The session of the path, if it is the caller's."""
-        session = await self.parts.store.session(self.ref(self.path("session_id")))
+        """The session of the path, if it is the caller's. Raises SessionNotFound."""
+        session = await self.runtime.store.session(self.ref(self.path("session_id")))
         if session is None:
             raise SessionNotFound(f"there is no session {self.path('session_id')[:100]!r}")
         return session
 
     @property
     def has_body(self) -> bool:
-        headers = self.request.headers
+        headers = self.http.headers
         return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
-    async def raw_json(self, at_most: int | None = None) -> Any:
-        """The body as JSON, within the limit: that of the settings, or a lower one."""
-        kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json" and not kind.endswith("+json"):
-            raise UnsupportedMediaType(f"send the body as application/json, not {kind or 'without a type'}")
-        limit = self.parts.settings.limits.body_bytes
-        body = await read_body(self.request, limit if at_most is None else min(limit, at_most), self.load)
+    async def json(self, max_bytes: int | None = None) -> Any:
+        """The body as JSON, within the size limit of the settings, or a lower one."""
+        media_type = self.http.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type != "application/json" and not media_type.endswith("+json"):
+            raise UnsupportedMediaType(f"send the body as application/json, not {media_type or 'without a type'}")
+        limit = self.runtime.settings.limits.body_bytes
+        limit = limit if max_bytes is None else min(limit, max_bytes)
+        body = await read_body(self.http, limit, self.reservation)
         try:
             return msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise BadJson(f"the body is not valid JSON: {error}") from error
 
-    async def body(self, shape: type[T], *, at_most: int | None = None) -> T:
-        """The body in the expected shape."""
-        return shaped(await self.raw_json(at_most), shape)
+    async def body(self, schema: type[T], *, max_bytes: int | None = None) -> T:
+        """The body, validated."""
+        return validate(await self.json(max_bytes), schema)
 
 
 def check_session_id(session_id: str, path: str) -> None:
@@ -185,10 +191,10 @@ def check_session_id(session_id: str, path: str) -> None:
         raise InvalidBody("a session id is 1 to 128 of A-Z a-z 0-9 . _ : -", path=path)
 
 
-def shaped(value: Any, shape: type[T]) -> T:
-    """Check a JSON value against a struct; raises InvalidBody with the field's path."""
+def validate(value: Any, schema: type[T]) -> T:
+    """Convert a JSON value to a struct. Raises InvalidBody with the path of the field that is wrong."""
     try:
-        return msgspec.convert(value, shape)
+        return msgspec.convert(value, schema)
     except msgspec.ValidationError as error:
         found = _PATH_IN_ERROR.match(str(error))
         assert found is not None
@@ -200,17 +206,17 @@ def shaped(value: Any, shape: type[T]) -> T:
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One route. `reply` is the struct of its JSON answer, or the media type of another kind of answer.
+    """One route. `response` is the struct of its JSON response, or the media type of another kind of response.
 
-    `errors` are its own; what can be wrong with any body goes without saying. `scope` is what a key must allow, None if
-    any will do; a `public` route needs no key.
+    `errors` are those of this route; `all_errors` adds what applies to every body and every key. `scope` is the scope
+    that a key needs, None if any key will do; a `public` route needs no key.
     """
 
     method: str
     path: str
     summary: str
-    call: Callable[[Call], Awaitable[Any]]
-    reply: type | str | None
+    handler: Callable[[ApiRequest], Awaitable[Any]]
+    response: type | str | None
     query: tuple[Param, ...] = ()
     body: type | None = None
     body_required: bool = True
@@ -222,25 +228,25 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def all_errors(self) -> tuple[type[LimelightError], ...]:
-        """Everything that this route can refuse, in the order of the statuses."""
-        of_body = BODY_ERRORS if self.body is not None else ()
-        if of_body and not self.public:
-            of_body = (*of_body, TooManyBytes)
-        of_key = () if self.public else (Unauthorized, Forbidden, TooManyRequests)
-        return tuple(sorted({*self.errors, *of_body, *of_key}, key=lambda e: (e.status, e.code)))
+        """All errors that this route may answer with, ordered by status."""
+        body_errors = BODY_ERRORS if self.body is not None else ()
+        if body_errors and not self.public:
+            body_errors = (*body_errors, TooManyBytes)
+        key_errors = () if self.public else (Unauthorized, Forbidden, TooManyRequests)
+        return tuple(sorted({*self.errors, *body_errors, *key_errors}, key=lambda e: (e.status, e.code)))
 
     @property
-    def shown_path(self) -> str:
-        """The path as documents write it: a parameter that may contain slashes looks like any other."""
+    def documented_path(self) -> str:
+        """The path without Starlette's converters."""
         return self.path.replace(":path}", "}")
 
     @property
     def description(self) -> str:
-        return " ".join((self.call.__doc__ or "").split())
+        return " ".join((self.handler.__doc__ or "").split())
 
 
-def reply_with(value: Any, status: int) -> ASGIApp:
-    """What an endpoint returned, as a response: structs become JSON, responses stay what they are."""
+def to_response(value: Any, status: int) -> ASGIApp:
+    """The response for the value that a handler returned: structs become JSON, ASGI applications are returned."""
     if isinstance(value, Response) or not isinstance(value, msgspec.Struct | dict | list | None):
         return value
     if value is None:

@@ -1,6 +1,6 @@
-"""The pulse: one timer for all streams. Whoever has been silent for too long gets a sign of life.
+"""Heartbeats of open streams and sockets: one timer for all of them, which writes to those that were silent too long.
 
-As often it is asked of each whether what has opened it still holds: a key may be revoked, and a token expires.
+At the same interval it checks that each client is still authorized: a key may be revoked, and a token expires.
 """
 
 import asyncio
@@ -9,18 +9,18 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Literal, Protocol
 
-LOOKS = 20
-"""How often the timer looks at the streams in the time of one heartbeat. A stream gets its heartbeat up to two looks
-before it is due, so no silence is longer than that time."""
-
+CHECKS_PER_INTERVAL = 20
+"""How often the timer looks at the streams per heartbeat interval. A stream gets its heartbeat up to two checks before
+it is due, so no silence is longer than the interval."""
 
 Kind = Literal["stream", "socket"]
 
 
-class Beating(Protocol):
-    """A stream as the pulse sees it."""
+class OpenStream(Protocol):
+    """A stream or socket as the heartbeat sees it."""
 
     last_sent: float
+    """When something was last sent, by the clock of the loop."""
 
     @property
     def kind(self) -> Kind: ...
@@ -28,36 +28,37 @@ class Beating(Protocol):
     @property
     def format(self) -> str: ...
 
-    still_holds: Callable[[], Awaitable[bool]]
+    @property
+    def is_still_authorized(self) -> Callable[[], Awaitable[bool]]: ...
 
-    def beat(self) -> None:
-        """Send a sign of life."""
+    def ping(self) -> None:
+        """Send a heartbeat."""
         ...
 
-    def expel(self) -> None:
-        """Come to an end now, without another frame: who watches may not any more."""
+    def revoke(self) -> None:
+        """End now, without another frame, because the client is no longer authorized."""
         ...
 
     def close(self) -> None:
-        """Come to an end."""
+        """End after the frames that are there."""
         ...
 
 
-class Pulse:
-    """Knows all open streams."""
+class Heartbeat:
+    """Knows all open streams. It pings them, revokes them, counts them, and closes them when the server stops."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._streams: set[Beating] = set()
+        self._streams: set[OpenStream] = set()
         self._tasks: list[asyncio.Task[None]] = []
-        self.closing = False
-        self._quiet = asyncio.Event()
-        self._quiet.set()
+        self._all_closed = asyncio.Event()
+        self._all_closed.set()
+        self.is_closing = False
 
     def start(self) -> None:
         self._tasks = [
-            asyncio.create_task(self._run(), name="limelight-pulse"),
-            asyncio.create_task(self._check(), name="limelight-checks"),
+            asyncio.create_task(self._ping_streams(), name="limelight-heartbeat"),
+            asyncio.create_task(self._check_authorization(), name="limelight-authorization"),
         ]
 
     async def stop(self) -> None:
@@ -66,49 +67,49 @@ class Pulse:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    def add(self, stream: Beating) -> None:
+    def add(self, stream: OpenStream) -> None:
         self._streams.add(stream)
-        self._quiet.clear()
+        self._all_closed.clear()
 
-    def remove(self, stream: Beating) -> None:
+    def remove(self, stream: OpenStream) -> None:
         self._streams.discard(stream)
         if not self._streams:
-            self._quiet.set()
+            self._all_closed.set()
 
     def close(self) -> None:
-        """No new streams; those that are open end."""
-        self.closing = True
+        """Close all open streams. Streams that are added later have to check `is_closing`."""
+        self.is_closing = True
         for stream in list(self._streams):
             stream.close()
 
-    async def closed(self, seconds: float) -> None:
-        """Wait until all of them have said their last, but not for those who do not listen."""
+    async def wait_closed(self, seconds: float) -> None:
+        """Wait until all streams have ended, at most for `seconds`: some clients do not read."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._quiet.wait(), seconds)
+            await asyncio.wait_for(self._all_closed.wait(), seconds)
 
     @property
     def streams(self) -> int:
         return len(self._streams)
 
-    def by_kind(self) -> Counter[tuple[Kind, str]]:
-        """How many there are of each kind, in each format."""
+    def count_by_kind(self) -> Counter[tuple[Kind, str]]:
+        """The open streams of each kind and format."""
         return Counter((stream.kind, stream.format) for stream in self._streams)
 
-    async def _run(self) -> None:
+    async def _ping_streams(self) -> None:
         loop = asyncio.get_running_loop()
-        step = self._seconds / LOOKS
+        step = self._seconds / CHECKS_PER_INTERVAL
         while True:
             await asyncio.sleep(step)
             due = loop.time() - self._seconds + 2 * step
             for stream in list(self._streams):
                 if stream.last_sent <= due:
-                    stream.beat()
+                    stream.ping()
 
-    async def _check(self) -> None:
-        """In a task of its own: to check a token may mean to ask its issuer, and no heart stands still for that."""
+    async def _check_authorization(self) -> None:
+        """Runs as its own task: a check may ask the issuer of a token, and heartbeats must not wait for that."""
         while True:
             await asyncio.sleep(self._seconds)
             for stream in list(self._streams):
-                if not await stream.still_holds() and stream in self._streams:
-                    stream.expel()
+                if not await stream.is_still_authorized() and stream in self._streams:
+                    stream.revoke()
                 await asyncio.sleep(0)

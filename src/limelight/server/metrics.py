@@ -1,32 +1,37 @@
-"""What a server does, in numbers for Prometheus: what happens is counted when it happens, `gauges.py` has the rest.
+"""The Prometheus metrics of a server: counters and histograms of what happens, gauges of what there is now.
 
-No label has values that a caller can choose. So nothing in the numbers tells one user from another, and nobody can make
-them grow.
+No label has values that a client can choose. So the metrics identify no user, and no client can make them grow.
 """
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from typing import Any
+from itertools import product
+from typing import Any, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
-from prometheus_client.metrics_core import Metric
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from limelight.errors import LimelightError, RequestError, RunError, StoreError, StoreUnavailable, all_errors
 from limelight.models import RunState
+from limelight.runs.control import Control
+from limelight.runs.queue import SessionQueues
+from limelight.runs.retention_guard import RetentionGuard
+from limelight.server.heartbeat import Heartbeat, Kind
+from limelight.stores.base import Store
 
 CODES = frozenset(error.code for error in all_errors())
 LIMITS = frozenset(error.code for error in all_errors() if error.is_limit)
 RUN_CODES = frozenset(error.code for error in all_errors() if issubclass(error, RunError))
 OTHER = "other"
-"""For codes that an agent has made up: there may be any number of them."""
+"""The label of codes that an agent has invented: there may be any number of them."""
 COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 FIRST_EVENT_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
-"""Where the histograms have their bounds: a commit takes milliseconds, the first word of a model seconds."""
+"""Bounds of the histograms: a commit takes milliseconds, the first event of a model seconds."""
 
 
 class Metrics(Collector):
-    """The numbers of one server. What can be counted begins at 0, so that the first time is seen as an increase."""
+    """The metrics of one server. All known series start at 0, so that their first count is seen as an increase."""
 
     def __init__(self, version: str, agents: Iterable[str]) -> None:
         self.registry = CollectorRegistry()
@@ -35,11 +40,11 @@ class Metrics(Collector):
         info.labels(version).set(1)
         self._runs = self._counter("runs", "Runs that have ended", "agent", "outcome", "code")
         self._events = self._counter("events", "Events that were written to the log")
-        self._limit_hits = self._counter("limit_hits", "How often somebody has met a limit", "code")
-        self._store_errors = self._counter("store_errors", "What the store could not do", "during", "code")
+        self._limit_hits = self._counter("limit_hits", "Refusals because of a limit", "code")
+        self._store_errors = self._counter("store_errors", "Operations of the store that failed", "during", "code")
         self._commit = Histogram(
             "limelight_commit_seconds",
-            "How long it takes to write to the log what has come together",
+            "Duration of a commit to the log",
             buckets=COMMIT_SECONDS,
             registry=self.registry,
         )
@@ -50,9 +55,9 @@ class Metrics(Collector):
             buckets=FIRST_EVENT_SECONDS,
             registry=self.registry,
         )
-        self._begin_at_nothing(agents)
+        self._initialize_series(agents)
 
-    # What runs tell: `runs/metrics.py`
+    # The measurements of `runs/metrics.py`
 
     def committed(self, records: int, seconds: float) -> None:
         self._events.inc(records)
@@ -70,36 +75,36 @@ class Metrics(Collector):
         if code in LIMITS:
             self._limit_hits.labels(code).inc()
 
-    # What the server tells
+    # The measurements of the server
 
-    def refused(self, error: BaseException) -> None:
-        """Somebody is told so. That a run has failed was counted when it did."""
+    def count_refusal(self, error: BaseException) -> None:
+        """Count an error that a client is sent. The failure of a run is counted when the run ends, not here."""
         if isinstance(error, RequestError) and error.is_limit:
             self._limit_hits.labels(error.code).inc()
         elif isinstance(error, StoreError):
             self._store_errors.labels("request", error.code).inc()
 
-    def ended(self, work: "asyncio.Task[Any]") -> None:
-        """The same, for work that went on after the answer had begun."""
-        if not work.cancelled() and (error := work.exception()) is not None:
-            self.refused(error)
+    def count_task_error(self, task: "asyncio.Task[Any]") -> None:
+        """Count the error of a task that ended after the response had begun."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.count_refusal(error)
 
-    # What Prometheus gets
+    # The output for Prometheus
 
-    def shown(self) -> bytes:
-        """All of it, in the text format."""
+    def render(self) -> bytes:
+        """All metrics in the text format."""
         return generate_latest(self)
 
     def collect(self) -> Iterator[Metric]:
-        """Without the times at which counters were made, which are as many as the counters and which nobody reads."""
+        """All metrics without the creation times of counters, which would double their number."""
         for metric in self.registry.collect():
             metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
             yield metric
 
-    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
-        return Counter(f"limelight_{name}", meaning, labels, registry=self.registry)
+    def _counter(self, name: str, help_: str, *labels: str) -> Counter:
+        return Counter(f"limelight_{name}", help_, labels, registry=self.registry)
 
-    def _begin_at_nothing(self, agents: Iterable[str]) -> None:
+    def _initialize_series(self, agents: Iterable[str]) -> None:
         for agent in agents:
             self._first_event.labels(agent)
             for outcome in ("finished", "cancelled"):
@@ -114,3 +119,51 @@ class Metrics(Collector):
             ("request", StoreUnavailable.code),
         ):
             self._store_errors.labels(during, code)
+
+
+class Gauges(Collector):
+    """The current values of one server. They are read when Prometheus asks, so no code has to keep count."""
+
+    def __init__(
+        self,
+        store: Store,
+        control: Control,
+        queues: SessionQueues,
+        heartbeat: Heartbeat,
+        retention: RetentionGuard,
+        formats: Iterable[str],
+    ) -> None:
+        self._store = store
+        self._control = control
+        self._queues = queues
+        self._heartbeat = heartbeat
+        self._retention = retention
+        self._viewers: dict[tuple[Kind, str], float] = dict.fromkeys(product(get_args(Kind), formats), 0)
+        """Viewers by kind and format. Pairs that were seen once stay, because a series that ends looks like a fault."""
+
+    def collect(self) -> Iterator[Metric]:
+        grammars = [live.execution.grammar for live in self._control.live_runs]
+        waiting = [grammar for grammar in grammars if grammar.waiting]
+        approvals = sum(len(grammar.approvals) for grammar in waiting)
+        yield GaugeMetricFamily("limelight_runs_live", "Live runs, waiting ones too", len(grammars))
+        yield GaugeMetricFamily("limelight_runs_waiting", "Of these, runs that wait for a person", len(waiting))
+        yield GaugeMetricFamily("limelight_approvals_waiting", "Approvals that wait for a person", approvals)
+        yield GaugeMetricFamily(
+            "limelight_requests_queued", "Requests that wait until their session is free", len(self._queues)
+        )
+        yield GaugeMetricFamily(
+            "limelight_store_failing", "1 while the store cannot be written or read, else 0", self._store.is_failing
+        )
+        yield GaugeMetricFamily(
+            "limelight_retention_paused",
+            "1 while retention deletes nothing until the clock is confirmed or corrected, else 0",
+            self._retention.pause is not None,
+        )
+        yield self._collect_viewers()
+
+    def _collect_viewers(self) -> Metric:
+        self._viewers = {**dict.fromkeys(self._viewers, 0), **self._heartbeat.count_by_kind()}
+        viewers = GaugeMetricFamily("limelight_viewers", "Streams and sockets that are open", labels=["kind", "format"])
+        for kind_and_format, count in self._viewers.items():
+            viewers.add_metric(kind_and_format, count)
+        return viewers

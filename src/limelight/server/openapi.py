@@ -15,15 +15,15 @@ _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
 
 def openapi(endpoints: Iterable[Endpoint], root: str = "") -> bytes:
-    """The whole document as JSON; `root` is the path below which the server is."""
+    """The document as JSON; `root` is the path below which the server is reached."""
     listed = list(endpoints)
-    types = {t for e in listed for t in (e.reply, e.body) if t is not None and not isinstance(t, str)} | {Problem}
+    types = {t for e in listed for t in (e.response, e.body) if t is not None and not isinstance(t, str)} | {Problem}
     ordered = sorted(types, key=str)
     refs, components = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
     ref_of = dict(zip(ordered, refs, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in listed:
-        paths.setdefault(endpoint.shown_path, {})[endpoint.method.lower()] = _operation(endpoint, ref_of)
+        paths.setdefault(endpoint.documented_path, {})[endpoint.method.lower()] = _operation(endpoint, ref_of)
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
@@ -44,14 +44,14 @@ def openapi(endpoints: Iterable[Endpoint], root: str = "") -> bytes:
 
 def _operation(endpoint: Endpoint, ref_of: dict[type, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
-        "operationId": endpoint.call.__name__,
+        "operationId": endpoint.handler.__name__,
         "tags": [endpoint.tag],
         "summary": endpoint.summary,
         "description": endpoint.description,
         "parameters": [
             *(
                 {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-                for name in _PATH_PARAMETER.findall(endpoint.shown_path)
+                for name in _PATH_PARAMETER.findall(endpoint.documented_path)
             ),
             *(
                 {"name": p.name, "in": "query", "description": p.description, "schema": p.schema}
@@ -72,10 +72,10 @@ def _operation(endpoint: Endpoint, ref_of: dict[type, Any]) -> dict[str, Any]:
 
 def _responses(endpoint: Endpoint, ref_of: dict[type, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {str(endpoint.status): {"description": "Done"}}
-    if isinstance(endpoint.reply, str):
-        responses["200"]["content"] = {endpoint.reply: {"schema": {"type": "string"}}}
-    elif endpoint.reply is not None:
-        responses["200"]["content"] = {"application/json": {"schema": ref_of[endpoint.reply]}}
+    if isinstance(endpoint.response, str):
+        responses["200"]["content"] = {endpoint.response: {"schema": {"type": "string"}}}
+    elif endpoint.response is not None:
+        responses["200"]["content"] = {"application/json": {"schema": ref_of[endpoint.response]}}
     by_status: dict[int, list[type[LimelightError]]] = {}
     for error in endpoint.all_errors:
         by_status.setdefault(error.status, []).append(error)

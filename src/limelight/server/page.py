@@ -1,6 +1,7 @@
-"""The page: gives out the files that `make page` has built, or says how to build them. It knows nothing of sessions.
+"""Serves the files of the page that `make page` has built, or a document that says how to build them.
 
-The files are held in memory, so no path of a request ever reaches the disk. A new build is noticed by itself.
+The files are kept in memory, so the path of a request is never used as a path on disk. A new build is loaded when it is
+there.
 """
 
 import hashlib
@@ -17,11 +18,11 @@ from limelight.server.docs_page import STYLE
 
 FOLDER = Path(limelight.__file__).parent / "page"
 INDEX = "index.html"
-BESIDE = ("icon.svg", "theme.js")
-"""Files beside it that keep their names."""
-HASHED = "assets/"
-"""Files in here have a checksum in their names: another content has another name."""
-TYPES = {
+FIXED_NAMES = ("icon.svg", "theme.js")
+"""Files beside the index whose names do not change."""
+ASSETS = "assets/"
+"""The folder of files with a checksum in their names, which never change."""
+MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -50,13 +51,13 @@ load this again. That needs Node 20.19 or newer; where there is none, one is fet
 """
 
 
-def is_of_the_page(path: str) -> bool:
-    """Whether a path is for everybody: the page's files hold no secret. "" is a mount without its slash."""
-    return path in ("", "/") or path.removeprefix("/") in BESIDE or path.startswith(f"/{HASHED}")
+def is_page_file(path: str) -> bool:
+    """Whether a path is a file of the page, which needs no key. "" is the path of a mount without its slash."""
+    return path in ("", "/") or path.removeprefix("/") in FIXED_NAMES or path.startswith(f"/{ASSETS}")
 
 
 class File(NamedTuple):
-    """One file, as it is and compressed, if the build has done that."""
+    """One file, and its compressed form if the build has one."""
 
     name: str
     body: bytes
@@ -64,53 +65,53 @@ class File(NamedTuple):
 
     @property
     def media_type(self) -> str:
-        return TYPES.get(Path(self.name).suffix, "application/octet-stream")
+        return MEDIA_TYPES.get(Path(self.name).suffix, "application/octet-stream")
 
     @property
-    def caching(self) -> str:
-        return "public, max-age=31536000, immutable" if self.name.startswith(HASHED) else "no-cache"
+    def cache_control(self) -> str:
+        return "public, max-age=31536000, immutable" if self.name.startswith(ASSETS) else "no-cache"
 
 
 class Page:
-    """The files of one folder."""
+    """The files of one build of the page."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or FOLDER
-        self._stamp: list[int] = []
+        self._mtimes: list[int] = []
         self._files: dict[str, File] = {}
 
     def routes(self) -> list[Route]:
         async def index(request: Request) -> Response:
-            return respond(request, self.file(INDEX) or File(INDEX, UNBUILT.encode(), None))
+            return file_response(request, self.file(INDEX) or File(INDEX, UNBUILT.encode(), None))
 
-        async def beside(request: Request) -> Response:
-            return respond(request, self._known(request.url.path.rpartition("/")[2]))
+        async def fixed_name(request: Request) -> Response:
+            return file_response(request, self._required_file(request.url.path.rpartition("/")[2]))
 
         async def asset(request: Request) -> Response:
-            return respond(request, self._known(HASHED + request.path_params["name"]))
+            return file_response(request, self._required_file(ASSETS + request.path_params["name"]))
 
-        others = [Route(f"/{name}", beside) for name in BESIDE]
-        return [Route("/", index), *others, Route(f"/{HASHED}{{name:path}}", asset)]
+        fixed_names = [Route(f"/{name}", fixed_name) for name in FIXED_NAMES]
+        return [Route("/", index), *fixed_names, Route(f"/{ASSETS}{{name:path}}", asset)]
 
-    def _known(self, name: str) -> File:
+    def _required_file(self, name: str) -> File:
         file = self.file(name)
         if file is None:
             raise NotFound(f"the page has no file {name[:100]!r}")
         return file
 
     def file(self, name: str) -> File | None:
-        """The file of this name; None if there is none, or no page at all."""
+        """The file of this name; None if there is none, or if the page is not built."""
         try:
-            stamp = [(self._folder / name).stat().st_mtime_ns for name in (INDEX, HASHED)]
+            mtimes = [(self._folder / name).stat().st_mtime_ns for name in (INDEX, ASSETS)]
         except OSError:
             return None
-        if stamp != self._stamp:
-            self._files, self._stamp = read_files(self._folder), stamp
+        if mtimes != self._mtimes:
+            self._files, self._mtimes = read_files(self._folder), mtimes
         return self._files.get(name)
 
 
 def read_files(folder: Path) -> dict[str, File]:
-    """All files by their names below the folder, each with its compressed twin."""
+    """All files by their paths below the folder, each with its compressed form."""
     bodies = {path.relative_to(folder).as_posix(): path.read_bytes() for path in _files_in(folder)}
     return {
         name: File(name, body, bodies.get(f"{name}.gz")) for name, body in bodies.items() if not name.endswith(".gz")
@@ -121,28 +122,27 @@ def _files_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
 
 
-def respond(request: Request, file: File) -> Response:
-    """The file, compressed if the browser takes that; nothing but its tag if the browser has it."""
-    zipped = file.gzipped is not None and takes_gzip(request.headers.get("accept-encoding", ""))
-    body = file.gzipped if zipped and file.gzipped is not None else file.body
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+def file_response(request: Request, file: File) -> Response:
+    """The file, compressed if the browser accepts that, or 304 if the browser has it."""
+    is_gzipped = file.gzipped is not None and accepts_gzip(request.headers.get("accept-encoding", ""))
+    body = file.gzipped if is_gzipped and file.gzipped is not None else file.body
+    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {
         "Content-Security-Policy": POLICY,
-        "Cache-Control": file.caching,
-        "ETag": tag,
+        "Cache-Control": file.cache_control,
+        "ETag": etag,
         "Vary": "Accept-Encoding",
     }
-    if tag in [known.strip().removeprefix("W/") for known in request.headers.get("if-none-match", "").split(",")]:
+    if etag in [known.strip().removeprefix("W/") for known in request.headers.get("if-none-match", "").split(",")]:
         return Response(status_code=304, headers=headers)
-    if zipped:
+    if is_gzipped:
         headers["Content-Encoding"] = "gzip"
     headers["Content-Length"] = str(len(body))
     return Response(b"" if request.method == "HEAD" else body, media_type=file.media_type, headers=headers)
 
 
-def takes_gzip(accepted: str) -> bool:
-    """Whether `Accept-Encoding` allows it."""
-    for coding in accepted.lower().split(","):
+def accepts_gzip(accept_encoding: str) -> bool:
+    for coding in accept_encoding.lower().split(","):
         name, _, quality = coding.partition(";")
         if name.strip() in ("gzip", "*"):
             return quality.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")

@@ -1,4 +1,4 @@
-"""Errors on HTTP: `application/problem+json` with a `code`, and never a traceback."""
+"""Error responses: `application/problem+json` with a `code`, and never a traceback."""
 
 import logging
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ log = logging.getLogger(__name__)
 
 
 class FieldError(msgspec.Struct):
-    """What is wrong with one field of the request."""
+    """An error of one field of the request."""
 
     path: str
     message: str
 
 
 class Problem(msgspec.Struct, kw_only=True):
-    """The body of every error."""
+    """The body of every error response."""
 
     type: str
     title: str
@@ -37,11 +37,11 @@ class Problem(msgspec.Struct, kw_only=True):
     run_id: str | msgspec.UnsetType = msgspec.UNSET
     error_id: str | msgspec.UnsetType = msgspec.UNSET
     retry_after: int | msgspec.UnsetType = msgspec.UNSET
-    """Seconds after which it is worth trying again."""
+    """Seconds after which a retry may succeed."""
 
 
 def problem_response(error: LimelightError, scope: Scope) -> Response:
-    """The response for one of our own errors."""
+    """The response for an error of this package."""
     problem = Problem(
         type=f"{root_of(scope)}/docs#error-{error.code}",
         title=error.title,
@@ -60,8 +60,8 @@ def problem_response(error: LimelightError, scope: Scope) -> Response:
     return Response(msgspec.json.encode(problem), error.status, media_type="application/problem+json", headers=headers)
 
 
-async def refuse(error: LimelightError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request or a handshake with a problem. Servers that cannot do the latter answer 403."""
+async def send_problem(error: LimelightError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request or a WebSocket handshake with a problem. ASGI servers that cannot do the latter answer 403."""
     if scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
         await problem_response(error, scope)(scope, receive, send)
     else:
@@ -70,30 +70,30 @@ async def refuse(error: LimelightError, scope: Scope, receive: Receive, send: Se
 
 async def on_limelight_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, LimelightError)
-    request.app.state.parts.metrics.refused(error)
+    request.app.state.runtime.metrics.count_refusal(error)
     return problem_response(error, request.scope)
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
-    """What the router itself refuses: unknown paths and methods."""
+    """The response to unknown paths and methods, which the router refuses."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
-        refusal = MethodNotAllowed(f"{request.url.path} does not take {request.method}")
-        return problem_response(refusal, request.scope)
+        not_allowed = MethodNotAllowed(f"{request.url.path} does not take {request.method}")
+        return problem_response(not_allowed, request.scope)
     return problem_response(NotFound(f"there is no {request.url.path}"), request.scope)
 
 
-def named_in(scope: Scope) -> dict[str, str]:
+def path_ids(scope: Scope) -> dict[str, str]:
     """The run and the session that a path names, for the log."""
-    named: Mapping[str, str] = scope.get("path_params", {})
-    return log_fields(run_id=named.get("run_id", ""), session_id=named.get("session_id", ""))
+    params: Mapping[str, str] = scope.get("path_params", {})
+    return log_fields(run_id=params.get("run_id", ""), session_id=params.get("session_id", ""))
 
 
-async def on_crash(request: Request, error: Exception) -> Response:
-    """A mistake of ours: the client gets an id, the log gets the story under the same id."""
+async def on_unexpected_error(request: Request, error: Exception) -> Response:
+    """The response to a defect of the server: the client gets an id, and the log gets the traceback under that id."""
     error_id = sortable_id("err_")
-    about = {**named_in(request.scope), **log_fields(error_id=error_id)}
-    log.error("%s %s broke, %s", request.method, request.url.path, error_id, exc_info=error, extra=about)
+    extra = {**path_ids(request.scope), **log_fields(error_id=error_id)}
+    log.error("%s %s broke, %s", request.method, request.url.path, error_id, exc_info=error, extra=extra)
     problem = Problem(
         type=f"{root_of(request.scope)}/docs#error-internal",
         title="Internal error",
@@ -102,5 +102,5 @@ async def on_crash(request: Request, error: Exception) -> Response:
         code="internal",
         error_id=error_id,
     )
-    headers = dict(HEADERS)  # made outside of all middleware
+    headers = dict(HEADERS)  # no middleware sees this response
     return Response(msgspec.json.encode(problem), 500, media_type="application/problem+json", headers=headers)

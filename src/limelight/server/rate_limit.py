@@ -1,52 +1,158 @@
-"""How often somebody asks: so many requests in a minute, counted by the clock's minutes."""
+"""Limits of request rates: requests of a user per minute, and the rate of answers that count for no user.
+
+Refusals, probes and the files of the page cost as much as other requests, but no limit per user applies to them, so
+`Throttle` bounds their rate.
+"""
 
 import asyncio
-import time
+import heapq
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from time import monotonic
 
-from limits import RateLimitItemPerMinute
-from limits.aio.storage import MemoryStorage
-from limits.aio.strategies import FixedWindowRateLimiter
+from starlette.types import Scope
 
 from limelight.errors import TooManyRequests
 from limelight.models import LOCAL_OWNER
+from limelight.runs.limits import TokenBucket
 
-REFUSAL_SECONDS = 0.25
-"""How long a refusal takes: whoever asks again as soon as there is an answer does not keep the server busy by that."""
-JUMP_SECONDS = 5.0
-"""By so much the clock is not corrected but set."""
+MINUTE_SECONDS = 60.0
+REFUSAL_DELAY_SECONDS = 0.25
+"""Delay of a refusal, so that a client that repeats its request at once does not keep the server busy."""
+MAX_IDLE_WINDOWS = 4096
+"""Windows that are kept before those that have ended are removed."""
+ANSWERS_PER_SECOND = 500
+ANSWER_BURST = 200
+RELEASE_SECONDS = 0.01
+"""Interval at which waiting requests are released."""
+RECENT_SECONDS = 10.0
+"""Time for which the requests of a client are remembered."""
+PURGE_LENGTH = 1000
+"""QueuedRun requests before those of disconnected clients are removed."""
 
 
-class Rates:
-    """Counts the requests of each user; the user `local` is the machine's own, and asks as often as it likes."""
+class RateLimiter:
+    """Counts the requests of each user, in windows of a minute that begin with a user's first request.
 
-    def __init__(self, per_minute: int) -> None:
-        self._limit = RateLimitItemPerMinute(per_minute)
-        self._storage = MemoryStorage()
-        self._limiter = FixedWindowRateLimiter(self._storage)
-        self._offset = _offset()
+    The user `local` has no limit: it is the machine's own.
+    """
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
+        self._per_minute = per_minute
+        self._clock = clock
+        self._windows: dict[str, tuple[float, int]] = {}
+        """The end of each user's window, and the requests in it."""
+        self._purge_length = MAX_IDLE_WINDOWS
 
     async def count(self, user_id: str) -> None:
-        """Raises TooManyRequests, which says when the next minute begins."""
+        """Count a request. Raise TooManyRequests, with the time until the user's next window, if it is one too many."""
         if user_id == LOCAL_OWNER:
             return
-        await self._heed_the_clock()
-        if await self._limiter.hit(self._limit, user_id):
+        now = self._clock()
+        ends_at, requests = self._windows.get(user_id, (0.0, 0))
+        if ends_at <= now:
+            ends_at, requests = now + MINUTE_SECONDS, 0
+            self._purge(now)
+        self._windows[user_id] = ends_at, requests + 1
+        if requests < self._per_minute:
             return
-        window = await self._limiter.get_window_stats(self._limit, user_id)
-        await asyncio.sleep(REFUSAL_SECONDS)
+        await asyncio.sleep(REFUSAL_DELAY_SECONDS)
         raise TooManyRequests(
-            f"you have sent {self._limit.amount} requests in a minute, which is the limit",
-            retry_after=max(1.0, window.reset_time - time.time()),
+            f"you have sent {self._per_minute} requests in a minute, which is the limit",
+            retry_after=max(1.0, ends_at - self._clock()),
         )
 
-    async def _heed_the_clock(self) -> None:
-        """Count anew when the clock was set: back by an hour, and whoever was at the limit stays there for an hour."""
-        offset = _offset()
-        if abs(offset - self._offset) > JUMP_SECONDS:
-            self._offset = offset
-            await self._storage.reset()
+    def _purge(self, now: float) -> None:
+        if len(self._windows) > self._purge_length:
+            self._windows = {user_id: window for user_id, window in self._windows.items() if window[0] > now}
+            self._purge_length = max(MAX_IDLE_WINDOWS, 2 * len(self._windows))
 
 
-def _offset() -> float:
-    """Between the clock of the machine, which can be set, and one that cannot."""
-    return time.time() - time.monotonic()
+class _WaitingRequest:
+    """A request that waits in the throttle. Its order is that in which requests are answered."""
+
+    def __init__(self, rank: tuple[bool, int, int], is_gone: Callable[[], bool], future: asyncio.Future[bool]) -> None:
+        self._rank = rank
+        self._is_gone = is_gone
+        self._future = future
+
+    def __lt__(self, other: "_WaitingRequest") -> bool:
+        return self._rank < other._rank
+
+    def drop_if_gone(self) -> bool:
+        """Drop the request if its client has disconnected. True if it is dropped, or was cancelled."""
+        if self._is_gone() and not self._future.done():
+            self._future.set_result(False)
+        return self._future.done()
+
+    def release(self) -> None:
+        self._future.set_result(True)
+
+
+class Throttle:
+    """Holds requests until they may be answered. An open connection has at most one that waits.
+
+    Refusals come last. Of the others, clients with the fewest recent requests come first, and of these the latest:
+    a flood waits, a probe does not.
+    """
+
+    def __init__(self, per_second: float = ANSWERS_PER_SECOND, burst: int = ANSWER_BURST) -> None:
+        self._budget = TokenBucket(burst, per_second, monotonic)
+        self._recent: Counter[str] = Counter()
+        self._recent_until = 0.0
+        self._waiting: list[_WaitingRequest] = []
+        self._purge_length = PURGE_LENGTH
+        self._timer: asyncio.TimerHandle | None = None
+        self._order = itertools.count()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    async def wait(self, client: str, *, is_refusal: bool = False, is_gone: Callable[[], bool] = lambda: False) -> bool:
+        """Return when a request of this client may be answered; False if the client has disconnected before."""
+        loop = asyncio.get_running_loop()
+        if loop.time() > self._recent_until:
+            self._recent.clear()
+            self._recent_until = loop.time() + RECENT_SECONDS
+        self._recent[client] += 1
+        if not self._waiting and self._budget.spend():
+            return True
+        future = loop.create_future()
+        rank = (is_refusal, self._recent[client], -next(self._order))
+        heapq.heappush(self._waiting, _WaitingRequest(rank, is_gone, future))
+        if len(self._waiting) > self._purge_length:
+            self._purge()
+        self._schedule(loop)
+        return await future
+
+    def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._timer is None and self._waiting:
+            self._timer = loop.call_later(RELEASE_SECONDS, self._release, loop)
+
+    def _release(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        while self._waiting and (self._waiting[0].drop_if_gone() or self._budget.spend()):
+            request = heapq.heappop(self._waiting)
+            if not request.drop_if_gone():
+                request.release()
+        self._schedule(loop)
+
+    def _purge(self) -> None:
+        """Remove requests of disconnected clients. They would stay for as long as others keep coming before them."""
+        self._waiting = [request for request in self._waiting if not request.drop_if_gone()]
+        heapq.heapify(self._waiting)
+        self._purge_length = max(PURGE_LENGTH, 2 * len(self._waiting))
+
+
+def client_of(scope: Scope) -> str:
+    """The connection that a request came on or, where a proxy is trusted, the address that it names."""
+    host, port = scope.get("client") or ("", 0)
+    return f"{host}:{port}"
+
+
+def is_gone(scope: Scope) -> bool:
+    """Whether the connection of a request is closed, as far as the ASGI server says so."""
+    transport: asyncio.Transport | None = scope.get("state", {}).get("transport")
+    return transport is not None and transport.is_closing()

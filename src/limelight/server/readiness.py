@@ -1,4 +1,5 @@
-"""What anybody may ask of the store: the probes need no key, so however many ask, the store is asked now and then."""
+"""Checks of the store for the probes. Probes need no key, so the results are cached: the store is asked only now and
+then, however many clients ask."""
 
 import asyncio
 import logging
@@ -11,66 +12,66 @@ from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-FRESH_SECONDS = 2.0
-"""How old an answer may be."""
-ASKING_SECONDS = 5.0
+CACHE_SECONDS = 2.0
+CHECK_SECONDS = 5.0
+"""Time limit of a check."""
 
 
-class Failed(NamedTuple):
-    """In place of an answer: what is wrong, in words that strangers may hear; "" if only the log may say it."""
+class StoreFailure(NamedTuple):
+    """Why a check failed, in words for clients without a key; "" if only the log may have them."""
 
-    words: str
+    reason: str
 
 
-class Shared(Generic[T]):
-    """A question whose answer is kept for a moment. Who asks while it is being answered waits for the same answer."""
+class CachedCheck(Generic[T]):
+    """A check whose result is cached for a moment. Clients that ask while it runs wait for the same result."""
 
-    def __init__(self, ask: Callable[[], Awaitable[T]]) -> None:
-        self._ask = ask
-        self._asked_at = 0.0
-        self._answering: asyncio.Task[T | Failed] | None = None
+    def __init__(self, check: Callable[[], Awaitable[T]]) -> None:
+        self._check = check
+        self._started_at = 0.0
+        self._task: asyncio.Task[T | StoreFailure] | None = None
 
-    async def answer(self) -> T | Failed:
+    async def result(self) -> T | StoreFailure:
         now = asyncio.get_running_loop().time()
-        task = self._answering
-        if task is None or (task.done() and now - self._asked_at >= FRESH_SECONDS):
-            self._asked_at = now
-            task = self._answering = asyncio.create_task(self._answer())
-        return await asyncio.shield(task)  # whoever leaves does not take the answer from the others
+        task = self._task
+        if task is None or (task.done() and now - self._started_at >= CACHE_SECONDS):
+            self._started_at = now
+            task = self._task = asyncio.create_task(self._run())
+        return await asyncio.shield(task)  # a client that disconnects does not cancel the check for the others
 
-    async def _answer(self) -> T | Failed:
+    async def _run(self) -> T | StoreFailure:
         try:
-            return await asyncio.wait_for(self._ask(), ASKING_SECONDS)
+            return await asyncio.wait_for(self._check(), CHECK_SECONDS)
         except TimeoutError:
             log.warning("a probe found that the store fails: no answer")
-            return Failed("it does not answer")
+            return StoreFailure("it does not answer")
         except StoreError as error:
-            words = error.words if isinstance(error, StoreUnavailable) else ""
-            if not words:  # otherwise the store itself has told the log, once
+            reason = error.words if isinstance(error, StoreUnavailable) else ""
+            if not reason:  # otherwise the store has logged it, once
                 log.warning("a probe found that the store fails: %s", error)
-            return Failed(words)
+            return StoreFailure(reason)
 
 
-class Probing:
-    """The questions of the probes."""
+class Readiness:
+    """The checks of the probes."""
 
     def __init__(self, store: Store, expiry_seconds: float) -> None:
         self._store = store
         self._expiry_ms = int(expiry_seconds * 1000)
-        self._writable = Shared(self._ping)
-        self._active = Shared(self._count)
+        self._ping = CachedCheck(self._ping_store)
+        self._active_sessions = CachedCheck(self._count_active_sessions)
 
-    async def store_failure(self) -> Failed | None:
-        """What keeps the store from being written to, None if nothing does."""
-        return await self._writable.answer()
+    async def store_failure(self) -> StoreFailure | None:
+        """Why the store cannot be written, None if it can."""
+        return await self._ping.result()
 
     async def active_sessions(self) -> int | None:
-        """Those of the whole server that have not expired; None if the store fails."""
-        count = await self._active.answer()
-        return None if isinstance(count, Failed) else count
+        """The sessions of the whole server that have not expired; None if the store fails."""
+        count = await self._active_sessions.result()
+        return None if isinstance(count, StoreFailure) else count
 
-    async def _ping(self) -> None:
+    async def _ping_store(self) -> None:
         await self._store.ping()
 
-    async def _count(self) -> int:
+    async def _count_active_sessions(self) -> int:
         return await self._store.active_sessions(now_ms() - self._expiry_ms)

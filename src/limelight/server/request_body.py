@@ -1,53 +1,115 @@
-"""A request's body, read within bounds: so many bytes, also of all that a user sends at once, and no long silence.
+"""Request bodies: read within limits of size and time, and within the bytes that a user's requests may hold in memory.
 
-`endpoint.py` makes sense of it.
+A body counts for its user from its first byte until the request is refused, or until its run has begun and takes the
+body over; also while the request waits for its session, and after its client has disconnected.
 """
 
 import asyncio
+from collections import Counter
 
 from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive
 
-from limelight.errors import BadRequest, BodyTimeout, BodyTooLarge
-from limelight.server.body_budget import Load
+from limelight.errors import BadRequest, BodyTimeout, BodyTooLarge, TooManyBytes
+from limelight.models import LOCAL_OWNER
+from limelight.runs.limits import RETRY_AFTER_SECONDS
 
 SILENCE_SECONDS = 60.0
-"""How long a body may pause. One that comes slowly but steadily takes as long as it takes."""
+"""Time that a body may pause. The whole of it may take as long as it needs."""
 
 
-async def read_body(request: Request, limit: int, load: Load) -> bytes:
-    """The whole body. Raises BodyTooLarge or TooManyBytes before more than the limit is kept, and BodyTimeout when
-    nothing comes. What is announced counts before it comes: who is refused need not send it."""
+class BodyReservation:
+    """The bytes that one request holds."""
+
+    def __init__(self, held: "Counter[str]", limit: int, owner: str) -> None:
+        self._held = held
+        self._limit = limit
+        self._owner = owner
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def resize(self, size: int) -> None:
+        """Set the size. Raise TooManyBytes if the owner's other requests leave no room; a single one always fits."""
+        added = size - self._size
+        if added > 0 and self._owner != LOCAL_OWNER:
+            others = self._held[self._owner] - self._size
+            if others > 0 and others + size > self._limit:
+                detail = f"requests of yours hold {others:,} bytes of {self._limit:,}: wait for one of them to begin"
+                raise TooManyBytes(detail, retry_after=RETRY_AFTER_SECONDS)
+        self._add(added)
+
+    def transfer(self, owner: str) -> None:
+        """Count the bytes for another owner. Raise TooManyBytes."""
+        size = self._size
+        self.release()
+        self._owner = owner
+        self.resize(size)
+
+    def release(self) -> None:
+        self._add(-self._size)
+
+    def _add(self, size: int) -> None:
+        self._size += size
+        self._held[self._owner] += size
+        if not self._held[self._owner]:
+            del self._held[self._owner]
+
+
+class BodyBudget:
+    """Limits the bytes that the requests of each user hold."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held: Counter[str] = Counter()
+
+    def reserve(self, owner: str) -> BodyReservation:
+        """A reservation for one more request, with no bytes yet."""
+        return BodyReservation(self._held, self._limit, owner)
+
+    def held(self, owner: str) -> int:
+        return self._held[owner]
+
+
+async def read_body(request: Request, limit: int, reservation: BodyReservation) -> bytes:
+    """Read the whole body.
+
+    Raises BodyTooLarge or TooManyBytes before more than the limit is in memory, and BodyTimeout when nothing arrives.
+    The announced length counts before it arrives, so a client that is refused need not send it.
+    """
     declared = request.headers.get("content-length", "")
     if declared.isdecimal():
         if int(declared) > limit:
             raise _too_large(limit)
-        load.carry(int(declared))
+        reservation.resize(int(declared))
     try:
-        return await _pieces(request, limit, load)
+        return await _read_chunks(request, limit, reservation)
     except ClientDisconnect as error:
-        raise BadRequest("the client left before its request was whole") from error
+        raise BadRequest("the client disconnected before its request was complete") from error
     except TimeoutError as error:
         raise BodyTimeout(f"nothing of the body came for {SILENCE_SECONDS:g} seconds") from error
 
 
-async def gone(request: Request) -> None:
-    """Returns when the client has left. To be asked when the body is read."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
-
-
-async def _pieces(request: Request, limit: int, load: Load) -> bytes:
+async def _read_chunks(request: Request, limit: int, reservation: BodyReservation) -> bytes:
     body = bytearray()
     now = asyncio.get_running_loop().time
-    async with asyncio.timeout(SILENCE_SECONDS) as patience:
-        async for piece in request.stream():
-            patience.reschedule(now() + SILENCE_SECONDS)
-            body += piece
+    async with asyncio.timeout(SILENCE_SECONDS) as timeout:
+        async for chunk in request.stream():
+            timeout.reschedule(now() + SILENCE_SECONDS)
+            body += chunk
             if len(body) > limit:
                 raise _too_large(limit)
-            load.carry(max(load.size, len(body)))
+            reservation.resize(max(reservation.size, len(body)))
     return bytes(body)
 
 
 def _too_large(limit: int) -> BodyTooLarge:
     return BodyTooLarge(f"the body is over the limit of {limit} bytes")
+
+
+async def wait_for_disconnect(receive: Receive) -> None:
+    """Return when the client has disconnected. The body has to be read before."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

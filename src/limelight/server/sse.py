@@ -1,22 +1,30 @@
-"""A stream of server-sent events: the framing, and the ASGI application that sends a viewer's frames.
+"""Server-sent events: the framing, and the ASGI application that sends a viewer's frames as one response.
 
-The stream sends the frames of its viewer, and a comment as a heartbeat when there was nothing to send for a while. It
-ends when the view ends, the client leaves or the server closes. It sends once per wake-up, and queues nothing for a
+A stream sends the frames of its viewer, and a comment as a heartbeat when there was nothing to send for a while. It
+ends when the view ends, the client disconnects or the server stops. It sends once per wake-up, and queues nothing for a
 client that does not read.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.types import Receive, Scope, Send
 
 from limelight.dialects.base import Frame
-from limelight.errors import StoreError
-from limelight.runs.viewer import Viewer
-from limelight.server.heartbeat import Kind, Pulse
+from limelight.errors import LimelightError, StoreError
+from limelight.events import Record, RunCancelled, RunFailed, RunStarted, Terminal
+from limelight.ids import sortable_id
+from limelight.log_context import log_fields
+from limelight.runs.queue import QueuedRun, StoppedInQueue
+from limelight.runs.viewer import Format, Viewer
+from limelight.server.endpoint import ApiRequest
+from limelight.server.heartbeat import Kind
+from limelight.server.request_body import wait_for_disconnect
 
+log = logging.getLogger(__name__)
 RETRY = b"retry: 1000\n\n"
 PING = b": ping\n\n"
 HEADERS = (
@@ -27,8 +35,7 @@ HEADERS = (
 
 
 class SseFraming:
-    """Frames in, bytes of server-sent events out. `sse_framing` makes one for each event name, so that bytes are
-    shared."""
+    """Encodes frames as server-sent events. `sse_framing` makes one per event name, so that bytes are shared."""
 
     def __init__(self, event_name: str) -> None:
         self._head = b"event: %b\ndata: " % event_name.encode() if event_name else b"data: "
@@ -38,7 +45,7 @@ class SseFraming:
         return b"".join([b"id: %b\n%b%b\n\n" % (cursor.encode(), head, payload) for cursor, payload in frames])
 
     def without_ids(self, payloads: Iterable[bytes]) -> bytes:
-        """Frames that are in no log and cannot be resumed at."""
+        """Encode frames that are not in the log, so that no stream can resume at them."""
         return b"".join([b"%b%b\n\n" % (self._head, payload) for payload in payloads])
 
 
@@ -47,108 +54,131 @@ def sse_framing(event_name: str = "") -> SseFraming:
     return SseFraming(event_name)
 
 
-class EventStream:
-    """An ASGI application for one response.
+def refusal_frames(format_: Format, queued: QueuedRun, error: BaseException) -> bytes:
+    """A complete stream of a run that never began: it was stopped in the queue, or refused after the response began."""
+    encoder = format_.encoder()
+    events = (RunStarted(agent=queued.request.agent.name), _terminal_event(queued, error))
+    payloads = [payload for event in events for payload in encoder.feed(Record(0, queued.run_id, 0, event))]
+    return sse_framing(format_.event_name).without_ids(payloads)
 
-    `viewer` is entered already and left by us. `begin`, if given, has to be awaited before the view starts: the run
-    has not begun yet. If it is stopped or refused before it begins, `refused` makes the frames that say so.
+
+def _terminal_event(queued: QueuedRun, error: BaseException) -> Terminal:
+    match error:
+        case StoppedInQueue():
+            return RunCancelled(reason=str(error))
+        case LimelightError():
+            return RunFailed(code=error.code, message=error.detail)
+        case _:
+            error_id = sortable_id("err_")
+            extra = log_fields(run_id=queued.run_id, session_id=queued.ref.session_id, error_id=error_id)
+            log.error("run %s cannot begin, %s", queued.run_id, error_id, exc_info=error, extra=extra)
+            message = "something broke here; the server's log has the details under the error_id"
+            return RunFailed(code=LimelightError.code, message=message, error_id=error_id)
+
+
+class StartingRun(NamedTuple):
+    """A run that a stream waits for: the task that begins it and starts the viewer, and its place in the queue."""
+
+    task: "asyncio.Task[Any]"
+    queued: QueuedRun
+
+
+class EventStream:
+    """The ASGI application of one response.
+
+    `viewer` has been entered, and is left at the end of the response. With `starting`, heartbeats are sent until the
+    run begins; if it is stopped or refused before that, the stream says so.
     """
 
     kind: Kind = "stream"
 
     def __init__(
-        self,
-        viewer: Viewer,
-        pulse: Pulse,
-        headers: Mapping[str, str],
-        still_holds: Callable[[], Awaitable[bool]],
-        begin: "asyncio.Task[Any] | None" = None,
-        refused: Callable[[BaseException], bytes] | None = None,
+        self, request: ApiRequest, viewer: Viewer, headers: Mapping[str, str], starting: StartingRun | None = None
     ) -> None:
         self._viewer = viewer
         self.format = viewer.format.name
         self._framing = sse_framing(viewer.format.event_name)
-        self._pulse = pulse
-        self.still_holds = still_holds
-        self._headers = [*HEADERS, *((k.encode(), v.encode()) for k, v in headers.items())]
-        self._begin = begin
-        self._refused = refused
+        self._heartbeat = request.runtime.heartbeat
+        self._metrics = request.runtime.metrics
+        self.is_still_authorized = request.is_still_authorized
+        self._headers = [*HEADERS, *((name.encode(), value.encode()) for name, value in headers.items())]
+        self._starting = starting
         self._loop = asyncio.get_running_loop()
-        self._turn_wake: asyncio.Future[None] | None = None
-        self._over = False
-        self._gone = False
+        self._start_wake: asyncio.Future[None] | None = None
+        self._is_closing = False
+        self._is_disconnected = False
         self.last_sent = self._loop.time()
 
-    def beat(self) -> None:
+    def ping(self) -> None:
         self._viewer.wake(in_read=True)
-        self._end_wait_for_turn()
+        self._wake_start()
 
     def close(self) -> None:
-        self._over = True
+        self._is_closing = True
         self._viewer.wake()
-        self._end_wait_for_turn()
+        self._wake_start()
 
-    def _end_wait_for_turn(self) -> None:
-        if self._turn_wake is not None and not self._turn_wake.done():
-            self._turn_wake.set_result(None)
+    def _wake_start(self) -> None:
+        if self._start_wake is not None and not self._start_wake.done():
+            self._start_wake.set_result(None)
 
-    def expel(self) -> None:
-        """The stream ends without the last word of its run: who comes again is told why."""
-        self._gone = True
+    def revoke(self) -> None:
+        """End the stream before its run has ended: the client reconnects, and is refused with the reason."""
+        self._is_disconnected = True
         self.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        leaving = asyncio.create_task(self._until_gone(receive))
-        self._pulse.add(self)
+        disconnect = asyncio.create_task(self._wait_for_disconnect(receive))
+        self._heartbeat.add(self)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self._headers})
             if scope["method"] != "HEAD":
                 await self._send(send, RETRY)
-                if self._begin is None or await self._wait_for_turn(self._begin, send):
-                    await self._follow(send)
+                if self._starting is None or await self._wait_for_start(self._starting, send):
+                    await self._send_frames(send)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except asyncio.CancelledError:
             pass  # the server has waited long enough for this client
-        except StoreError as error:  # the stream ends without the last word of its run, so its client comes again
-            scope["app"].state.parts.metrics.refused(error)
+        except StoreError as error:  # the stream ends without a terminal event, so the client reconnects
+            self._metrics.count_refusal(error)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            self._pulse.remove(self)
+            self._heartbeat.remove(self)
             self._viewer.__exit__()
-            leaving.cancel()
+            disconnect.cancel()
 
-    async def _follow(self, send: Send) -> None:
-        while (batch := await self._viewer.next()) is not None and not self._gone:
+    async def _send_frames(self, send: Send) -> None:
+        while (batch := await self._viewer.next()) is not None and not self._is_disconnected:
             if batch:
                 data = batch.encoded(self._framing)
                 del batch  # while a client does not read, only the bytes are kept
                 await self._send(send, data)
-            elif self._over and not self._viewer.is_reading:
+            elif self._is_closing and not self._viewer.is_reading:
                 return
             else:
                 await self._send(send, PING)
 
-    async def _wait_for_turn(self, begin: "asyncio.Task[Any]", send: Send) -> bool:
-        """Signs of life until the run begins. False if there is nothing to follow."""
-        while not begin.done():
-            self._turn_wake = self._loop.create_future()
-            waits: set[Awaitable[object]] = {begin, self._turn_wake}
+    async def _wait_for_start(self, starting: StartingRun, send: Send) -> bool:
+        """Send heartbeats until the run begins. False if there is nothing to follow."""
+        task = starting.task
+        while not task.done():
+            self._start_wake = self._loop.create_future()
+            waits: set[Awaitable[object]] = {task, self._start_wake}
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)  # pyright: ignore[reportArgumentType]
-            if self._gone:
+            if self._is_disconnected:
                 return False
-            if not begin.done():
+            if not task.done():
                 await self._send(send, PING)
-        error = begin.exception()
-        if error is not None and self._refused is not None:
-            await self._send(send, self._refused(error))
+        error = task.exception()
+        if error is not None:
+            await self._send(send, refusal_frames(self._viewer.format, starting.queued, error))
         return error is None
 
     async def _send(self, send: Send, data: bytes) -> None:
         await send({"type": "http.response.body", "body": data, "more_body": True})
         self.last_sent = self._loop.time()
 
-    async def _until_gone(self, receive: Receive) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        self._gone = True
+    async def _wait_for_disconnect(self, receive: Receive) -> None:
+        await wait_for_disconnect(receive)
+        self._is_disconnected = True
         self.close()

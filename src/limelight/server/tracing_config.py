@@ -1,4 +1,4 @@
-"""Whether runs are traced, as the settings and the standard variables of OpenTelemetry say."""
+"""Sets up tracing from the settings and the standard environment variables of OpenTelemetry."""
 
 import os
 from collections.abc import AsyncIterator, Mapping
@@ -14,22 +14,24 @@ from limelight.tracing.tracer import Tracer
 TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-WITH_CONTENT = ("true", "1", "span_only", "span_and_event")
-"""What other programs take this variable to mean that spans have content."""
+CONTENT_VALUES = ("true", "1", "span_only", "span_and_event")
+"""Values of this variable by which other programs add content to spans."""
 PATH = "/v1/traces"
 
 
-def tracing_of(settings: Settings, store: Store, environ: Mapping[str, str] = os.environ) -> Tracer | None:
-    """None without an endpoint. Raises SetupError if what is set cannot work."""
-    endpoint, where = _endpoint(settings, environ)
-    is_off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or environ.get("OTEL_TRACES_EXPORTER") == "none"
-    if not endpoint or is_off:
+def make_tracing(settings: Settings, store: Store, environ: Mapping[str, str] = os.environ) -> Tracer | None:
+    """None if no endpoint is set. Raises SetupError if the configuration cannot work."""
+    endpoint, place = _endpoint(settings, environ)
+    is_disabled = (
+        environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or environ.get("OTEL_TRACES_EXPORTER") == "none"
+    )
+    if not endpoint or is_disabled:
         return None
-    _check(endpoint, where, environ)
+    _check(endpoint, place, environ)
     try:
         from limelight.tracing.exporter import Exporter
     except ImportError as error:
-        raise SetupError(f"{where}traces need OpenTelemetry's SDK: pip install 'limelight[otel]'") from error
+        raise SetupError(f"{place}traces need OpenTelemetry's SDK: pip install 'limelight[otel]'") from error
 
     async def read(run_id: str) -> AsyncIterator[Record]:
         run = await store.run(run_id)
@@ -38,25 +40,25 @@ def tracing_of(settings: Settings, store: Store, environ: Mapping[str, str] = os
                 yield record
 
     content = environ.get(CONTENT, "").lower()
-    return Tracer(Exporter(endpoint), read, content=content in WITH_CONTENT if content else settings.tracing.content)
+    return Tracer(Exporter(endpoint), read, content=content in CONTENT_VALUES if content else settings.tracing.content)
 
 
 def _endpoint(settings: Settings, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Where traces go, and where that is said. One that is for traces alone is taken as it is written."""
+    """The URL of the collector, and where it is configured. The variable for traces alone has the complete URL."""
     if environ.get(TRACES_ENDPOINT):
         return environ[TRACES_ENDPOINT], f"{TRACES_ENDPOINT}: "
     base = settings.tracing.endpoint.rstrip("/")
     return base if not base or base.endswith(PATH) else f"{base}{PATH}", settings.origin.place("tracing", "endpoint")
 
 
-def _check(endpoint: str, where: str, environ: Mapping[str, str]) -> None:
+def _check(endpoint: str, place: str, environ: Mapping[str, str]) -> None:
     try:
         address = urlsplit(endpoint)
-        is_address = address.scheme in ("http", "https") and bool(address.hostname) and (address.port or 1) > 0
+        is_valid = address.scheme in ("http", "https") and bool(address.hostname) and (address.port or 1) > 0
     except ValueError:
-        is_address = False
-    if not is_address:
-        raise SetupError(f"{where}{endpoint!r} is no address of a collector; write it as http://127.0.0.1:4318")
+        is_valid = False
+    if not is_valid:
+        raise SetupError(f"{place}{endpoint!r} is not the address of a collector; write it as http://127.0.0.1:4318")
     for name in PROTOCOLS:
         if environ.get(name, "http/protobuf") != "http/protobuf":
             raise SetupError(f"{name}: traces are sent as http/protobuf only, not {environ[name]!r}")

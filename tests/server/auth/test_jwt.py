@@ -37,7 +37,7 @@ class Clock:
         return self.now
 
 
-async def test_a_token_is_as_good_as_a_key(issuer: LocalIssuer, tmp_path: Path) -> None:
+async def test_token_authenticates_its_user_with_its_scopes(issuer: LocalIssuer, tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
         assert (await served.http.get("/agents")).status_code == 401
         ann, ben = issuer.headers("ann", name="Ann"), issuer.headers("ben")
@@ -54,7 +54,7 @@ async def test_a_token_is_as_good_as_a_key(issuer: LocalIssuer, tmp_path: Path) 
         assert issuer.key_requests == 1
 
 
-async def test_a_token_that_does_not_hold_is_told_why(issuer: LocalIssuer, tmp_path: Path) -> None:
+async def test_invalid_token_is_refused_with_the_reason(issuer: LocalIssuer, tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
         problem = await served.problem("GET", "/agents", headers=issuer.headers(lasts=-60))
         assert (problem["code"], problem["detail"]) == ("unauthorized", "this token is not accepted: it has expired")
@@ -64,45 +64,45 @@ async def test_a_token_that_does_not_hold_is_told_why(issuer: LocalIssuer, tmp_p
         assert (await served.http.get("/auth/me", headers=named)).json()["user"] == "ann"
 
 
-async def test_halves_of_characters_in_a_name_are_left_out(issuer: LocalIssuer, tmp_path: Path) -> None:
+async def test_lone_surrogates_in_a_name_are_dropped(issuer: LocalIssuer, tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
         me = await served.http.get("/auth/me", headers=issuer.headers("ann", name="A\ud800nn \U0001f41d"))
         assert (me.status_code, me.json()["name"]) == (200, "Ann \U0001f41d")
 
 
-async def test_a_socket_ends_with_its_token(
+async def test_socket_command_after_the_token_expired_is_refused(
     issuer: LocalIssuer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
         headers = issuer.headers("ann")
-        async with socket(served, headers=headers, agent_type="echo") as watching:
-            await watching.say("ping")
-            await watching.until_type("pong")
+        async with socket(served, headers=headers, agent_type="echo") as ws:
+            await ws.send("ping")
+            await ws.until_type("pong")
             monkeypatch.setattr("limelight.auth.jwt.LEEWAY_SECONDS", -3600)  # an hour later
-            await watching.say("ping")
-            assert (await watching.error())[1] == "unauthorized"
+            await ws.send("ping")
+            assert (await ws.error())[1] == "unauthorized"
 
 
-async def test_who_only_reads_is_sent_away_when_their_token_expires(
+async def test_idle_stream_and_socket_end_when_their_token_expires(
     issuer: LocalIssuer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(agents.patient, data=tmp_path, server__heartbeat_seconds=0.1, **issuer.settings) as served:
         headers = issuer.headers("ann")
-        async with socket(served, headers=headers, agent_type="patient") as watching:
-            await watching.say("query", query="go")
-            await watching.until_state("processing")
+        async with socket(served, headers=headers, agent_type="patient") as ws:
+            await ws.send("query", query="go")
+            await ws.until_state("processing")
             async with served.http.stream("GET", "/sessions/s/stream", headers=headers) as stream:
                 lines = stream.aiter_lines()
                 await anext(lines)
                 monkeypatch.setattr("limelight.auth.jwt.LEEWAY_SECONDS", -3600)  # an hour later
                 async with asyncio.timeout(20):
-                    assert (await watching.error())[1] == "unauthorized"
+                    assert (await ws.error())[1] == "unauthorized"
                     async for _ in lines:
                         pass
-        assert served.parts.sessions.count == 1
+        assert served.runtime.sessions.count == 1
 
 
-async def test_the_page_keeps_a_token_as_it_keeps_a_key(issuer: LocalIssuer, tmp_path: Path) -> None:
+async def test_login_accepts_a_token(issuer: LocalIssuer, tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
         assert (await served.http.post("/auth/login", json={"key": issuer.token("ann")})).status_code == 204
         assert (await served.http.get("/auth/me")).json()["user"] == "ann"
@@ -110,7 +110,7 @@ async def test_the_page_keeps_a_token_as_it_keeps_a_key(issuer: LocalIssuer, tmp
         assert (refused["code"], "expired" in refused["detail"]) == ("unauthorized", True)
 
 
-async def test_without_the_issuer_nobody_can_tell(issuer: LocalIssuer, tmp_path: Path) -> None:
+async def test_unreachable_issuer_refuses_tokens_but_not_keys(issuer: LocalIssuer, tmp_path: Path) -> None:
     issuer.is_down = True
     async with serving(agents.echo, data=tmp_path, **issuer.settings, auth__api_key="secret") as served:
         problem = await served.problem("GET", "/agents", headers=issuer.headers())
@@ -123,7 +123,7 @@ def reader(issuer: LocalIssuer, clock: Clock) -> Issuer:
     return Issuer(TokenRules(issuer=issuer.url, audience=AUDIENCE), f"{issuer.url}/keys", clock)
 
 
-async def test_new_keys_are_found_and_old_ones_forgotten(issuer: LocalIssuer) -> None:
+async def test_issuer_key_rotation_is_noticed_after_a_pause(issuer: LocalIssuer) -> None:
     clock = Clock()
     tokens = reader(issuer, clock)
     old = issuer.token("ann")
@@ -139,7 +139,7 @@ async def test_new_keys_are_found_and_old_ones_forgotten(issuer: LocalIssuer) ->
     assert issuer.key_requests == 2
 
 
-async def test_made_up_tokens_do_not_make_the_server_ask_all_the_time(issuer: LocalIssuer) -> None:
+async def test_tokens_with_unknown_keys_cause_one_request_to_the_issuer(issuer: LocalIssuer) -> None:
     tokens = reader(issuer, Clock())
     for number in range(20):
         with pytest.raises(Unauthorized):
@@ -147,7 +147,7 @@ async def test_made_up_tokens_do_not_make_the_server_ask_all_the_time(issuer: Lo
     assert issuer.key_requests == 1
 
 
-async def test_an_issuer_that_is_down_changes_nothing_for_known_keys(issuer: LocalIssuer) -> None:
+async def test_known_keys_are_used_while_the_issuer_is_down(issuer: LocalIssuer) -> None:
     clock = Clock()
     tokens = reader(issuer, clock)
     await tokens.verify(issuer.token())
@@ -161,14 +161,14 @@ async def test_an_issuer_that_is_down_changes_nothing_for_known_keys(issuer: Loc
 
 @pytest.mark.parametrize("reply", ["no JSON", "[]", '{"keys": []}', '{"keys": "x"}', '{"keys": [7]}', "{}"])
 @pytest.mark.parametrize("what", ["configuration", "keys"])
-async def test_an_issuer_that_answers_nonsense(what: str, reply: str, issuer: LocalIssuer) -> None:
+async def test_malformed_issuer_response_raises_issuer_unavailable(what: str, reply: str, issuer: LocalIssuer) -> None:
     issuer.invalid_answers = {what: reply}
     tokens = Issuer(TokenRules(issuer=issuer.url, audience=AUDIENCE))
     with pytest.raises(IssuerUnavailable):
         await tokens.verify(issuer.token())
 
 
-async def test_keys_are_not_fetched_over_an_open_network(issuer: LocalIssuer, caplog: pytest.LogCaptureFixture) -> None:
+async def test_keys_are_not_fetched_without_https(issuer: LocalIssuer, caplog: pytest.LogCaptureFixture) -> None:
     issuer.invalid_answers = {"configuration": '{"jwks_uri": "http://keys.example/"}'}
     with pytest.raises(IssuerUnavailable):
         await Issuer(TokenRules(issuer=issuer.url, audience=AUDIENCE)).verify(issuer.token())
@@ -186,7 +186,7 @@ async def test_keys_are_not_fetched_over_an_open_network(issuer: LocalIssuer, ca
         ({"issuer": "https://a.example", "audience": "x", "user_claim": ""}, "auth.user_claim is empty"),
     ],
 )
-def test_settings_that_cannot_work_are_refused_at_the_start(auth: dict[str, str], why: str, tmp_path: Path) -> None:
+def test_invalid_token_settings_are_refused_at_the_start(auth: dict[str, str], why: str, tmp_path: Path) -> None:
     overrides: Any = {("store", "data"): str(tmp_path), **{("auth", name): value for name, value in auth.items()}}
     with pytest.raises(SetupError) as refused:
         create_app(load_settings(environ={}, overrides=overrides), [offer(agents.echo)])

@@ -1,4 +1,4 @@
-"""A server below a path: behind a proxy that takes it off or not, and inside another application."""
+"""A server below a root path: behind a proxy that strips it or not, and mounted into another application."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 from limelight.config import load_settings
 from limelight.errors import SetupError
 from limelight.server.app import create_app
-from limelight.server.auth.middleware import DOORS
+from limelight.server.auth.middleware import LOGIN_PATHS
 from limelight.server.middleware.root_path import below
 from limelight.server.routes import ENDPOINTS
 from tests.server.keyed_server import maker
@@ -34,7 +34,7 @@ def rooted(tmp_path: Path, **settings: Any) -> "AbstractAsyncContextManager[Serv
     ("path", "found"),
     [("/a/b", "/b"), ("/a", ""), ("/a/", "/"), ("/ab", "/ab"), ("/b/a", "/b/a"), ("/", "/"), ("/a/a/b", "/a/b")],
 )
-def test_what_is_below(path: str, found: str) -> None:
+def test_below_strips_the_root_from_paths_below_it(path: str, found: str) -> None:
     assert below(path, "/a") == found
     assert below(path, "") == path
 
@@ -50,52 +50,52 @@ def with_root(root: str) -> Any:
     ("given", "root"),
     [("", ""), ("/", ""), ("limelight", "/limelight"), ("/limelight/", "/limelight"), (" /a//b ", "/a/b")],
 )
-def test_the_setting_has_one_form(given: str, root: str) -> None:
+def test_root_path_setting_is_normalized(given: str, root: str) -> None:
     assert create_app(with_root(given), [offer(agents.echo)]).state.root == root
 
 
 @pytest.mark.parametrize(
     "given", ["https://host/limelight", "/a b", "/a?b", "/a#b", "/..", "/a/../b", "/.", "/ä", "/a%20b", "/a" * 101]
 )
-def test_what_is_no_path_is_refused(given: str) -> None:
+def test_invalid_root_path_is_refused(given: str) -> None:
     with pytest.raises(SetupError, match=r"LIMELIGHT_ROOT_PATH.*write it as /limelight"):
         create_app(with_root(given), [offer(agents.echo)])
 
 
 @pytest.mark.parametrize("given", ["/agents", "/runs/x", "/api", "/api/v2", "/docs", "/assets", "/health"])
-def test_a_path_that_is_one_of_our_own_is_refused(given: str) -> None:
+def test_root_path_that_begins_an_own_route_is_refused(given: str) -> None:
     with pytest.raises(SetupError, match="choose another"):
         create_app(with_root(given), [offer(agents.echo)])
 
 
-def test_a_path_beside_our_own_is_not() -> None:
+def test_root_path_beside_own_routes_is_accepted() -> None:
     assert create_app(with_root("/api/limelight"), [offer(agents.echo)]).state.root == "/api/limelight"
 
 
-# Behind a proxy, which takes the path off or does not
+# Behind a proxy that strips the root or does not
 
 
-@pytest.mark.parametrize("taken_off", [True, False], ids=["taken off", "left"])
-async def test_every_route_is_found_and_guarded(tmp_path: Path, taken_off: bool) -> None:
+@pytest.mark.parametrize("stripped", [True, False], ids=["stripped", "kept"])
+async def test_every_route_works_below_the_root_and_needs_the_key(tmp_path: Path, stripped: bool) -> None:
     async with rooted(tmp_path) as served:
-        base = served.url.removesuffix(ROOT) if taken_off else served.url
+        base = served.url.removesuffix(ROOT) if stripped else served.url
         async with httpx.AsyncClient(base_url=base, trust_env=False) as http:
             for path in ("/health", "/", "/theme.js"):
                 assert (await http.get(path)).status_code == 200, path
-            for endpoint in (e for e in ENDPOINTS if not e.public and e.path not in DOORS):
+            for endpoint in (e for e in ENDPOINTS if not e.public and e.path not in LOGIN_PATHS):
                 refused = await http.request(endpoint.method, endpoint.path)
                 assert refused.status_code == 401, endpoint.path
                 assert refused.json()["type"] == f"{ROOT}/docs#error-unauthorized"
             assert (await http.get("/agents", headers=KEY)).json()["agents"][0]["name"] == "echo"
 
 
-async def test_the_path_without_its_slash_leads_to_the_page(tmp_path: Path) -> None:
+async def test_root_without_slash_redirects_to_the_page(tmp_path: Path) -> None:
     async with rooted(tmp_path) as served:
         reply = await served.http.get(served.url)
         assert (reply.status_code, reply.headers["location"]) == (307, f"{served.url}/")
 
 
-async def test_problems_carry_it_from_wherever_they_come(tmp_path: Path) -> None:
+async def test_problem_types_contain_the_root(tmp_path: Path) -> None:
     async with rooted(tmp_path) as served:
         for method, path, code in (
             ("GET", "/nowhere", "not_found"),
@@ -109,20 +109,22 @@ def broken(_: object) -> object:
     raise RuntimeError("broken on purpose")
 
 
-async def test_a_crash_carries_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_problem_type_of_an_unexpected_error_contains_the_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = load_settings(
         environ={"LIMELIGHT_ROOT_PATH": ROOT, "LIMELIGHT_API_KEY": "sesame", "LIMELIGHT_DATA": str(tmp_path)}
     )
     app = create_app(settings, [offer(agents.echo)])
-    monkeypatch.setattr(app.state.parts.agents.__class__, "__iter__", broken)
+    monkeypatch.setattr(app.state.runtime.agents.__class__, "__iter__", broken)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
         reply = await http.get("/agents", headers=KEY)
-    await app.state.parts.stop()
+    await app.state.runtime.stop()
     assert (reply.status_code, reply.json()["type"]) == (500, f"{ROOT}/docs#error-internal")
 
 
-async def test_documents_say_where_the_server_is(tmp_path: Path) -> None:
+async def test_documents_contain_the_root(tmp_path: Path) -> None:
     async with rooted(tmp_path) as served:
         assert (await served.http.get("/openapi.json", headers=KEY)).json()["servers"] == [{"url": ROOT}]
         socket = (await served.http.get("/api/v2/asyncapi.json", headers=KEY)).json()
@@ -134,11 +136,11 @@ async def test_documents_say_where_the_server_is(tmp_path: Path) -> None:
         assert (await alone.http.get("/openapi.json")).json()["servers"] == [{"url": "/"}]
 
 
-# Links inside of answers: each leads to something
+# Links in responses
 
 
 @pytest.mark.parametrize("format_", ["typed", "records", "tool_calls", "v2"])
-async def test_links_of_every_format_can_be_followed(tmp_path: Path, format_: str) -> None:
+async def test_result_links_of_every_format_lead_to_results(tmp_path: Path, format_: str) -> None:
     async with rooted(tmp_path) as served:
         found: list[str] = []
         body = asking("go", agent="big")
@@ -153,7 +155,7 @@ async def test_links_of_every_format_can_be_followed(tmp_path: Path, format_: st
 
 
 @pytest.mark.parametrize("format_", ["typed", "v2"])
-async def test_links_to_files_can_be_followed(tmp_path: Path, format_: str) -> None:
+async def test_artifact_links_lead_to_files(tmp_path: Path, format_: str) -> None:
     async with rooted(tmp_path) as served:
         body = asking("go", agent="maker")
         async with served.http.stream("POST", f"/chat/stream?format={format_}", json=body, headers=KEY) as response:
@@ -164,25 +166,25 @@ async def test_links_to_files_can_be_followed(tmp_path: Path, format_: str) -> N
                     assert (reply.status_code, reply.content) == (200, b"a note")
                     assert about["url"].startswith(f"{ROOT}/artifacts/")
                     return
-                assert "approval_id" not in about, "it goes on, and there was no file"
+                assert "approval_id" not in about, "the run waits, and there was no file"
         raise AssertionError("no file came")
 
 
-async def test_the_log_itself_has_no_prefix(tmp_path: Path) -> None:
-    """So that a server that moves to another path still knows its links."""
+async def test_log_contains_links_without_the_root(tmp_path: Path) -> None:
+    """A server with another root can serve the same log."""
     async with rooted(tmp_path) as served:
-        told = (await served.http.post("/chat", json=asking("go", agent="big"), headers=KEY)).json()
-        assert told["tools"]
-        assert all(tool["result_url"].startswith(f"{ROOT}/runs/") for tool in told["tools"])
+        answer = (await served.http.post("/chat", json=asking("go", agent="big"), headers=KEY)).json()
+        assert answer["tools"]
+        assert all(tool["result_url"].startswith(f"{ROOT}/runs/") for tool in answer["tools"])
     async with serving(agents.big, data=tmp_path, auth__api_key="sesame") as moved:
-        stream = moved.stream("GET", f"/runs/{told['run_id']}/stream?format=records", headers=KEY)
+        stream = moved.stream("GET", f"/runs/{answer['run_id']}/stream?format=records", headers=KEY)
         links = [link async for frame in stream for link in links_in(frame.data)]
         assert links
         assert all(link.startswith("/runs/") for link in links)
 
 
-async def test_viewers_with_different_paths_do_not_share_frames(tmp_path: Path) -> None:
-    """One application in two places."""
+async def test_viewers_with_different_roots_do_not_share_frames(tmp_path: Path) -> None:
+    """One application that is mounted twice."""
     settings = load_settings(environ={"LIMELIGHT_API_KEY": "sesame", "LIMELIGHT_DATA": str(tmp_path)})
     app = create_app(settings, [offer(agents.big)])
     host = FastAPI()
@@ -195,11 +197,11 @@ async def test_viewers_with_different_paths_do_not_share_frames(tmp_path: Path) 
             assert f'"result_url":"{place}/runs/' in reply.text
             refused = await http.get(f"{place}/agents")
             assert refused.json()["type"] == f"{place}/docs#error-unauthorized"
-    await app.state.parts.stop()
+    await app.state.runtime.stop()
 
 
 def links_in(value: Any) -> list[str]:
-    """All `result_url`s, wherever they are."""
+    """All values of `result_url` in a JSON value."""
     match value:
         case {**fields}:
             own = [fields["result_url"]] if fields.get("result_url") else []
@@ -213,18 +215,18 @@ def links_in(value: Any) -> list[str]:
 # The socket and the page's cookie
 
 
-@pytest.mark.parametrize("taken_off", [True, False], ids=["taken off", "left"])
-async def test_the_socket_is_where_the_server_says(tmp_path: Path, taken_off: bool) -> None:
+@pytest.mark.parametrize("stripped", [True, False], ids=["stripped", "kept"])
+async def test_websocket_url_of_a_session_can_be_opened(tmp_path: Path, stripped: bool) -> None:
     async with rooted(tmp_path) as served:
         made = (await served.http.post("/api/v2/sessions", headers=KEY)).json()
         assert made["websocket_url"].startswith(f"{ROOT}/api/v2/ws/")
-        path = below(made["websocket_url"], ROOT) if taken_off else made["websocket_url"]
+        path = below(made["websocket_url"], ROOT) if stripped else made["websocket_url"]
         origin = served.url.removesuffix(ROOT).replace("http", "ws", 1)
         async with connect(origin + path, additional_headers=KEY, proxy=None) as socket:
             assert made["session_id"] in str(await socket.recv())
 
 
-async def test_the_cookie_is_for_this_path_only(tmp_path: Path) -> None:
+async def test_cookie_is_limited_to_the_root(tmp_path: Path) -> None:
     async with rooted(tmp_path) as served:
         own = {"origin": served.url.removesuffix(ROOT), "sec-fetch-site": "same-origin"}
         reply = await served.http.post("/auth/login", json={"key": "sesame"}, headers=own)
@@ -237,8 +239,8 @@ async def test_the_cookie_is_for_this_path_only(tmp_path: Path) -> None:
         assert (await served.http.get("/auth/me")).status_code == 401
 
 
-async def test_the_cookie_of_a_server_at_the_root_is_not_taken_for_ours(tmp_path: Path) -> None:
-    """A browser sends both, and in which order is its own business."""
+async def test_cookie_of_another_server_at_the_root_is_ignored(tmp_path: Path) -> None:
+    """A browser sends both cookies in any order."""
     async with rooted(tmp_path) as served:
         reply = await served.http.post("/auth/login", json={"key": "sesame"})
         ours = reply.headers["set-cookie"].partition(";")[0]
@@ -248,7 +250,7 @@ async def test_the_cookie_of_a_server_at_the_root_is_not_taken_for_ours(tmp_path
                 assert (await browser.get("/auth/me", headers={"cookie": cookie})).status_code == 200
 
 
-# Inside another application
+# Mounted into another application
 
 
 @asynccontextmanager
@@ -257,21 +259,21 @@ async def mounted(tmp_path: Path, outer_root: str = "") -> AsyncGenerator[httpx.
     limelight = create_app(settings, [offer(agents.big)])
     app = FastAPI()
     app.mount("/limelight", limelight)
-    transport = httpx.ASGITransport(app, root_path=outer_root)  # as a server does that is told of a proxy
+    transport = httpx.ASGITransport(app, root_path=outer_root)  # as an ASGI server with a root path does
     async with httpx.AsyncClient(transport=transport, base_url=f"http://127.0.0.1{outer_root}/limelight") as http:
         yield http
-    await limelight.state.parts.stop()
+    await limelight.state.runtime.stop()
 
 
 @pytest.mark.parametrize("outer_root", ["", "/apps"])
-async def test_a_mounted_server_knows_where_it_is(tmp_path: Path, outer_root: str) -> None:
+async def test_mounted_server_uses_the_path_of_its_mount(tmp_path: Path, outer_root: str) -> None:
     async with mounted(tmp_path, outer_root) as http:
         root = f"{outer_root}/limelight"
         refused = await http.get("/agents")
         assert (refused.status_code, refused.json()["type"]) == (401, f"{root}/docs#error-unauthorized")
         assert (await http.get("/")).status_code == 200
-        told = (await http.post("/chat", json=asking("go"), headers=KEY)).json()
-        link = told["tools"][0]["result_url"]
+        answer = (await http.post("/chat", json=asking("go"), headers=KEY)).json()
+        link = answer["tools"][0]["result_url"]
         assert link.startswith(f"{root}/runs/")
         assert (await http.get(http.base_url.join(link), headers=KEY)).status_code == 200
         assert (await http.get("/openapi.json", headers=KEY)).json()["servers"] == [{"url": root}]

@@ -1,4 +1,4 @@
-"""What strangers can write into the log: nothing. And how long they can keep a connection without a request."""
+"""HTTP connections: malformed requests are not logged, and silent clients lose their connection."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from tests.support import agents
 from tests.support.server import asking, serving
 
 
-async def test_a_refused_handshake_is_not_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_refused_handshake_is_not_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
         assert await handshake(served, {}) == Unauthorized.status
         assert await handshake(served, {"authorization": "Bearer wrong"}) == Unauthorized.status
@@ -28,7 +28,7 @@ OTHER_UPGRADE = b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgr
 
 
 @pytest.mark.parametrize("sent", [NO_HTTP, OTHER_UPGRADE], ids=["no HTTP", "another upgrade"])
-async def test_what_is_no_request_is_not_logged(tmp_path: Path, sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
+async def test_malformed_request_is_not_logged(tmp_path: Path, sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async with serving(agents.echo, data=tmp_path) as served:
         host, port = served.url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
@@ -48,7 +48,7 @@ HALF = b"GET /health HTTP/1.1\r\nho"
 
 
 @pytest.mark.parametrize("sent", [b"", HALF, REQUEST + HALF], ids=["nothing", "a half", "a half after a whole"])
-async def test_headers_that_do_not_come_end_their_connection(
+async def test_incomplete_headers_close_the_connection_after_a_time(
     tmp_path: Path, sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(agents.echo, data=tmp_path) as served:
@@ -61,7 +61,7 @@ async def test_headers_that_do_not_come_end_their_connection(
         writer.close()
 
 
-async def test_answers_may_take_longer_than_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_answer_may_take_longer_than_the_header_timeout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "HEADER_SECONDS", 0.2)
     async with serving(agents.sleeper, data=tmp_path) as served:
         assert (await served.http.post("/chat", json=asking("hi"))).status_code == 200
@@ -87,7 +87,7 @@ class SlowReader:
 
 
 @pytest.mark.parametrize(("rate", "is_aborted"), [(0, True), (10, True), (10_000, False)])
-async def test_client_keeps_its_connection_only_if_it_reads(
+async def test_client_that_does_not_read_loses_its_connection(
     rate: int, is_aborted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "UNREAD_SECONDS", 0.05)

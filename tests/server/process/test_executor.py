@@ -1,4 +1,4 @@
-"""An agent that calls exit() ends its own run, in its task and in threads."""
+"""`exit()` and interrupts in an agent, in its task and in threads."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,9 +12,7 @@ from tests.support.server import collect, serving
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt("enough")])
 @pytest.mark.parametrize("where", ["itself", "thread"])
-async def test_an_agent_that_exits_ends_its_run_and_nothing_else(
-    tmp_path: Path, where: str, error: BaseException
-) -> None:
+async def test_exit_in_an_agent_ends_only_its_run(tmp_path: Path, where: str, error: BaseException) -> None:
     def leave() -> None:
         raise error
 

@@ -1,4 +1,4 @@
-"""Open files: a process that has none left says so, once, and one that may have more takes them."""
+"""The limit of file descriptors: it is raised, and its exhaustion is logged once."""
 
 import logging
 import resource
@@ -8,49 +8,49 @@ from pathlib import Path
 import pytest
 
 from limelight.runs.retention_guard import STATE
-from limelight.server.process.fd_limit import ENOUGH, QUIET_SECONDS, Descriptors
+from limelight.server.process.fd_limit import MAX_DESCRIPTORS, QUIET_SECONDS, FdMonitor
 from tests.system.processes.server_process import ServerProcess
 
 FEW = 60
-"""A server needs about forty for itself."""
+"""A server needs about forty descriptors."""
 
 
-def test_it_is_told_when_it_comes_and_when_it_has_passed(caplog: pytest.LogCaptureFixture) -> None:
-    none = False
-    descriptors = Descriptors(lambda: none)
-    descriptors.look(0)
+def test_exhausted_descriptors_are_logged_once_and_their_return_too(caplog: pytest.LogCaptureFixture) -> None:
+    is_exhausted = False
+    monitor = FdMonitor(lambda: is_exhausted)
+    monitor.check(0)
     assert caplog.messages == []
-    none = True
-    descriptors.look(1)
-    descriptors.look(2)
+    is_exhausted = True
+    monitor.check(1)
+    monitor.check(2)
     (line,) = caplog.messages
-    assert "no file is left to open" in line and "LimitNOFILE" in line
-    none = False
-    descriptors.look(3)  # which may be for a moment only
-    none = True
-    descriptors.look(1 + QUIET_SECONDS)
+    assert "no file descriptor is left" in line and "LimitNOFILE" in line
+    is_exhausted = False
+    monitor.check(3)  # too soon after the last line
+    is_exhausted = True
+    monitor.check(1 + QUIET_SECONDS)
     assert len(caplog.messages) == 1
-    none = False
-    descriptors.look(2 + QUIET_SECONDS)
-    assert caplog.messages[1:] == ["files can be opened again"]
+    is_exhausted = False
+    monitor.check(2 + QUIET_SECONDS)
+    assert caplog.messages[1:] == ["file descriptors are available again"]
     assert [record.levelno for record in caplog.records] == [logging.ERROR, logging.WARNING]
 
 
-def test_a_server_takes_what_it_may_have(tmp_path: Path) -> None:
+def test_server_raises_its_descriptor_limit(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "hello") as server:
         soft, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
-    assert soft == (ENOUGH if hard == resource.RLIM_INFINITY else max(soft, min(hard, ENOUGH)))
-    assert soft >= min(hard, ENOUGH) or hard == resource.RLIM_INFINITY
+    assert soft == (MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else max(soft, min(hard, MAX_DESCRIPTORS)))
+    assert soft >= min(hard, MAX_DESCRIPTORS) or hard == resource.RLIM_INFINITY
 
 
-def test_a_server_without_a_file_to_open_says_so_and_goes_on(tmp_path: Path) -> None:
+def test_server_without_descriptors_logs_it_and_recovers(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "hello") as server:
         list(server.ask())
-        server.until_file(tmp_path / "data" / STATE)  # the first housekeeping round is over, and has closed its files
+        server.until_file(tmp_path / "data" / STATE)  # maintenance has run once and closed its files
         before = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (FEW, before[1]))
         waiting = [socket.create_connection(("127.0.0.1", server.port), 10) for _ in range(2 * FEW)]
-        server.until_it_says("no file is left to open")
+        server.until_it_says("no file descriptor is left")
         for connection in waiting:
             connection.close()
         resource.prlimit(server.pid, resource.RLIMIT_NOFILE, before)

@@ -1,4 +1,4 @@
-"""An agent that does whatever an agent can be seen to do, in one turn."""
+"""An agent that emits every kind of event in one turn."""
 
 from collections.abc import AsyncIterator
 
@@ -32,7 +32,7 @@ Item = str | AnyEvent | FileMade
 
 
 async def everything(messages: list[Message], ctx: Context) -> AsyncIterator[Item]:
-    """Plans, thinks, calls tools and helpers, asks, makes files, and answers; fails or goes on too long if told so."""
+    """Plans, thinks, calls tools and sub-agents, requests an approval, makes files and answers, or fails on request."""
     for item in (*_planning(), *_thinking(), *_coding(), *_delegating()):
         yield item
     yield ToolStarted(call_id="d", name="delete", args={"path": "a.md"})

@@ -1,4 +1,4 @@
-"""A conversation with a built-in agent over the socket, and its normal form: without what differs from time to time."""
+"""A conversation with a built-in agent over the socket, and its transcript without varying values."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tests.support.server import serving
 
 QUESTIONS = ("What do bees do in winter?", "And lighthouses?")
 LONG = 120
-"""Characters of a text that a golden file shows."""
+"""Characters of a text in a golden file."""
 VARYING = {"execution_duration", "timing", "message_count", "token_usage"}
 LEFT_OUT = {"session_id", "cursor", "timestamp", "created_at", "last_activity"}
 IDS = {"run_id": "run", "tool_id": "call", "message_id": "msg", "stream_id": "msg", "agent_id": "agent"}
@@ -25,19 +25,19 @@ IN_TEXTS = (
 
 
 async def converse(name: str, data: Path, *, streaming: bool) -> list[Json]:
-    """All frames of two turns, its model the understudy."""
+    """All frames of two turns with the offline model."""
     file = data.with_suffix(".toml")
     file.write_text(f"[agents.{name}]\nenable_streaming = {json.dumps(streaming)}\n")
     agents = resolve_agents(load_settings(file, environ={}), [name], environ={}).agents
-    async with serving(agents=agents, data=data) as served, socket(served) as watching:
-        frames = [await watching.hear()]
+    async with serving(agents=agents, data=data) as served, socket(served) as ws:
+        frames = [await ws.receive()]
         for question in QUESTIONS:
-            frames += await watching.ask(question)
+            frames += await ws.ask(question)
     return frames
 
 
 def is_loading(frame: Json) -> bool:
-    """What is said while a framework is imported, which is so for whoever comes first."""
+    """Whether a frame reports the import of a framework, which only the first run in a process does."""
     return kind(frame) == "status" and frame["content"].startswith("Loading ")
 
 
@@ -46,7 +46,7 @@ def kind(frame: Json) -> str:
 
 
 def ordered(frames: list[Json]) -> list[Json]:
-    """Tools that ran at once end in the order in which they were called."""
+    """Frames with the observations of parallel calls in the order of the calls."""
     calls = [frame["metadata"]["tool_id"] for frame in frames if kind(frame) == "tool_call"]
     found: list[Json] = []
     row: list[Json] = []
@@ -60,7 +60,7 @@ def ordered(frames: list[Json]) -> list[Json]:
 
 
 def transcript(frames: list[Json]) -> list[str]:
-    """A line for each message. Increments that follow each other are one, and their text is that of the whole."""
+    """A line for each message. Consecutive increments are one line without their text."""
     names: dict[str, str] = {}
     lines: list[str] = []
     for frame in ordered(frames):
@@ -76,8 +76,8 @@ def _steady(value: Any, names: dict[str, str], key: str = "") -> Any:
     if value is not None and key in VARYING:
         return "…"
     if isinstance(value, dict):
-        told = {name: _steady(one, names, name) for name, one in cast("dict[str, Any]", value).items()}
-        return {name: one for name, one in told.items() if name not in LEFT_OUT}
+        steady = {name: _steady(one, names, name) for name, one in cast("dict[str, Any]", value).items()}
+        return {name: one for name, one in steady.items() if name not in LEFT_OUT}
     if isinstance(value, list):
         return [_steady(one, names) for one in cast("list[Any]", value)]
     if value and key in IDS:

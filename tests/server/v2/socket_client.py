@@ -1,4 +1,4 @@
-"""A client of the socket for tests: says things, and collects what comes until something is seen."""
+"""A WebSocket client for tests: sends commands, and collects frames until a condition holds."""
 
 import asyncio
 import json
@@ -20,17 +20,17 @@ class Socket:
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
 
-    async def say(self, kind: str, **fields: Any) -> None:
+    async def send(self, kind: str, **fields: Any) -> None:
         await self.connection.send(json.dumps({"type": kind, **fields}))
 
-    async def hear(self) -> Json:
+    async def receive(self) -> Json:
         return json.loads(await asyncio.wait_for(self.connection.recv(), SECONDS))
 
     async def until(self, seen: Callable[[Json], bool]) -> list[Json]:
-        """Frames up to and with the first that fits."""
+        """Frames up to and including the first that fits."""
         found: list[Json] = []
         while not found or not seen(found[-1]):
-            found.append(await self.hear())
+            found.append(await self.receive())
         return found
 
     async def until_type(self, kind: str) -> list[Json]:
@@ -40,8 +40,8 @@ class Socket:
         return await self.until(lambda frame: frame.get("type") == "state" and frame["state"]["state"] in states)
 
     async def ask(self, query: str, **fields: Any) -> list[Json]:
-        """One turn: all frames from the state before it to the state behind it."""
-        await self.say("query", query=query, **fields)
+        """One turn: all frames from the state before the run to the state after it."""
+        await self.send("query", query=query, **fields)
         begun = (await self.until_state("processing"))[-1]
         return [begun, *await self.until_state("completed", "error", "idle")]
 
@@ -55,7 +55,7 @@ class Socket:
 async def socket(
     served: Served, session_id: str = "s", *, headers: dict[str, str] | None = None, **query: str
 ) -> AsyncGenerator[Socket]:
-    """Connect. What comes first is the state of the session."""
+    """Connect. The first frame is the state of the session."""
     params = "&".join(f"{name}={value}" for name, value in query.items())
     url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/{session_id}?{params}"
     async with connect(url, additional_headers=headers or {}, proxy=None, max_size=None) as connection:
@@ -63,12 +63,12 @@ async def socket(
 
 
 def messages(frames: list[Json]) -> list[Json]:
-    """What is in the log: everything but replies."""
+    """The messages of the log, without replies."""
     return [frame for frame in frames if "message_id" in frame]
 
 
 def whole(frames: list[Json]) -> list[Json]:
-    """Messages that are not parts of one."""
+    """Complete messages, without increments."""
     return [frame for frame in messages(frames) if not frame["metadata"].get("streaming")]
 
 

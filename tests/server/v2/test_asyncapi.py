@@ -1,4 +1,4 @@
-"""The AsyncAPI document: everything in it is connected, and it says what the code does."""
+"""The AsyncAPI document: it is consistent, and describes what the code does."""
 
 import json
 from collections.abc import Iterator
@@ -14,10 +14,9 @@ from limelight.config import load_settings
 from limelight.server.app import create_app
 from limelight.server.docs_page import docs_page
 from limelight.server.routes import ENDPOINTS
-from limelight.server.v2.asyncapi import asyncapi
+from limelight.server.v2.asyncapi import COMMANDS, QUERY, SERVER_MESSAGES, asyncapi, name_of
 from limelight.server.v2.commands import AnyCommand, parse
 from limelight.server.v2.replies import Reply
-from limelight.server.v2.spec import CLIENT, QUERY, SERVER, name_of
 from tests.support import agents
 from tests.support.documents import read
 from tests.support.json_schemas import Checker
@@ -26,7 +25,7 @@ from tests.support.server import Served, offer, serving
 
 DOCUMENT: dict[str, Any] = json.loads(asyncapi())
 CHANNEL = DOCUMENT["channels"]["session"]
-EXAMPLES = [example for said in CLIENT for example in said.examples]
+EXAMPLES = [example for command in COMMANDS for example in command.examples]
 
 
 def refs_in(value: Any) -> Iterator[str]:
@@ -48,14 +47,14 @@ def found_at(ref: str) -> Any:
     return value
 
 
-def test_it_names_its_version_and_survives_a_round_trip() -> None:
+def test_document_has_its_version_and_known_sections() -> None:
     assert DOCUMENT["asyncapi"] == "3.0.0"
     assert DOCUMENT["info"]["version"] == __version__
     assert json.loads(json.dumps(DOCUMENT)) == DOCUMENT
     assert set(DOCUMENT) == {"asyncapi", "info", "defaultContentType", "channels", "operations", "components"}
 
 
-def test_every_reference_leads_somewhere() -> None:
+def test_every_reference_resolves() -> None:
     refs = set(refs_in(DOCUMENT))
     assert refs
     for ref in refs:
@@ -79,7 +78,7 @@ def test_every_message_belongs_to_the_channel_and_to_an_operation() -> None:
 
 
 def test_every_operation_has_the_channel_and_messages() -> None:
-    assert set(DOCUMENT["operations"]) == {*(said.name for said in CLIENT), "watch"}
+    assert set(DOCUMENT["operations"]) == {*(command.name for command in COMMANDS), "watch"}
     for operation in DOCUMENT["operations"].values():
         assert operation["action"] in ("send", "receive")
         assert operation["channel"] == {"$ref": "#/channels/session"}
@@ -88,15 +87,15 @@ def test_every_operation_has_the_channel_and_messages() -> None:
         assert operation["messages"]
 
 
-def test_everything_that_can_be_said_and_heard_is_in_it() -> None:
-    assert [said.shape for said in CLIENT] == list(get_args(AnyCommand))
-    assert set(Reply.__subclasses__()) < set(SERVER)
-    named = [said.name for said in CLIENT] + [name_of(shape) for shape in SERVER]
+def test_document_contains_all_commands_and_messages() -> None:
+    assert [command.schema for command in COMMANDS] == list(get_args(AnyCommand))
+    assert set(Reply.__subclasses__()) < set(SERVER_MESSAGES)
+    named = [command.name for command in COMMANDS] + [name_of(schema) for schema in SERVER_MESSAGES]
     assert len(set(named)) == len(named)
     assert list(DOCUMENT["components"]["messages"]) == named
 
 
-def test_no_word_of_another_specification_is_in_it() -> None:
+def test_document_contains_no_openapi_keywords() -> None:
     """`discriminator` is an object in OpenAPI and a text in AsyncAPI; tuples are written in another way."""
     text = json.dumps(DOCUMENT)
     assert '"discriminator"' not in text
@@ -104,7 +103,7 @@ def test_no_word_of_another_specification_is_in_it() -> None:
     assert '"$defs"' not in text
 
 
-def test_it_describes_the_route_that_is_there(tmp_path: Path) -> None:
+def test_document_describes_the_websocket_route(tmp_path: Path) -> None:
     settings = load_settings(environ={}, overrides={("store", "data"): str(tmp_path)})
     app = create_app(settings, [offer(agents.talker)])
     route, everywhere_else = [route for route in app.routes if isinstance(route, WebSocketRoute)]
@@ -115,7 +114,7 @@ def test_it_describes_the_route_that_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=json.dumps)
-def test_examples_fit_their_schema_and_are_understood(example: dict[str, Any]) -> None:
+def test_examples_fit_their_schema_and_are_parsed(example: dict[str, Any]) -> None:
     assert Checker(DOCUMENT["components"], f"#/components/schemas/{_schema_of(example)}").faults(example) == []
     assert name_of(type(parse(json.dumps(example), 10_000))) == example["type"]
 
@@ -126,13 +125,13 @@ def _schema_of(example: dict[str, Any]) -> str:
     return message["payload"]["$ref"].rpartition("/")[2]
 
 
-async def test_it_is_served(served: Served) -> None:
+async def test_document_is_served(served: Served) -> None:
     response = await served.http.get("/api/v2/asyncapi.json")
     assert response.headers["content-type"] == "application/json"
     assert response.json() == DOCUMENT
 
 
-async def test_it_needs_the_key_as_every_document_does(tmp_path: Path) -> None:
+async def test_documents_need_a_key(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path, auth__api_key="secret") as served:
         for path in ("/openapi.json", "/api/v2/asyncapi.json"):
             assert (await served.problem("GET", path))["code"] == "unauthorized"
@@ -140,7 +139,7 @@ async def test_it_needs_the_key_as_every_document_does(tmp_path: Path) -> None:
             assert allowed.status_code == 200
 
 
-def test_the_page_for_people_shows_the_socket_and_leads_to_the_document() -> None:
+def test_docs_page_describes_the_socket_and_links_the_document() -> None:
     page = docs_page(ENDPOINTS)
     assert 'href="api/v2/asyncapi.json"' in page
     entry = page[page.index("<b>WS</b>") :].partition("</details>")[0]
@@ -151,13 +150,13 @@ def test_the_page_for_people_shows_the_socket_and_leads_to_the_document() -> Non
         assert f"?{param.name}=" in entry
 
 
-def test_the_document_for_people_lists_what_can_be_said_and_heard() -> None:
+def test_protocol_document_lists_all_commands_and_replies() -> None:
     texts = sections(read("docs/protocols/v2.md"), 3)
-    said = {row[0].strip("`"): codes(row[1]) for row in rows(texts["Client messages"])}
-    assert list(said) == [one.name for one in CLIENT]
-    for one in CLIENT:
-        assert {field.name for field in msgspec.structs.fields(one.shape)} <= said[one.name], one.name
-    heard = {row[0].strip("`"): codes(row[1]) for row in rows(texts["Server messages besides session messages"])}
-    assert set(heard) == {name_of(reply) for reply in Reply.__subclasses__()}
+    commands = {row[0].strip("`"): codes(row[1]) for row in rows(texts["Client messages"])}
+    assert list(commands) == [one.name for one in COMMANDS]
+    for one in COMMANDS:
+        assert {field.name for field in msgspec.structs.fields(one.schema)} <= commands[one.name], one.name
+    replies = {row[0].strip("`"): codes(row[1]) for row in rows(texts["Server messages besides session messages"])}
+    assert set(replies) == {name_of(reply) for reply in Reply.__subclasses__()}
     for reply in Reply.__subclasses__():
-        assert {field.name for field in msgspec.structs.fields(reply)} == heard[name_of(reply)]
+        assert {field.name for field in msgspec.structs.fields(reply)} == replies[name_of(reply)]

@@ -1,4 +1,4 @@
-"""Three agents of three frameworks at once, one of them in a loop that lets nobody else have its thread."""
+"""Three agents of three frameworks at once, one of which blocks its thread."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
@@ -39,7 +39,7 @@ def grind() -> str:
     return "fine"
 
 
-async def test_pings_are_answered_and_others_talk_while_one_grinds(tmp_path: Path) -> None:
+async def test_busy_agent_blocks_neither_pings_nor_other_agents(tmp_path: Path) -> None:
     may_end.clear()
     async with Understudy(parse_scripts(SCRIPT)) as understudy:
         stage = ModelEndpoint(understudy.base_url, understudy.key)
@@ -54,18 +54,18 @@ async def test_pings_are_answered_and_others_talk_while_one_grinds(tmp_path: Pat
             socket(served, "t", agent_type="graph") as talking,
             socket(served, "u", agent_type="agno") as telling,
         ):
-            await grinding.say("query", query="grind")
+            await grinding.send("query", query="grind")
             await grinding.until(lambda f: f.get("metadata", {}).get("message_type") == "execution_logs")
             for other in (talking, telling, grinding):
-                await other.say("ping")
+                await other.send("ping")
                 await other.until_type("pong")
             for other in (talking, telling):
                 frames = await other.ask("talk")
                 assert whole(frames)[-1]["content"].count("word") == 100
             for _ in range(50):
-                await grinding.say("ping")
+                await grinding.send("ping")
                 assert "pong" in types(await grinding.until_type("pong"))
-            await grinding.say("get_state")
+            await grinding.send("get_state")
             assert (await grinding.until_type("state"))[-1]["state"]["state"] == "processing"
             may_end.set()
             assert whole(await grinding.until_state("completed"))[-1]["content"] == "ground"

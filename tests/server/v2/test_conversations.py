@@ -1,4 +1,4 @@
-"""Two turns with each built-in agent over the socket, streaming and whole: golden files, and what holds for all."""
+"""Two turns with each built-in agent over the socket, with and without streaming, compared with golden files."""
 
 import os
 import re
@@ -34,41 +34,41 @@ LETTERS = {
     "final_answer": "!",
 }
 ORDER = re.compile(r"(Ppq-|At*(ci|l?o)*f-)*!?")
-"""Plans, steps, and at the end the answer: as the documents of the API have them."""
+"""The order of messages by the documents of the API: plans, steps, and the answer."""
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_conversation(name: str, tmp_path: Path) -> None:
+async def test_conversation_matches_its_golden_files(name: str, tmp_path: Path) -> None:
     streaming = await converse(name, tmp_path / "streaming", streaming=True)
     quiet = await converse(name, tmp_path / "whole", streaming=False)
     for frames in (streaming, quiet):
-        states_frame_the_turns(frames)
-        ids_are_unique(frames)
-        steps_are_in_order(frames)
-    streams_fold_to_their_whole(streaming)
+        check_states(frames)
+        check_ids(frames)
+        check_order(frames)
+    check_streams(streaming)
     assert not [frame for frame in messages(quiet) if OF_STREAMS & set(frame["metadata"]) - {"streaming", "is_delta"}]
-    assert said(streaming) == said(quiet)
+    assert comparable(streaming) == comparable(quiet)
     compare(f"{name}.streaming", streaming)
     compare(f"{name}.whole", quiet)
 
 
-def test_there_is_a_golden_file_for_each_and_no_other() -> None:
+def test_golden_files_are_complete() -> None:
     assert {path.name for path in GOLDEN.iterdir()} == {
         f"{name}.{mode}.jsonl" for name in NAMES for mode in ("streaming", "whole")
     }
 
 
 def compare(name: str, frames: list[Json]) -> None:
-    """With the transcript that is kept; `make golden` writes it anew."""
-    path, told = GOLDEN / f"{name}.jsonl", "\n".join(transcript(frames)) + "\n"
+    """Compare with the golden file; `make golden` writes it."""
+    path, text = GOLDEN / f"{name}.jsonl", "\n".join(transcript(frames)) + "\n"
     if os.environ.get("LIMELIGHT_GOLDEN") == "write":
         path.parent.mkdir(exist_ok=True)
-        path.write_text(told, encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     assert path.exists(), f"there is no {path.name} yet: make golden, then look at it"
-    assert told == path.read_text(encoding="utf-8"), f"{path.name} differs: if that is meant, run `make golden`"
+    assert text == path.read_text(encoding="utf-8"), f"{path.name} differs: if that is meant, run `make golden`"
 
 
-def states_frame_the_turns(frames: list[Json]) -> None:
+def check_states(frames: list[Json]) -> None:
     assert states(frames) == ["idle", *["processing", "completed"] * len(QUESTIONS)]
     count = 0
     for before, frame in zip([{}, *frames], frames, strict=False):
@@ -81,14 +81,14 @@ def states_frame_the_turns(frames: list[Json]) -> None:
     assert asked == list(QUESTIONS)
 
 
-def ids_are_unique(frames: list[Json]) -> None:
+def check_ids(frames: list[Json]) -> None:
     assert max(Counter(frame["message_id"] for frame in whole(frames)).values()) == 1
     cursors = [tuple(map(int, frame["cursor"].split("."))) for frame in messages(frames)]
     assert len(set(cursors)) == len(cursors)
 
 
-def streams_fold_to_their_whole(frames: list[Json]) -> None:
-    """Each begins empty, grows, and ends once with what it has grown to. The id stays the same."""
+def check_streams(frames: list[Json]) -> None:
+    """Each stream begins empty, and ends with a message that is the sum of its increments, all with one id."""
     folded: dict[str, str] = {}
     ended: set[str] = set()
     for frame in messages(frames):
@@ -110,24 +110,24 @@ def streams_fold_to_their_whole(frames: list[Json]) -> None:
     assert ended == set(folded)
 
 
-def steps_are_in_order(frames: list[Json]) -> None:
-    """Of each agent by itself, turn by turn: what helpers do stands in between."""
+def check_order(frames: list[Json]) -> None:
+    """The order holds for each agent and turn; messages of sub-agents are in between."""
     for turn in turns(whole(frames)):
         for agent_id in {frame["metadata"].get("agent_id", "") for frame in turn}:
             own = [frame for frame in turn if frame["metadata"].get("agent_id", "") == agent_id]
-            calls_end_behind_their_beginning(own)
+            check_calls(own)
             word = "".join(LETTERS.get(kind(frame), "") for frame in own)
             assert ORDER.fullmatch(word), (agent_id, word)
             assert word.endswith("!") == (agent_id == "")
 
 
-def calls_end_behind_their_beginning(frames: list[Json]) -> None:
-    """Each by itself: calls that code makes, and calls at once, stand in each other."""
+def check_calls(frames: list[Json]) -> None:
+    """The order holds for each call; nested and parallel calls are in between."""
     for frame in frames:
         if kind(frame) == "tool_call":
             own = [one for one in frames if one["metadata"].get("tool_id") == frame["metadata"]["tool_id"]]
-            told = [kind(one) for one in own if kind(one) in LETTERS]
-            assert told in (
+            kinds = [kind(one) for one in own if kind(one) in LETTERS]
+            assert kinds in (
                 ["tool_call", "tool_invocation", "observation"],
                 ["tool_call", "tool_invocation", "execution_logs", "observation"],
             )
@@ -142,8 +142,8 @@ def turns(frames: list[Json]) -> list[list[Json]]:
     return found
 
 
-def said(frames: list[Json]) -> list[tuple[str, Any, dict[str, Any]]]:
-    """Types, contents and metadata of the whole messages, but for what is about streams or differs from run to run."""
+def comparable(frames: list[Json]) -> list[tuple[str, Any, dict[str, Any]]]:
+    """Types, contents and metadata of the complete messages, without streaming keys and varying values."""
     left_out = OF_STREAMS | VARYING | OF_FILES
     found: list[tuple[str, Any, dict[str, Any]]] = []
     for frame in whole(ordered(frames)):

@@ -1,6 +1,6 @@
-"""Hostile input on the socket: at the handshake, in every field of every message, and in what is no message at all.
+"""Hostile input on the socket: in the handshake, in every field of every command, and in malformed messages.
 
-Whatever is sent, it is answered, or refused with a code; the socket stays, and nothing of anybody else is shown.
+Every message is answered, or refused with a code; the socket stays open, and no data of another user is sent.
 """
 
 import asyncio
@@ -22,9 +22,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from limelight import errors
 from limelight.auth.key_file import Keyring
-from limelight.server.process.uvicorn_server import MAX_FRAME
-from limelight.server.v2.asyncapi import asyncapi
-from limelight.server.v2.spec import CLIENT, DESCRIPTION, QUERY, Said, name_of
+from limelight.server.process.uvicorn_server import MAX_FRAME_BYTES
+from limelight.server.v2.asyncapi import COMMANDS, DESCRIPTION, QUERY, CommandSpec, asyncapi, name_of
 from tests.server.hostile_input import (
     AMPLE,
     SECRET,
@@ -32,10 +31,10 @@ from tests.server.hostile_input import (
     Victim,
     begin,
     check_unharmed,
-    keeper,
+    create_victim,
+    generation,
     leaks,
-    settle,
-    trying,
+    repeater,
 )
 from tests.server.v2.socket_client import Json, Socket, socket
 from tests.support import agents
@@ -44,9 +43,11 @@ from tests.support.server import Served, serving
 
 SECONDS = 20
 COMPONENTS: dict[str, Any] = json.loads(asyncapi())["components"]
-CHECKERS = {said.name: Checker(COMPONENTS, COMPONENTS["messages"][said.name]["payload"]["$ref"]) for said in CLIENT}
-ANSWERS = {said.name: {name_of(shape) for shape in said.answers} for said in CLIENT}
-CLOSINGS = {int(code) for code in re.findall(r"\b\d{4}\b", DESCRIPTION)}
+CHECKERS = {
+    command.name: Checker(COMPONENTS, COMPONENTS["messages"][command.name]["payload"]["$ref"]) for command in COMMANDS
+}
+REPLIES = {command.name: {name_of(schema) for schema in command.replies} for command in COMMANDS}
+CLOSE_CODES = {int(code) for code in re.findall(r"\b\d{4}\b", DESCRIPTION)}
 CODES = {
     one.code for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.LimelightError)
 } - {"internal"}
@@ -72,7 +73,7 @@ VALUES = (
     *("[" * depth + "]" * depth for depth in DEPTHS),
     *('{"a":' * depth + "1" + "}" * depth for depth in DEPTHS),
 )
-"""JSON texts, and some that are none."""
+"""JSON values, and texts that are not JSON."""
 ODD_NAMES = (
     "%00",
     "%ff",
@@ -90,7 +91,7 @@ ODD_NAMES = (
 
 
 class Target(NamedTuple):
-    """A server, somebody whose things are on it, and the key of somebody else."""
+    """A server with a victim, and the key of another user."""
 
     served: Served
     data: Path
@@ -98,35 +99,35 @@ class Target(NamedTuple):
     headers: Headers
 
     @asynccontextmanager
-    async def foe(self, session_id: str, **query: str) -> AsyncGenerator["Foe"]:
+    async def attacker(self, session_id: str, **query: str) -> AsyncGenerator["Attacker"]:
         async with socket(self.served, session_id, headers=self.headers, **query) as connected:
-            foe = Foe(connected, self.data)
-            await foe.provoke('{"type":"ping"}')
-            yield foe
-            assert "pong" in [frame.get("type") for frame in await foe.provoke('{"type":"ping"}')]
+            attacker = Attacker(connected, self.data)
+            await attacker.exchange('{"type":"ping"}')
+            yield attacker
+            assert "pong" in [frame.get("type") for frame in await attacker.exchange('{"type":"ping"}')]
 
 
-class Foe:
-    """Says something, and checks all that comes back."""
+class Attacker:
+    """Sends messages, and checks all frames that come back."""
 
     def __init__(self, connected: Socket, data: Path) -> None:
         self.connection = connected.connection
         self._data = data
-        self._said = 0
+        self._sent = 0
 
-    async def provoke(self, message: str | bytes) -> list[Json]:
-        """What comes until a second message is refused, whose refusal is like no other: the first is answered then."""
-        self._said += 1
-        fence = f"fence-{self._said}"
+    async def exchange(self, message: str | bytes) -> list[Json]:
+        """The frames that answer a message. A second message with a unique error marks their end."""
+        self._sent += 1
+        fence = f"fence-{self._sent}"
         await self.connection.send(message)
         await self.connection.send(json.dumps({"type": fence}))
         found: list[Json] = []
         async with asyncio.timeout(SECONDS):
             while not found or found[-1].get("message") != f"Unknown message type: {fence}":
-                found.append(self.checked(await self.connection.recv(), message))
+                found.append(self.check_frame(await self.connection.recv(), message))
         return found[:-1]
 
-    def checked(self, received: str | bytes, message: str | bytes) -> Json:
+    def check_frame(self, received: str | bytes, message: str | bytes) -> Json:
         assert isinstance(received, str)
         about = (message[:200], received[:500])
         assert not leaks(received, self._data), about
@@ -135,17 +136,17 @@ class Foe:
             assert frame["error_code"] in CODES, about
         return frame
 
-    async def try_out(self, message: str | bytes) -> None:
-        """What the document does not allow is refused; what it allows is answered, or refused."""
-        found = {frame.get("type") for frame in await self.provoke(message)}
+    async def check(self, message: str | bytes) -> None:
+        """Check that an undocumented message is refused, and a documented one is answered or refused."""
+        found = {frame.get("type") for frame in await self.exchange(message)}
         if "error" not in found:
-            said = documented(message)
-            assert said is not None, message[:200]
-            assert not (replies := ANSWERS[said] - {"accepted"}) or replies & found, (message[:200], found)
+            name = documented(message)
+            assert name is not None, message[:200]
+            assert not (replies := REPLIES[name] - {"accepted"}) or replies & found, (message[:200], found)
 
 
 def documented(message: str | bytes) -> str | None:
-    """Which message of the document it is, if it is one."""
+    """The name of a message in the document, None if it fits no schema."""
     try:
         value: Any = json.loads(message) if isinstance(message, str) else None
         kind = value["type"]
@@ -158,49 +159,49 @@ def documented(message: str | bytes) -> str | None:
 async def target(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncGenerator[Target]:
-    monkeypatch.setattr("limelight.server.v2.socket.MESSAGES", 1_000_000)  # these tests send many messages at once
-    async with serving(agents.echo, keeper, data=tmp_path, **AMPLE) as served:
+    monkeypatch.setattr("limelight.server.v2.socket.MESSAGE_BURST", 1_000_000)  # these tests send many messages at once
+    async with serving(agents.echo, repeater, data=tmp_path, **AMPLE) as served:
         keyring = Keyring(tmp_path)
         ann, ben = ({"authorization": f"Bearer {keyring.create(user, ('use',), 1)[1]}"} for user in ("ann", "ben"))
-        victim = await settle(served, "ann", ann)
-        before = await victim.belongings(served.parts.store)
+        victim = await create_victim(served, "ann", ann)
+        before = await victim.stored_data(served.runtime.store)
         yield Target(served, tmp_path, victim, {**ben, "x-limelight-user-id": "ann"})
         await check_unharmed(served, victim, before)
     assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-def fields_of(said: Said) -> list[str]:
-    return ["type", *said.shape.__struct_fields__]
+def fields_of(command: CommandSpec) -> list[str]:
+    return ["type", *command.schema.__struct_fields__]
 
 
 def with_field(example: Json, field: str, value: str) -> str:
-    """The example as text, with another value for a field, which need not be JSON."""
+    """The example as text, with another value of a field, which need not be JSON."""
     others = [f"{json.dumps(key)}:{json.dumps(kept)}" for key, kept in example.items() if key != field]
     return "{" + ",".join([*others, f'"{field}":{value}']) + "}"
 
 
 @pytest.mark.parametrize("query", FORMATS, ids=lambda query: "-".join(query.values()) or "v2")
-async def test_every_field_of_every_message(target: Target, query: dict[str, str]) -> None:
-    async with target.foe("own", **query) as foe:
-        for said in CLIENT:
-            for field in fields_of(said):
+async def test_odd_values_in_every_field_are_answered_or_refused(target: Target, query: dict[str, str]) -> None:
+    async with target.attacker("own", **query) as attacker:
+        for command in COMMANDS:
+            for field in fields_of(command):
                 for value in VALUES:
-                    await foe.try_out(with_field(said.examples[-1], field, value))
+                    await attacker.check(with_field(command.examples[-1], field, value))
 
 
 @pytest.mark.parametrize("query", FORMATS, ids=lambda query: "-".join(query.values()) or "v2")
-async def test_what_is_no_message(target: Target, query: dict[str, str]) -> None:
-    async with target.foe("own", **query) as foe:
+async def test_malformed_messages_are_refused(target: Target, query: dict[str, str]) -> None:
+    async with target.attacker("own", **query) as attacker:
         for value in VALUES:
-            await foe.try_out(value)
-            await foe.try_out(value.encode())
-        for text in mangled(random.Random("limelight"), 300):
-            await foe.try_out(text)
+            await attacker.check(value)
+            await attacker.check(value.encode())
+        for text in mangle(random.Random("limelight"), 300):
+            await attacker.check(text)
 
 
-def mangled(chance: random.Random, count: int) -> Iterator[str]:
-    """Messages with a part cut out, doubled, or taken from another."""
-    texts = [json.dumps(example) for said in CLIENT for example in said.examples]
+def mangle(chance: random.Random, count: int) -> Iterator[str]:
+    """Examples with a part removed, repeated, or replaced."""
+    texts = [json.dumps(example) for command in COMMANDS for example in command.examples]
     for _ in range(count):
         text, other = chance.choice(texts), chance.choice(texts)
         start, end = sorted(chance.choices(range(len(text)), k=2))
@@ -219,84 +220,84 @@ JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
     max_leaves=10,
 )
-FIELDS = sorted({field for said in CLIENT for field in fields_of(said)} - {"type"})
+FIELDS = sorted({field for command in COMMANDS for field in fields_of(command)} - {"type"})
 
 
-def worded(kind: Any, fields: Json, more: Json) -> str:
+def message_text(kind: Any, fields: Json, more: Json) -> str:
     return json.dumps({**more, **fields, "type": kind})
 
 
 MESSAGES = st.builds(
-    worded,
-    st.sampled_from(sorted(ANSWERS)) | JSON_VALUES,
+    message_text,
+    st.sampled_from(sorted(REPLIES)) | JSON_VALUES,
     st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, JSON_VALUES)),
     st.dictionaries(st.text(max_size=10), JSON_VALUES, max_size=3),
 )
 
 
 @pytest.mark.parametrize("query", FORMATS[:2], ids=lambda query: "-".join(query.values()) or "v2")
-async def test_whatever_chance_says(target: Target, query: dict[str, str]) -> None:
+async def test_generated_messages_are_answered_or_refused(target: Target, query: dict[str, str]) -> None:
     loop = asyncio.get_running_loop()
-    async with target.foe("own", **query) as foe:
+    async with target.attacker("own", **query) as attacker:
 
-        @trying(300)
+        @generation(300)
         @given(MESSAGES | st.text(max_size=200) | st.binary(max_size=200))
-        def say(message: str | bytes) -> None:
-            asyncio.run_coroutine_threadsafe(foe.try_out(message), loop).result(2 * SECONDS)
+        def send_one(message: str | bytes) -> None:
+            asyncio.run_coroutine_threadsafe(attacker.check(message), loop).result(2 * SECONDS)
 
-        await asyncio.to_thread(say)
+        await asyncio.to_thread(send_one)
 
 
-async def test_answers_to_what_an_agent_asks(target: Target) -> None:
-    """What was taken can be read: no answer makes the log of its own session unreadable."""
+async def test_odd_decisions_leave_a_readable_log(target: Target) -> None:
+    """The log of the session can be read after every decision."""
     tried = [*(("args", value) for value in VALUES)]
     tried += [(field, value) for field in ("decision", "reason") for value in VALUES[::6]]
     for number, (field, value) in enumerate(tried):
         own = await begin(target.served, target.headers, f"own-{number}", "mine")
         answer: Json = {"type": "approve", "approval_id": own["approval_id"], "decision": "edit", "args": {}}
-        async with target.foe(own["session_id"]) as foe:
-            await foe.try_out(with_field(answer, field, value))
-            await foe.try_out('{"type":"cancel"}')
-            assert "error" not in {frame.get("type") for frame in await foe.provoke('{"type":"get_messages"}')}
+        async with target.attacker(own["session_id"]) as attacker:
+            await attacker.check(with_field(answer, field, value))
+            await attacker.check('{"type":"cancel"}')
+            assert "error" not in {frame.get("type") for frame in await attacker.exchange('{"type":"get_messages"}')}
         for path in (f"/runs/{own['run_id']}", f"/runs/{own['run_id']}/approvals/{own['approval_id']}"):
             response = await target.served.http.get(path, headers=target.headers)
             assert response.status_code == 200, (field, value[:100], response.text)
 
 
-async def test_approvals_and_requests_of_somebody_else(target: Target) -> None:
+async def test_approvals_and_requests_of_another_user_are_refused(target: Target) -> None:
     names = target.victim.waiting
-    async with target.foe("own") as foe, target.foe(names["session_id"]) as namesake:
-        for one in (foe, namesake):
+    async with target.attacker("own") as attacker, target.attacker(names["session_id"]) as namesake:
+        for one in (attacker, namesake):
             for name in ("approval_id", "run_id", "session_id"):
                 for text in (
                     json.dumps({"type": "approve", "approval_id": names[name], "session_id": names["session_id"]}),
                     json.dumps({"type": "cancel", "request_id": names[name], "run_id": names["run_id"]}),
                 ):
-                    assert {frame.get("type") for frame in await one.provoke(text)} == {"error"}
+                    assert {frame.get("type") for frame in await one.exchange(text)} == {"error"}
 
 
 async def handshake(target: Target, path: str) -> list[Json]:
-    """The first frames of a socket that was opened or refused in good order."""
+    """The first frames of a socket. Checks that it is opened, or refused with a code."""
     url = f"{target.served.url.replace('http', 'ws', 1)}/api/v2/ws/{path}"
     found: list[Json] = []
-    foe: Foe | None = None
+    attacker: Attacker | None = None
     try:
         async with asyncio.timeout(SECONDS), connect(url, additional_headers=target.headers, proxy=None) as connection:
-            foe = Foe(Socket(connection), target.data)
+            attacker = Attacker(Socket(connection), target.data)
             while not found or found[-1].get("type") == "error":
-                found.append(foe.checked(await connection.recv(), path))
-            assert "pong" in [frame.get("type") for frame in await foe.provoke('{"type":"ping"}')]
+                found.append(attacker.check_frame(await connection.recv(), path))
+            assert "pong" in [frame.get("type") for frame in await attacker.exchange('{"type":"ping"}')]
     except InvalidStatus as refusal:
         assert 400 <= refusal.response.status_code < 500
         assert not leaks(bytes(refusal.response.body or b"").decode(), target.data)
     except ConnectionClosed as closed:
         assert closed.rcvd is not None
         assert (closed.rcvd.code, found[-1].get("type")) == (1008, "error"), path
-        assert closed.rcvd.code in CLOSINGS
+        assert closed.rcvd.code in CLOSE_CODES
     return found
 
 
-async def test_handshakes(target: Target) -> None:
+async def test_odd_handshakes_are_opened_or_refused(target: Target) -> None:
     values = [*ODD_NAMES, *(quote(value[:5000], safe="") for value in VALUES)]
     names = [*(param.name for param in QUERY), "session_id", "user", "%00", ""]
     for name in names:
@@ -308,7 +309,7 @@ async def test_handshakes(target: Target) -> None:
         await handshake(target, f"own/{value}")
 
 
-async def test_somebody_elses_session_is_ones_own_of_that_name(target: Target) -> None:
+async def test_session_id_of_another_user_opens_an_own_session(target: Target) -> None:
     for names in (target.victim.waiting, target.victim.ended):
         for query in ("", "?after=0", "?after=1&format=records", "?user=ann", "?owner=ann&user_id=ann"):
             (first,) = (await handshake(target, f"{names['session_id']}{query}"))[:1]
@@ -317,12 +318,12 @@ async def test_somebody_elses_session_is_ones_own_of_that_name(target: Target) -
 
 
 @pytest.mark.parametrize(
-    ("message", "code"), [(b"\xff\xfe", 1007), (b'"\xed\xa0\x80"', 1007), (b" " * (MAX_FRAME + 1), 1009)]
+    ("message", "code"), [(b"\xff\xfe", 1007), (b'"\xed\xa0\x80"', 1007), (b" " * (MAX_FRAME_BYTES + 1), 1009)]
 )
-async def test_what_is_no_text_or_too_large_closes_its_own_socket_only(
+async def test_invalid_text_or_too_large_frame_closes_only_its_socket(
     target: Target, message: bytes, code: int
 ) -> None:
-    async with target.foe("own") as other:
+    async with target.attacker("own") as other:
         with pytest.raises(ConnectionClosed) as closed:
             async with asyncio.timeout(SECONDS), socket(target.served, "own", headers=target.headers) as connected:
                 await connected.connection.send(message, text=True)
@@ -330,10 +331,4 @@ async def test_what_is_no_text_or_too_large_closes_its_own_socket_only(
                     await connected.connection.recv()
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == code
-        await other.try_out('{"type":"get_state"}')
-
-
-async def test_a_large_message_is_refused_and_the_socket_stays(target: Target) -> None:
-    async with target.foe("own") as foe:
-        await foe.try_out(with_field({"type": "query"}, "query", f'"{"x" * 9_000_000}"'))
-        await foe.try_out("[" * 9_000_000)
+        await other.check('{"type":"get_state"}')

@@ -1,7 +1,7 @@
-"""A client of DeepSearchAgents, written from that project's documents alone: it must find itself at home here.
+"""A client of DeepSearchAgents, written only from that project's documents.
 
-It knows `query`, `ping`, `metadata.component`, `stream_id` and how a run ends. It knows nothing of cursors, of states
-that come unasked, nor of any type of message that the old API did not have.
+It knows `query`, `ping`, `metadata.component`, `stream_id` and how a run ends. It ignores cursors, states
+and all message types that the old API did not have.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from tests.support.server import Served, serving
 QUESTIONS = ["What do bees do in winter?", "And lighthouses?"]
 SECONDS = 60
 KEEPALIVE = 10
-"""It pings behind so many messages, as the real one does behind so many seconds."""
+"""Messages between two pings; the real client pings by time."""
 
 
 class Entry(NamedTuple):
@@ -42,22 +42,22 @@ class Entry(NamedTuple):
     metadata: dict[str, Any]
 
 
-class OldClient:
-    """Routes by `metadata.component`, appends increments by `stream_id`, and puts the final message in their place."""
+class LegacyClient:
+    """Routes by `metadata.component`, appends increments by `stream_id`, and replaces them by the final message."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
         self._shown: dict[str, Entry] = {}
-        self._heard = 0
+        self._received = 0
         self.pongs = 0
         self.errors: list[str] = []
 
     async def ask(self, query: str) -> None:
-        """One turn, up to the answer or an error: the old API says in no other way that it is over."""
+        """One turn, up to the answer or an error: the old API has no other sign of its end."""
         await self._connection.send(json.dumps({"type": "query", "query": query}))
         while not self._take(json.loads(await asyncio.wait_for(self._connection.recv(), SECONDS))):
-            self._heard += 1
-            if self._heard % KEEPALIVE == 0:
+            self._received += 1
+            if self._received % KEEPALIVE == 0:
                 await self._connection.send(json.dumps({"type": "ping"}))
 
     def pane(self, component: str) -> list[Entry]:
@@ -67,7 +67,7 @@ class OldClient:
         return [entry.content for entry in self.pane(component) if entry.kind in kinds]
 
     def _take(self, message: dict[str, Any]) -> bool:
-        """Show it. True if the turn is over."""
+        """Show a message. True if the turn is over."""
         if "metadata" not in message:
             return self._reply(message)
         metadata = message["metadata"]
@@ -85,39 +85,41 @@ class OldClient:
         return reply["type"] == "error"
 
 
-async def converse(served: Served, agent: str) -> OldClient:
+async def converse(served: Served, agent: str) -> LegacyClient:
     url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/my-session?agent_type={agent}"
     async with connect(url, proxy=None) as connection:
-        client = OldClient(connection)
+        client = LegacyClient(connection)
         for question in QUESTIONS:
             await client.ask(question)
     return client
 
 
-async def truth(served: Served) -> list[AnyEvent]:
-    """What really happened."""
+async def log_events(served: Served) -> list[AnyEvent]:
+    """The events of the session's log."""
     ref = SessionRef(LOCAL_OWNER, "my-session")
-    return [record.event for record in await served.parts.store.records(ref, after=0, limit=10_000)]
+    return [record.event for record in await served.runtime.store.records(ref, after=0, limit=10_000)]
 
 
 @pytest.mark.parametrize("streaming", [True, False])
 @pytest.mark.parametrize("agent", ["codact", "react"])
-async def test_chat_code_and_terminal_are_right_at_the_end(agent: str, streaming: bool, tmp_path: Path) -> None:
+async def test_legacy_client_shows_chat_code_and_terminal_correctly(
+    agent: str, streaming: bool, tmp_path: Path
+) -> None:
     file = tmp_path / "config.toml"
     file.write_text(f"[agents.{agent}]\nenable_streaming = {json.dumps(streaming)}\n")
     served_agents = resolve_agents(load_settings(file, environ={}), [agent], environ={}).agents
     async with serving(agents=served_agents, data=tmp_path / "data") as served:
         client = await converse(served, agent)
-        events = await truth(served)
+        events = await log_events(served)
     assert client.errors == []
     assert client.pongs
-    chat_is_right(client, events)
-    code_is_right(client, events)
-    terminal_is_right(client, events)
+    check_chat(client, events)
+    check_code(client, events)
+    check_terminal(client, events)
     assert not [e for pane in ("chat", "webide", "terminal") for e in client.pane(pane) if e.metadata.get("streaming")]
 
 
-def chat_is_right(client: OldClient, events: list[AnyEvent]) -> None:
+def check_chat(client: LegacyClient, events: list[AnyEvent]) -> None:
     assert client.contents("chat", "user") == QUESTIONS
     answers = [event.content for event in events if isinstance(event, FinalAnswer)]
     assert len(answers) == len(QUESTIONS)
@@ -131,7 +133,7 @@ def chat_is_right(client: OldClient, events: list[AnyEvent]) -> None:
     assert badges == [event.name for event in events if isinstance(event, ToolStarted)]
 
 
-def code_is_right(client: OldClient, events: list[AnyEvent]) -> None:
+def check_code(client: LegacyClient, events: list[AnyEvent]) -> None:
     python = {e.call_id for e in events if isinstance(e, ToolStarted) and e.name == "python_interpreter"}
     ready = [e for e in events if isinstance(e, ToolStarted | ToolReady) and e.call_id in python]
     written = [event.args["code"] for event in ready if isinstance(event.args, dict)]
@@ -139,7 +141,7 @@ def code_is_right(client: OldClient, events: list[AnyEvent]) -> None:
     assert client.contents("webide", "tool_invocation") == [f"```python\n{code}\n```" for code in written]
 
 
-def terminal_is_right(client: OldClient, events: list[AnyEvent]) -> None:
+def check_terminal(client: LegacyClient, events: list[AnyEvent]) -> None:
     printed: dict[tuple[int, str], str] = {}
     turn = 0
     for event in events:
@@ -157,7 +159,7 @@ def _text(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-async def test_an_error_ends_the_turn_and_the_next_one_works(tmp_path: Path) -> None:
+async def test_legacy_client_can_ask_again_after_an_error(tmp_path: Path) -> None:
     async with serving(agents.crasher, data=tmp_path) as served:
         client = await converse(served, "crasher")
     errors = [entry for entry in client.pane("chat") if entry.kind == "error"]
@@ -165,12 +167,12 @@ async def test_an_error_ends_the_turn_and_the_next_one_works(tmp_path: Path) -> 
     assert client.errors == []
 
 
-async def test_who_asks_again_as_soon_as_the_answer_is_there_is_not_refused(tmp_path: Path) -> None:
-    """The answer is the end for a client that knows no other; the run itself ends a moment later."""
+async def test_query_right_after_the_answer_is_not_refused(tmp_path: Path) -> None:
+    """The old client takes the answer for the end of the run, which ends a moment later."""
     async with serving(agents.talker, data=tmp_path) as served:
         url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/my-session"
         async with connect(url, proxy=None) as connection:
-            client = OldClient(connection)
+            client = LegacyClient(connection)
             for number in range(30):
                 await client.ask(f"{number}?")
     assert client.errors == []

@@ -25,7 +25,7 @@ async def page(served: Served, **query: Any) -> Json:
     return response.json()
 
 
-async def test_a_session_from_its_making_to_its_end(tmp_path: Path) -> None:
+async def test_session_is_created_listed_and_deleted(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         made = await served.http.post("/api/v2/sessions", json={"agent_type": "talker", "max_steps": 30})
         assert made.status_code == 200
@@ -40,9 +40,9 @@ async def test_a_session_from_its_making_to_its_end(tmp_path: Path) -> None:
         assert (state["state"], state["message_count"], state["max_steps"]) == ("idle", 0, 30)
         assert state["created_at"] == state["last_activity"] and state["created_at"].endswith("Z")
         assert (await served.http.get("/api/v2/sessions")).json() == [state]
-        async with socket(served, session_id) as watching:
-            assert (await watching.hear())["state"] == state
-            frames = await watching.ask("hello")
+        async with socket(served, session_id) as ws:
+            assert (await ws.receive())["state"] == state
+            frames = await ws.ask("hello")
         after = await info(served, session_id)
         assert (after["state"], after["message_count"], after["title"]) == ("completed", len(whole(frames)), "hello")
         assert after == frames[-1]["state"]
@@ -66,7 +66,7 @@ async def test_a_session_from_its_making_to_its_end(tmp_path: Path) -> None:
         ({"agent_type": 7}, "there is no agent_type 7; this server has: talker, echo"),
     ],
 )
-async def test_what_a_session_cannot_be(tmp_path: Path, body: Json, text: str) -> None:
+async def test_invalid_session_is_refused(tmp_path: Path, body: Json, text: str) -> None:
     async with serving(agents.talker, agents.echo, data=tmp_path) as served:
         problem = await served.problem("POST", "/api/v2/sessions", json=body)
         assert (problem["status"], problem["detail"]) == (422, text)
@@ -74,7 +74,7 @@ async def test_what_a_session_cannot_be(tmp_path: Path, body: Json, text: str) -
         assert (await served.http.get("/api/v2/sessions")).json() == []
 
 
-async def test_an_empty_body_takes_the_defaults(tmp_path: Path) -> None:
+async def test_session_without_a_body_has_the_defaults(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         for body in (b"", b"{}", b'{"agent_type": null, "max_steps": null}'):
             headers = {"content-type": "application/json"}
@@ -82,7 +82,7 @@ async def test_an_empty_body_takes_the_defaults(tmp_path: Path) -> None:
             assert (made["agent_type"], made["max_steps"]) == ("talker", 25)
 
 
-async def test_without_a_name_the_agent_is_codact(tmp_path: Path) -> None:
+async def test_default_agent_is_codact(tmp_path: Path) -> None:
     async def codact(messages: object, ctx: object) -> str:
         return "code"
 
@@ -90,12 +90,12 @@ async def test_without_a_name_the_agent_is_codact(tmp_path: Path) -> None:
         assert (await served.http.post("/api/v2/sessions")).json()["agent_type"] == "codact"
 
 
-async def test_pages_of_messages_are_the_whole_conversation(tmp_path: Path) -> None:
+async def test_pages_of_messages_contain_the_conversation(tmp_path: Path) -> None:
     async with serving(agents.worker, data=tmp_path) as served:
         shown: list[Json] = []
-        async with socket(served) as watching:
+        async with socket(served) as ws:
             for question in ("one", "two", "three"):
-                shown += whole(await watching.ask(question))
+                shown += whole(await ws.ask(question))
         everything = await page(served, limit=10_000)
         assert (everything["messages"], everything["total"], everything["more"]) == (shown, len(shown), False)
         for limit in (1, 3, len(shown) // 3, len(shown) - 1, len(shown)):
@@ -125,101 +125,88 @@ def _before(found: list[Json]) -> dict[str, str]:
         ("before=3&after=2", "bad_request"),
     ],
 )
-async def test_pages_that_there_are_not(tmp_path: Path, query: str, code: str) -> None:
+async def test_invalid_page_query_is_refused(tmp_path: Path, query: str, code: str) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
-        async with socket(served) as watching:
-            await watching.ask("hello")
+        async with socket(served) as ws:
+            await ws.ask("hello")
         problem = await served.problem("GET", f"/api/v2/sessions/s/messages?{query}")
         assert (problem["status"], problem["code"]) == (400, code)
 
 
-async def test_the_window_can_be_set(tmp_path: Path) -> None:
+async def test_session_messages_limit_bounds_pages(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path, limits__session_messages=2) as served:
-        async with socket(served) as watching:
-            await watching.ask("hello")
+        async with socket(served) as ws:
+            await ws.ask("hello")
         assert len((await page(served, limit=2))["messages"]) == 2
         assert len((await page(served))["messages"]) == 2
-        async with socket(served) as watching:
-            await watching.hear()
-            await watching.say("get_messages")
-            told = await watching.until(lambda frame: frame.get("type") == "messages_end")
-            assert (told[-1]["count"], told[-1]["more"]) == (2, True)
+        async with socket(served) as ws:
+            await ws.receive()
+            await ws.send("get_messages")
+            frames = await ws.until(lambda frame: frame.get("type") == "messages_end")
+            assert (frames[-1]["count"], frames[-1]["more"]) == (2, True)
         async with Client(served.url) as client:
             assert len(await client.last_messages("s")) == 2
             assert len([message async for message in client.messages("s")]) == 5
         assert "from 1 to 2" in (await served.problem("GET", "/api/v2/sessions/s/messages?limit=3"))["detail"]
 
 
-async def test_an_expired_session_is_read_but_not_listed_until_a_query_revives_it(tmp_path: Path) -> None:
+async def test_expired_session_is_readable_and_listed_again_after_a_query(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path, store__expiry_seconds=0) as served:
-        async with socket(served) as watching:
-            await watching.ask("hello")
+        async with socket(served) as ws:
+            await ws.ask("hello")
             assert (await info(served))["state"] == "expired"
             assert (await served.http.get("/api/v2/sessions")).json() == []
             assert len((await page(served))["messages"]) == 5
-            assert states(await watching.ask("again")) == ["processing", "completed"]
+            assert states(await ws.ask("again")) == ["processing", "completed"]
         assert (await page(served))["total"] == 10
 
 
-async def test_a_session_is_never_expired_while_its_run_goes_on(tmp_path: Path) -> None:
-    async with serving(agents.asker, data=tmp_path, store__expiry_seconds=0) as served, socket(served) as watching:
-        await watching.say("query", query="delete")
-        asked = await watching.until(lambda f: f.get("metadata", {}).get("message_type") == "approval_request")
+async def test_session_with_a_live_run_does_not_expire(tmp_path: Path) -> None:
+    async with serving(agents.asker, data=tmp_path, store__expiry_seconds=0) as served, socket(served) as ws:
+        await ws.send("query", query="delete")
+        asked = await ws.until(lambda f: f.get("metadata", {}).get("message_type") == "approval_request")
         assert (await info(served))["state"] == "processing"
         assert [each["session_id"] for each in (await served.http.get("/api/v2/sessions")).json()] == ["s"]
-        await watching.say("approve", approval_id=asked[-1]["metadata"]["approval_id"])
-        await watching.until_state("completed")
+        await ws.send("approve", approval_id=asked[-1]["metadata"]["approval_id"])
+        await ws.until_state("completed")
 
 
-async def test_states(tmp_path: Path) -> None:
-    async with serving(agents.talker, agents.crasher, agents.patient, data=tmp_path) as served:
-        for agent, expected in (("talker", "completed"), ("crasher", "error")):
-            async with socket(served, agent, agent_type=agent) as watching:
-                await watching.ask("go")
-            assert (await info(served, agent))["state"] == expected
-        async with socket(served, "patient", agent_type="patient") as watching:
-            await watching.say("query", query="go")
-            await watching.until_state("processing")
-            assert (await info(served, "patient"))["state"] == "processing"
-            await watching.say("cancel")
-            await watching.until_state("idle")
-            assert (await info(served, "patient"))["state"] == "idle"
-
-
-async def test_counts_are_kept_and_right_in_the_middle_of_a_run(tmp_path: Path) -> None:
-    async with serving(agents.patient, data=tmp_path) as served, socket(served) as watching:
-        await watching.say("query", query="go")
-        frames = await watching.until(lambda f: f.get("metadata", {}).get("message_type") == "tool_invocation")
+async def test_message_count_is_right_during_a_run_and_stored_after_it(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served, socket(served) as ws:
+        await ws.send("query", query="go")
+        frames = await ws.until(lambda f: f.get("metadata", {}).get("message_type") == "tool_invocation")
         assert (await info(served))["message_count"] == len(whole(frames)) == len((await page(served))["messages"])
-        await watching.say("cancel")
-        frames += await watching.until_state("idle")
+        await ws.send("cancel")
+        frames += await ws.until_state("idle")
         assert (await info(served))["message_count"] == len(whole(frames))
-        run = await served.parts.store.run(frames[-1]["state"]["run_id"])
+        run = await served.runtime.store.run(frames[-1]["state"]["run_id"])
         assert run is not None and run.messages == len(whole(frames))
 
 
-async def test_a_session_that_cannot_be_told_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Record that the dialect has no word for, however it came into the log."""
+async def test_session_that_cannot_be_counted_does_not_hide_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log has a Record that the dialect cannot encode."""
     async with serving(agents.talker, data=tmp_path) as served:
         for session_id in ("bad", "good"):
-            async with socket(served, session_id) as watching:
-                await watching.hear()
-                await watching.ask(session_id)
+            async with socket(served, session_id) as ws:
+                await ws.receive()
+                await ws.ask(session_id)
         run_id = (await info(served, "bad"))["run_id"]
-        of_run = served.parts.message_counts._of_run  # pyright: ignore[reportPrivateUsage]
+        of_run = served.runtime.message_counts._of_run  # pyright: ignore[reportPrivateUsage]
 
         async def fails(run: Run) -> int:
             if run.run_id == run_id:
                 raise TypeError("no JSON")
             return await of_run(run)
 
-        monkeypatch.setattr(served.parts.message_counts, "_of_run", fails)
+        monkeypatch.setattr(served.runtime.message_counts, "_of_run", fails)
         listed = {one["session_id"]: one for one in (await served.http.get("/api/v2/sessions")).json()}
         assert (listed["good"]["message_count"], listed["bad"].get("message_count")) == (5, None)
         assert (await info(served, "bad"))["state"] == "completed"
 
 
-async def test_all_sessions_are_listed_unless_fewer_are_asked_for(tmp_path: Path) -> None:
+async def test_all_sessions_are_listed_without_a_limit(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         for _ in range(105):
             assert (await served.http.post("/api/v2/sessions")).status_code == 200
@@ -227,8 +214,8 @@ async def test_all_sessions_are_listed_unless_fewer_are_asked_for(tmp_path: Path
         assert len((await served.http.get("/api/v2/sessions?limit=7")).json()) == 7
 
 
-async def test_health(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readiness, "FRESH_SECONDS", 0)
+async def test_health_counts_active_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "CACHE_SECONDS", 0)
     async with serving(agents.talker, data=tmp_path, auth__api_key="sesame") as served:
         health = (await served.http.get("/api/v2/health")).json()
         assert (health["status"], health["active_sessions"], health["version"]) == ("healthy", 0, "2.0.0")

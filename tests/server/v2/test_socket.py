@@ -1,4 +1,4 @@
-"""The socket of a session: what a client says, and what it hears."""
+"""The socket of a session: commands and frames."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,17 +8,17 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from limelight.messages import Message
-from limelight.server.v2.socket import MESSAGES
+from limelight.server.v2.socket import MESSAGE_BURST
 from limelight.sources.base import Context
 from tests.server.v2.socket_client import messages, socket, states, types, whole
 from tests.support import agents
 from tests.support.server import serving
 
 
-async def test_a_conversation(tmp_path: Path) -> None:
-    async with serving(agents.worker, data=tmp_path) as served, socket(served, agent_type="worker") as watching:
-        assert states([await watching.hear()]) == ["idle"]
-        frames = await watching.ask("hello")
+async def test_conversation_has_states_and_unique_messages(tmp_path: Path) -> None:
+    async with serving(agents.worker, data=tmp_path) as served, socket(served, agent_type="worker") as ws:
+        assert states([await ws.receive()]) == ["idle"]
+        frames = await ws.ask("hello")
         assert states(frames) == ["processing", "completed"]
         assert frames[0]["type"] == "state" and frames[-1]["type"] == "state"
         found = whole(frames)
@@ -29,31 +29,31 @@ async def test_a_conversation(tmp_path: Path) -> None:
         assert len({message["message_id"] for message in found}) == len(found)
         count = frames[-1]["state"]["message_count"]
         assert count == len(found)
-        second = await watching.ask("again")
+        second = await ws.ask("again")
         assert second[-1]["state"]["message_count"] == count + len(whole(second))
         assert not {m["message_id"] for m in messages(second)} & {m["message_id"] for m in messages(frames)}
 
 
-async def test_everything_is_answered_while_a_run_goes_on(tmp_path: Path) -> None:
-    async with serving(agents.patient, data=tmp_path) as served, socket(served) as watching:
-        await watching.say("query", query="go")
-        await watching.until(lambda f: "metadata" in f and f["metadata"]["message_type"] == "tool_call")
-        await watching.say("ping")
-        await watching.say("get_state")
-        await watching.say("get_messages", limit=2)
-        await watching.say("query", query="and this?")
-        frames = await watching.until_type("error")
+async def test_commands_are_answered_during_a_run(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served, socket(served) as ws:
+        await ws.send("query", query="go")
+        await ws.until(lambda f: "metadata" in f and f["metadata"]["message_type"] == "tool_call")
+        await ws.send("ping")
+        await ws.send("get_state")
+        await ws.send("get_messages", limit=2)
+        await ws.send("query", query="and this?")
+        frames = await ws.until_type("error")
         assert "pong" in types(frames)
         assert states(frames) == ["processing"]
         end = next(frame for frame in frames if frame.get("type") == "messages_end")
         assert (end["count"], end["more"]) == (2, True)
         assert frames[-1]["message"] == "Session is already processing a query"
         assert frames[-1]["error_code"] == "session_busy"
-        await watching.say("cancel", reason="enough")
-        ending = await watching.until_state("idle")
+        await ws.send("cancel", reason="enough")
+        ending = await ws.until_state("idle")
         assert ending[-2]["content"] == "Stopped"
-        await watching.say("cancel")
-        assert await watching.error() == ("Session is not processing a query", "not_processing")
+        await ws.send("cancel")
+        assert await ws.error() == ("Session is not processing a query", "not_processing")
 
 
 @pytest.mark.parametrize(
@@ -83,25 +83,25 @@ async def test_everything_is_answered_while_a_run_goes_on(tmp_path: Path) -> Non
         pytest.param("x" * 10_000_000, "Message is larger than 1048576 bytes", "body_too_large", id="10 MB"),
     ],
 )
-async def test_what_is_wrong_is_said_and_the_socket_stays_open(
+async def test_invalid_command_is_answered_with_an_error_and_the_socket_stays_open(
     tmp_path: Path, sent: str | bytes, text: str, code: str
 ) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served) as watching:
-        await watching.connection.send(sent)
-        assert await watching.error() == (text, code)
-        await watching.say("ping")
-        assert (await watching.hear())["type"] == "pong"
+    async with serving(agents.talker, data=tmp_path) as served, socket(served) as ws:
+        await ws.connection.send(sent)
+        assert await ws.error() == (text, code)
+        await ws.send("ping")
+        assert (await ws.receive())["type"] == "pong"
 
 
 async def test_each_ping_is_answered_once(tmp_path: Path) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served) as watching:
-        await watching.hear()
-        for _ in range(MESSAGES):
-            await watching.say("ping")
-        assert [await watching.hear() for _ in range(MESSAGES)] == [{"type": "pong"}] * MESSAGES
+    async with serving(agents.talker, data=tmp_path) as served, socket(served) as ws:
+        await ws.receive()
+        for _ in range(MESSAGE_BURST):
+            await ws.send("ping")
+        assert [await ws.receive() for _ in range(MESSAGE_BURST)] == [{"type": "pong"}] * MESSAGE_BURST
 
 
-async def test_several_sockets_watch_one_session_and_one_that_leaves_stops_nothing(tmp_path: Path) -> None:
+async def test_all_sockets_of_a_session_get_the_run_and_a_disconnect_does_not_stop_it(tmp_path: Path) -> None:
     everybody_is_here = asyncio.Event()
 
     async def counter(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
@@ -112,10 +112,10 @@ async def test_several_sockets_watch_one_session_and_one_that_leaves_stops_nothi
 
     async with serving(counter, data=tmp_path) as served, socket(served) as first, socket(served) as second:
         async with socket(served) as third:
-            await third.say("query", query="count")
+            await third.send("query", query="count")
             await third.until(lambda frame: "metadata" in frame and frame["metadata"].get("is_delta", False))
         async with socket(served) as late:
-            seen = [await late.hear()]
+            seen = [await late.receive()]
             everybody_is_here.set()
             at_last = [await each.until_state("completed") for each in (first, second, late)]
     for frames in at_last:
@@ -125,98 +125,98 @@ async def test_several_sockets_watch_one_session_and_one_that_leaves_stops_nothi
     assert states(seen + at_last[2]) == ["processing", "completed"]
 
 
-async def test_reconnecting_gets_exactly_what_was_missed(tmp_path: Path) -> None:
+async def test_reconnect_at_every_cursor_gets_exactly_the_missed_messages(tmp_path: Path) -> None:
     async with serving(agents.worker, data=tmp_path) as served:
-        async with socket(served) as watching:
-            everything = messages(await watching.ask("go"))
+        async with socket(served) as ws:
+            everything = messages(await ws.ask("go"))
         for cut, last in enumerate(everything):
-            async with socket(served, after=last["cursor"]) as watching:
-                await watching.say("ping")
-                missed = messages(await watching.until_type("pong"))
+            async with socket(served, after=last["cursor"]) as ws:
+                await ws.send("ping")
+                missed = messages(await ws.until_type("pong"))
                 while len(missed) < len(everything) - cut - 1:
-                    missed += messages([await watching.hear()])
+                    missed += messages([await ws.receive()])
                 assert missed == everything[cut + 1 :]
 
 
-async def test_resume_goes_back_to_a_cursor(tmp_path: Path) -> None:
-    async with serving(agents.worker, data=tmp_path) as served, socket(served) as watching:
-        await watching.hear()
-        everything = await watching.ask("go")
+async def test_resume_sends_messages_after_a_cursor_again(tmp_path: Path) -> None:
+    async with serving(agents.worker, data=tmp_path) as served, socket(served) as ws:
+        await ws.receive()
+        everything = await ws.ask("go")
         whole_run = whole(everything)
-        await watching.say("resume", after=whole_run[0]["cursor"])
-        again = await watching.until(lambda frame: frame == whole_run[-1])
+        await ws.send("resume", after=whole_run[0]["cursor"])
+        again = await ws.until(lambda frame: frame == whole_run[-1])
         assert whole(again) == whole_run[1:]
-        more = await watching.ask("more")
+        more = await ws.ask("more")
         assert states(again + more) == ["processing", "completed"]
 
 
-async def test_records_on_the_socket(tmp_path: Path) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served, format="records") as watching:
-        await watching.hear()
-        frames = await watching.ask("go")
+async def test_records_format_sends_the_records_of_the_log(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path) as served, socket(served, format="records") as ws:
+        await ws.receive()
+        frames = await ws.ask("go")
         records = [frame for frame in frames if "seq" in frame]
         assert [record["seq"] for record in records] == list(range(1, len(records) + 1))
         assert records[0]["event"]["kind"] == "run_started" and records[-1]["event"]["kind"] == "run_finished"
-        await watching.say("get_messages", limit=3)
-        listed = await watching.until_type("messages_end")
+        await ws.send("get_messages", limit=3)
+        listed = await ws.until_type("messages_end")
         assert listed[:-1] == records[-3:]
 
 
-async def test_a_query_can_wait_for_its_turn_and_others_are_heard_meanwhile(tmp_path: Path) -> None:
-    async with serving(agents.patient, data=tmp_path) as served, socket(served) as watching:
-        await watching.hear()
-        await watching.say("query", query="first")
-        await watching.until_state("processing")
-        await watching.say("query", query="second", if_busy="wait", request_id="r2")
-        await watching.say("ping")
-        await watching.until_type("pong")
-        await watching.say("cancel")
-        frames = await watching.until_type("accepted")
-        frames += [] if states(frames)[-1:] == ["processing"] else await watching.until_state("processing")
+async def test_queued_query_runs_after_the_live_one_and_commands_are_answered_before(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served, socket(served) as ws:
+        await ws.receive()
+        await ws.send("query", query="first")
+        await ws.until_state("processing")
+        await ws.send("query", query="second", if_busy="wait", request_id="r2")
+        await ws.send("ping")
+        await ws.until_type("pong")
+        await ws.send("cancel")
+        frames = await ws.until_type("accepted")
+        frames += [] if states(frames)[-1:] == ["processing"] else await ws.until_state("processing")
         assert states(frames) == ["idle", "processing"]
-        await watching.say("query", query="third", if_busy="cancel")
-        again = await watching.until(lambda frame: frame.get("content") == "third")
+        await ws.send("query", query="third", if_busy="cancel")
+        again = await ws.until(lambda frame: frame.get("content") == "third")
         assert states(again) == ["idle", "processing"]
 
 
-async def test_the_same_request_is_one_run(tmp_path: Path) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served) as watching:
-        await watching.hear()
-        await watching.say("query", query="once", request_id="r1")
-        frames = await watching.until_state("completed")
-        await watching.say("query", query="once", request_id="r1")
-        await watching.say("ping")
-        frames += await watching.until_type("pong")
+async def test_same_request_id_starts_one_run(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path) as served, socket(served) as ws:
+        await ws.receive()
+        await ws.send("query", query="once", request_id="r1")
+        frames = await ws.until_state("completed")
+        await ws.send("query", query="once", request_id="r1")
+        await ws.send("ping")
+        frames += await ws.until_type("pong")
         accepted = {"type": "accepted", "request_id": "r1", "run_id": frames[-3]["state"]["run_id"]}
         assert [frame for frame in frames if frame.get("type") == "accepted"] == [accepted, accepted]
         assert states(frames) == ["processing", "completed"]
 
 
-async def test_deciding(tmp_path: Path) -> None:
-    async with serving(agents.asker, data=tmp_path) as served, socket(served) as watching:
-        await watching.hear()
+async def test_decisions_reach_the_agent(tmp_path: Path) -> None:
+    async with serving(agents.asker, data=tmp_path) as served, socket(served) as ws:
+        await ws.receive()
         for decision, more, answer in (
             ("approve", {}, "decision: approve by local"),
             ("edit", {"args": {"path": "/tmp/y"}}, "decision: edit by local"),
             ("reject", {"reason": "no"}, "decision: reject by local"),
         ):
-            await watching.say("query", query="delete it")
-            asked = await watching.until(lambda f: f.get("metadata", {}).get("message_type") == "approval_request")
-            await watching.say("get_state")
-            assert states(await watching.until_type("state")) == ["processing"]
+            await ws.send("query", query="delete it")
+            asked = await ws.until(lambda f: f.get("metadata", {}).get("message_type") == "approval_request")
+            await ws.send("get_state")
+            assert states(await ws.until_type("state")) == ["processing"]
             approval_id = asked[-1]["metadata"]["approval_id"]
-            await watching.say("approve", approval_id=approval_id, decision=decision, **more)
-            frames = await watching.until_state("completed")
+            await ws.send("approve", approval_id=approval_id, decision=decision, **more)
+            frames = await ws.until_state("completed")
             decided = [frame for frame in frames if frame.get("type") == "decided"]
             assert decided == [{"type": "decided", "approval_id": approval_id, "decision": decision}]
             assert whole(frames)[-1]["content"] == answer
 
 
-async def test_a_failed_run_and_the_next(tmp_path: Path) -> None:
-    async with serving(agents.crasher, data=tmp_path) as served, socket(served) as watching:
-        await watching.hear()
+async def test_session_works_after_a_failed_run(tmp_path: Path) -> None:
+    async with serving(agents.crasher, data=tmp_path) as served, socket(served) as ws:
+        await ws.receive()
         for _ in range(2):
-            frames = await watching.ask("go")
+            frames = await ws.ask("go")
             assert states(frames) == ["processing", "error"]
             error = whole(frames)[-1]
             assert error["content"] == "Error: ValueError: the wheel came off"
@@ -235,24 +235,24 @@ async def test_a_failed_run_and_the_next(tmp_path: Path) -> None:
         ({"format": "typed"}, "bad_request"),
     ],
 )
-async def test_what_cannot_be_opened_is_refused_with_the_reason(
+async def test_handshake_with_an_invalid_query_is_closed_with_the_reason(
     tmp_path: Path, query: dict[str, str], code: str
 ) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served, "s", headers=None, **query) as watching:
-        assert (await watching.error())[1] == code
+    async with serving(agents.talker, data=tmp_path) as served, socket(served, "s", headers=None, **query) as ws:
+        assert (await ws.error())[1] == code
         with pytest.raises(ConnectionClosed) as closed:
-            await watching.hear()
+            await ws.receive()
         assert closed.value.rcvd is not None and (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, code)
         assert (await served.http.get("/api/v2/sessions/s")).status_code == 404
 
 
-async def test_a_session_keeps_its_agent(tmp_path: Path) -> None:
+async def test_session_keeps_its_agent(tmp_path: Path) -> None:
     async with serving(agents.talker, agents.echo, data=tmp_path) as served:
-        async with socket(served, agent_type="echo", max_steps="7") as watching:
-            state = (await watching.hear())["state"]
+        async with socket(served, agent_type="echo", max_steps="7") as ws:
+            state = (await ws.receive())["state"]
             assert (state["agent_type"], state["max_steps"]) == ("echo", 7)
-        async with socket(served, agent_type="talker") as watching:
-            text, code = await watching.error()
+        async with socket(served, agent_type="talker") as ws:
+            text, code = await ws.error()
             assert code == "agent_mismatch" and "'echo'" in text
-        async with socket(served) as watching:
-            assert (await watching.hear())["state"] == state
+        async with socket(served) as ws:
+            assert (await ws.receive())["state"] == state

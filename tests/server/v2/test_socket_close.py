@@ -1,4 +1,4 @@
-"""How a socket ends, and what it does when sessions, servers and stores go away under it."""
+"""How a socket is closed: deleted sessions, store faults, shutdown."""
 
 import asyncio
 import json
@@ -20,36 +20,36 @@ from tests.support.server import serving
 from tests.support.wait import eventually
 
 
-async def test_a_deleted_session_sends_its_watchers_away(tmp_path: Path) -> None:
-    async with serving(agents.patient, data=tmp_path) as served, socket(served) as watching:
-        await watching.say("query", query="go")
-        await watching.until_state("processing")
+async def test_deleting_a_session_closes_its_sockets(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served, socket(served) as ws:
+        await ws.send("query", query="go")
+        await ws.until_state("processing")
         assert (await served.http.delete("/api/v2/sessions/s")).json() == {"message": "Session deleted"}
-        assert (await watching.error())[1] == "session_not_found"
+        assert (await ws.error())[1] == "session_not_found"
         with pytest.raises(ConnectionClosed) as closed:
-            await watching.hear()
+            await ws.receive()
         assert closed.value.rcvd is not None and closed.value.rcvd.code == 4404
-        await eventually(lambda: served.parts.hub.viewers == 0)
+        await eventually(lambda: served.runtime.hub.viewers == 0)
 
 
-async def test_a_query_never_brings_a_deleted_session_back(tmp_path: Path) -> None:
+async def test_query_does_not_recreate_a_deleted_session(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
-        begin = served.parts.sessions.begin
+        begin = served.runtime.sessions.begin
 
         async def begin_late(place: QueuedRun) -> Begun:
             await served.http.delete("/api/v2/sessions/s")
             return await begin(place)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(served.parts.sessions, "begin", begin_late)
-            async with socket(served) as watching:
-                await watching.hear()
-                await watching.say("query", query="go")
-                assert (await watching.error())[1] == "session_not_found"
+            patch.setattr(served.runtime.sessions, "begin", begin_late)
+            async with socket(served) as ws:
+                await ws.receive()
+                await ws.send("query", query="go")
+                assert (await ws.error())[1] == "session_not_found"
         assert (await served.http.get("/api/v2/sessions/s")).status_code == 404
 
 
-async def test_deleting_a_session_begins_nothing_that_waited(tmp_path: Path) -> None:
+async def test_deleting_a_session_starts_no_queued_query(tmp_path: Path) -> None:
     begun: list[str] = []
 
     async def patient(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
@@ -57,54 +57,54 @@ async def test_deleting_a_session_begins_nothing_that_waited(tmp_path: Path) -> 
         yield "Working"
         await asyncio.sleep(3600)
 
-    async with serving(patient, data=tmp_path) as served, socket(served) as watching:
-        await watching.say("query", query="first")
-        await watching.until_state("processing")
+    async with serving(patient, data=tmp_path) as served, socket(served) as ws:
+        await ws.send("query", query="first")
+        await ws.until_state("processing")
         for number in range(3):
-            await watching.say("query", query=str(number), if_busy="wait", request_id=f"r{number}")
-        await watching.say("ping")
-        await watching.until_type("pong")
+            await ws.send("query", query=str(number), if_busy="wait", request_id=f"r{number}")
+        await ws.send("ping")
+        await ws.until_type("pong")
         assert (await served.http.delete("/api/v2/sessions/s")).status_code == 200
         with pytest.raises(ConnectionClosed):
-            while (frame := await watching.hear()).get("type") != "accepted":
+            while (frame := await ws.receive()).get("type") != "accepted":
                 pass
             raise AssertionError(frame)
     assert begun == ["first"]
 
 
-async def test_a_resume_of_a_deleted_session_ends_the_socket(tmp_path: Path) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served) as watching:
-        await watching.ask("go")
+async def test_resume_of_a_deleted_session_closes_the_socket(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path) as served, socket(served) as ws:
+        await ws.ask("go")
         deleting = asyncio.create_task(served.http.delete("/api/v2/sessions/s"))
-        await watching.say("resume", after=0)
+        await ws.send("resume", after=0)
         await deleting
         with pytest.raises(ConnectionClosed) as closed:
             while True:
-                await watching.hear()
+                await ws.receive()
         assert closed.value.rcvd is not None and closed.value.rcvd.code == 4404
 
 
-async def test_a_query_that_waits_can_be_withdrawn(tmp_path: Path) -> None:
-    async with serving(agents.patient, data=tmp_path) as served, socket(served) as watching:
-        await watching.say("query", query="first", request_id="r1")
-        await watching.until_state("processing")
-        await watching.say("query", query="second", if_busy="wait", request_id="r2")
-        await watching.say("cancel", request_id="r2")
-        refused = (await watching.until_type("error"))[-1]
+async def test_queued_query_can_be_cancelled(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served, socket(served) as ws:
+        await ws.send("query", query="first", request_id="r1")
+        await ws.until_state("processing")
+        await ws.send("query", query="second", if_busy="wait", request_id="r2")
+        await ws.send("cancel", request_id="r2")
+        refused = (await ws.until_type("error"))[-1]
         assert (refused["message"], refused["request_id"]) == ("Query was stopped while it waited", "r2")
-        await watching.say("cancel", request_id="r1")
-        await watching.until_state("idle")
+        await ws.send("cancel", request_id="r1")
+        await ws.until_state("idle")
         assert (await served.http.get("/api/v2/sessions/s")).json()["state"] == "idle"
 
 
-async def test_a_socket_has_only_so_many_queries_waiting(tmp_path: Path) -> None:
-    async with serving(agents.patient, data=tmp_path) as served, socket(served) as watching:
-        await watching.say("query", query="first")
-        await watching.until_state("processing")
+async def test_queries_beyond_the_queue_limit_are_refused(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served, socket(served) as ws:
+        await ws.send("query", query="first")
+        await ws.until_state("processing")
         for _ in range(MAX_WAITING):
-            await watching.say("query", query="again", if_busy="wait", request_id="same")
-        await watching.say("query", query="again", if_busy="wait", request_id="one more")
-        refused = (await watching.until_type("error"))[-1]
+            await ws.send("query", query="again", if_busy="wait", request_id="same")
+        await ws.send("query", query="again", if_busy="wait", request_id="one more")
+        refused = (await ws.until_type("error"))[-1]
         assert (refused["error_code"], refused["request_id"]) == ("queue_full", "one more")
 
 
@@ -117,75 +117,75 @@ async def test_a_socket_has_only_so_many_queries_waiting(tmp_path: Path) -> None
     ],
     ids=["too large", "empty", "wrong"],
 )
-async def test_a_refused_query_is_told_by_its_id(tmp_path: Path, sent: dict[str, str], code: str) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served) as watching:
-        await watching.connection.send(json.dumps(sent))
-        refused = (await watching.until_type("error"))[-1]
+async def test_error_of_a_refused_query_has_its_request_id(tmp_path: Path, sent: dict[str, str], code: str) -> None:
+    async with serving(agents.talker, data=tmp_path) as served, socket(served) as ws:
+        await ws.connection.send(json.dumps(sent))
+        refused = (await ws.until_type("error"))[-1]
         assert (refused["error_code"], refused["request_id"]) == (code, "r")
 
 
-async def test_only_queries_are_told_by_their_id(tmp_path: Path) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served) as watching:
-        await watching.say("cancel", request_id="r")
-        assert "request_id" not in (await watching.until_type("error"))[-1]
+async def test_error_of_another_command_has_no_request_id(tmp_path: Path) -> None:
+    async with serving(agents.talker, data=tmp_path) as served, socket(served) as ws:
+        await ws.send("cancel", request_id="r")
+        assert "request_id" not in (await ws.until_type("error"))[-1]
 
 
-async def test_who_decides_too_late_is_told_so(tmp_path: Path) -> None:
-    """Also when the run is over, or the next one has begun."""
-    async with serving(agents.asker, data=tmp_path) as served, socket(served) as watching:
-        await watching.say("query", query="delete it")
-        asked = await watching.until(lambda f: f.get("metadata", {}).get("message_type") == "approval_request")
+async def test_late_decision_is_refused_as_already_decided(tmp_path: Path) -> None:
+    """Also after the run has ended and the next one has begun."""
+    async with serving(agents.asker, data=tmp_path) as served, socket(served) as ws:
+        await ws.send("query", query="delete it")
+        asked = await ws.until(lambda f: f.get("metadata", {}).get("message_type") == "approval_request")
         approval_id = asked[-1]["metadata"]["approval_id"]
-        await watching.say("approve", approval_id=approval_id)
-        await watching.until_state("completed")
-        await watching.say("approve", approval_id=approval_id)
-        assert (await watching.error())[1] == "already_decided"
-        await watching.say("query", query="delete it")
-        await watching.until(lambda f: f.get("metadata", {}).get("message_type") == "approval_request")
-        await watching.say("approve", approval_id=approval_id)
-        assert (await watching.error())[1] == "already_decided"
-        await watching.say("approve", approval_id="apr_none")
-        assert (await watching.error())[1] == "approval_not_found"
+        await ws.send("approve", approval_id=approval_id)
+        await ws.until_state("completed")
+        await ws.send("approve", approval_id=approval_id)
+        assert (await ws.error())[1] == "already_decided"
+        await ws.send("query", query="delete it")
+        await ws.until(lambda f: f.get("metadata", {}).get("message_type") == "approval_request")
+        await ws.send("approve", approval_id=approval_id)
+        assert (await ws.error())[1] == "already_decided"
+        await ws.send("approve", approval_id="apr_none")
+        assert (await ws.error())[1] == "approval_not_found"
 
 
-async def test_an_error_that_nobody_expected_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unexpected_error_is_sent_without_details_and_the_socket_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
 
         def break_down(*_: object, **__: object) -> None:
             raise RuntimeError("the wheel came off")
 
         for method in ("begin", "session"):
-            async with socket(served) as watching:
-                await watching.hear()
+            async with socket(served) as ws:
+                await ws.receive()
                 with monkeypatch.context() as patch:
-                    patch.setattr(served.parts.store, method, break_down)
-                    await watching.say("query", query="go", request_id="r")
-                    text, code = await watching.error()
+                    patch.setattr(served.runtime.store, method, break_down)
+                    await ws.send("query", query="go", request_id="r")
+                    text, code = await ws.error()
                 assert (text.startswith("Processing error: something broke"), "wheel" in text, code) == (
                     True,
                     False,
                     "internal",
                 )
-                await watching.say("ping")
-                await watching.until_type("pong")
+                await ws.send("ping")
+                await ws.until_type("pong")
 
 
-async def test_a_log_that_cannot_be_shown_closes_the_socket_with_a_word(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unreadable_log_closes_the_socket_with_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
-        async with socket(served) as watching:
-            await watching.ask("go")
-        await eventually(lambda: served.parts.hub.viewers == 0)
+        async with socket(served) as ws:
+            await ws.ask("go")
+        await eventually(lambda: served.runtime.hub.viewers == 0)
 
         async def unreadable(*_: object, **__: object) -> None:
             raise StoreUnavailable("the database cannot be read")
 
-        monkeypatch.setattr(served.parts.store, "records", unreadable)
-        async with socket(served, after="0") as watching:
-            assert await watching.error() == ("Processing error: the database cannot be read", "store_unavailable")
+        monkeypatch.setattr(served.runtime.store, "records", unreadable)
+        async with socket(served, after="0") as ws:
+            assert await ws.error() == ("Processing error: the database cannot be read", "store_unavailable")
             with pytest.raises(ConnectionClosed) as closed:
-                await watching.hear()
+                await ws.receive()
             assert closed.value.rcvd is not None and closed.value.rcvd.code == 1013
 
 
@@ -199,14 +199,14 @@ async def test_a_log_that_cannot_be_shown_closes_the_socket_with_a_word(
     ],
 )
 @pytest.mark.parametrize("times", [0, 2], ids=["opening", "greeting"])
-async def test_what_fails_before_the_first_frame_is_said(
+async def test_error_before_the_first_frame_closes_the_socket_with_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str, closing: int, times: int
 ) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
-        async with socket(served) as watching:
-            await watching.ask("go")
-        await eventually(lambda: served.parts.hub.viewers == 0)
-        read, reads = served.parts.store.session, list[SessionRef]()
+        async with socket(served) as ws:
+            await ws.ask("go")
+        await eventually(lambda: served.runtime.hub.viewers == 0)
+        read, reads = served.runtime.store.session, list[SessionRef]()
 
         async def fails(ref: SessionRef) -> Session | None:
             reads.append(ref)
@@ -214,40 +214,40 @@ async def test_what_fails_before_the_first_frame_is_said(
                 raise error
             return await read(ref)
 
-        monkeypatch.setattr(served.parts.store, "session", fails)
-        async with socket(served) as watching:
-            told = await watching.hear()
-            assert (told["type"], told["error_code"]) == ("error", code)
-            assert ("retry_after" in told) is (closing == 1013)
+        monkeypatch.setattr(served.runtime.store, "session", fails)
+        async with socket(served) as ws:
+            error_frame = await ws.receive()
+            assert (error_frame["type"], error_frame["error_code"]) == ("error", code)
+            assert ("retry_after" in error_frame) is (closing == 1013)
             with pytest.raises(ConnectionClosed) as closed:
-                await watching.hear()
+                await ws.receive()
             assert closed.value.rcvd is not None
             assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (closing, code)
-        await eventually(lambda: served.parts.hub.viewers == 0)
+        await eventually(lambda: served.runtime.hub.viewers == 0)
 
 
-async def test_a_run_that_ends_while_somebody_connects_is_shown_from_its_beginning(
+async def test_run_that_ends_during_a_connect_is_sent_from_its_beginning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serving(agents.patient, data=tmp_path) as served, socket(served) as first:
-        await first.say("query", query="go")
+        await first.send("query", query="go")
         await first.until_state("processing")
-        read = served.parts.store.run
+        read = served.runtime.store.run
 
         async def read_late(run_id: str) -> object:
-            monkeypatch.setattr(served.parts.store, "run", read)
-            await first.say("cancel")
+            monkeypatch.setattr(served.runtime.store, "run", read)
+            await first.send("cancel")
             await first.until_state("idle")
             return await read(run_id)
 
-        monkeypatch.setattr(served.parts.store, "run", read_late)
+        monkeypatch.setattr(served.runtime.store, "run", read_late)
         async with socket(served) as late:
             frames = await late.until_state("idle")
             assert states(frames) == ["processing", "idle"]
             assert whole(frames)[0]["content"] == "go"
 
 
-async def test_there_is_one_kind_of_socket(tmp_path: Path) -> None:
+async def test_handshake_at_another_path_is_not_found(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         for path in ("/api/v2/ws/", "/api/v2/ws/a%2Fb", "/elsewhere"):
             with pytest.raises(InvalidStatus) as refusal:
@@ -257,24 +257,24 @@ async def test_there_is_one_kind_of_socket(tmp_path: Path) -> None:
             assert b'"code":"not_found"' in (refusal.value.response.body or b"")
 
 
-async def test_a_server_that_shuts_down_says_so(tmp_path: Path) -> None:
-    async with serving(agents.patient, data=tmp_path) as served, socket(served) as watching:
-        await watching.say("query", query="go")
-        await watching.until_state("processing")
-        draining = asyncio.create_task(served.parts.drain())
-        frames = await watching.until_state("error")
+async def test_shutdown_closes_sockets_with_1012(tmp_path: Path) -> None:
+    async with serving(agents.patient, data=tmp_path) as served, socket(served) as ws:
+        await ws.send("query", query="go")
+        await ws.until_state("processing")
+        draining = asyncio.create_task(served.runtime.drain())
+        frames = await ws.until_state("error")
         assert whole(frames)[-1]["metadata"]["code"] == "interrupted"
         with pytest.raises(ConnectionClosed) as closed:
-            await watching.hear()
+            await ws.receive()
         assert closed.value.rcvd is not None and closed.value.rcvd.code == 1012
         await draining
 
 
-async def test_nothing_is_left_when_sockets_leave(tmp_path: Path) -> None:
+async def test_closed_sockets_leave_no_viewers_and_tasks(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         tasks = len(asyncio.all_tasks())
         for _ in range(20):
-            async with socket(served) as watching:
-                await watching.hear()
-        await eventually(lambda: served.parts.hub.viewers == 0 and served.parts.pulse.streams == 0)
+            async with socket(served) as ws:
+                await ws.receive()
+        await eventually(lambda: served.runtime.hub.viewers == 0 and served.runtime.heartbeat.streams == 0)
         await eventually(lambda: len(asyncio.all_tasks()) <= tasks)

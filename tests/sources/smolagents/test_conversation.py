@@ -57,7 +57,7 @@ async def test_conversations_are_isolated(tmp_path: Path, requests: Requests) ->
 async def test_conversation_without_a_copy_gets_the_history_from_the_log(tmp_path: Path, requests: Requests) -> None:
     async with serve_agent(calling(), TWO_TURNS, tmp_path) as server:
         await server.run("the sum please", session_id="a")
-        source = server.served.parts.agents.get("agent").source
+        source = server.served.runtime.agents.get("agent").source
         assert isinstance(source, SmolagentsSource)
         await source.close()  # as after an hour, or a restart
         requests.clear()

@@ -64,7 +64,7 @@ async def others_are_well(served: Served) -> None:
 
 async def nothing_is_left(served: Served, before: Inside) -> None:
     """Every run has one terminal event, can be read in every format, and has left neither task, thread nor file."""
-    await eventually(lambda: served.parts.sessions.count == 0 and served.parts.hub.viewers == 0)
+    await eventually(lambda: served.runtime.sessions.count == 0 and served.runtime.hub.viewers == 0)
     for session in (await served.http.get("/sessions?limit=200")).json()["sessions"]:
         for format_ in FORMATS:
             found = await collect(served.stream("GET", f"/runs/{session['run_id']}/stream?format={format_}&after=0"))

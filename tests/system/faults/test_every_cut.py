@@ -28,8 +28,8 @@ async def test_every_cut_point(tmp_path: Path, format_: str) -> None:
         assert session["last_seq"] >= 500
         # A reader that was slow got deltas joined, and cannot have stopped inside of one. So the cuts are those of the
         # fastest reader there can be.
-        records = await served.parts.store.records(SessionRef(LOCAL_OWNER, "s"), after=0, limit=10_000)
-        fastest = live(served.parts.format(format_).make_dialect, records)
+        records = await served.runtime.store.records(SessionRef(LOCAL_OWNER, "s"), after=0, limit=10_000)
+        fastest = live(served.runtime.format(format_).make_dialect, records)
         whole = [(frame.id, msgspec.json.decode(frame.data)) for frame in fastest]
         expected = joined(format_, whole)
         assert joined(format_, seen) == expected

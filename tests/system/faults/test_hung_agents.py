@@ -89,8 +89,8 @@ def hung() -> Iterator[None]:
 
 async def begin(served: Served, agent: str) -> "tuple[str, asyncio.Task[Any]]":
     watching = asyncio.create_task(collect(served.ask("go", agent=agent, session_id=agent)))
-    await eventually(lambda: served.parts.sessions.count == 1)
-    (live,) = served.parts.control.live_runs
+    await eventually(lambda: served.runtime.sessions.count == 1)
+    (live,) = served.runtime.control.live_runs
     return live.run.run_id, watching
 
 
@@ -121,7 +121,7 @@ async def test_the_server_ends_though_an_agent_does_not(tmp_path: Path, agent: C
     """`serving` shuts the server down at its end and waits for that; the agent hangs on meanwhile."""
     async with serving(agent, data=tmp_path / "data") as served:
         _, watching = await begin(served, agent.__name__)
-        draining = asyncio.create_task(served.parts.drain())
+        draining = asyncio.create_task(served.runtime.drain())
         assert ending(await watching) == ("error", "interrupted")
         await draining
     may_end.set()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from limelight.server.process.executor import PER_RUN
-from limelight.server.process.uvicorn_server import WORKERS
+from limelight.server.process.executor import THREADS_PER_RUN
+from limelight.server.process.uvicorn_server import THREADS
 from tests.support import agents
 from tests.support.server import asking, collect, serving, text_of
 from tests.support.wait import eventually
@@ -40,7 +40,7 @@ async def test_slow_tools_in_threads_leave_threads_for_others(tmp_path: Path) ->
 
     async with serving(slow, quick, data=tmp_path) as served:
         slow_ones = [asyncio.create_task(collect(served.ask("go", agent="slow"))) for _ in range(20)]
-        await eventually(lambda: served.parts.sessions.count == 20)
+        await eventually(lambda: served.runtime.sessions.count == 20)
         assert text_of(await collect(served.ask("go", agent="quick"))) == "quick"
         assert not any(task.done() for task in slow_ones)
         may_end.set()
@@ -57,7 +57,7 @@ async def test_a_run_with_very_many_slow_tools_leaves_threads_for_others(tmp_pat
         ended.append(number)
 
     async def greedy(messages: object, ctx: object) -> AsyncIterator[str]:
-        await asyncio.gather(*(asyncio.to_thread(work, number) for number in range(WORKERS)))
+        await asyncio.gather(*(asyncio.to_thread(work, number) for number in range(THREADS)))
         yield "done"
 
     async def quick(messages: object, ctx: object) -> AsyncIterator[str]:
@@ -65,12 +65,12 @@ async def test_a_run_with_very_many_slow_tools_leaves_threads_for_others(tmp_pat
 
     async with serving(greedy, quick, data=tmp_path) as served:
         busy = [asyncio.create_task(collect(served.ask("go", agent="greedy"))) for _ in range(3)]
-        await asyncio.to_thread(lambda: [begun.acquire(timeout=30) for _ in range(3 * PER_RUN)])
+        await asyncio.to_thread(lambda: [begun.acquire(timeout=30) for _ in range(3 * THREADS_PER_RUN)])
         assert text_of(await collect(served.ask("go", agent="quick"))) == "quick"
         assert not begun.acquire(blocking=False), "nobody has more than his share"
         may_end.set()
         assert {text_of(await task) for task in busy} == {"done"}
-    assert sorted(ended) == sorted([*range(WORKERS)] * 3)
+    assert sorted(ended) == sorted([*range(THREADS)] * 3)
 
 
 async def test_what_is_stopped_while_it_waits_for_a_thread_never_runs(tmp_path: Path) -> None:
@@ -82,12 +82,12 @@ async def test_what_is_stopped_while_it_waits_for_a_thread_never_runs(tmp_path: 
 
     async def greedy(messages: object, ctx: object) -> AsyncIterator[str]:
         yield "begun"
-        await asyncio.gather(*(asyncio.to_thread(work, number) for number in range(PER_RUN + 10)))
+        await asyncio.gather(*(asyncio.to_thread(work, number) for number in range(THREADS_PER_RUN + 10)))
 
     async with serving(greedy, data=tmp_path) as served:
         async for frame in served.ask("go", format="records"):
             if frame.data["event"]["kind"] == "text_delta":
-                await eventually(lambda: len(begun) == PER_RUN)
+                await eventually(lambda: len(begun) == THREADS_PER_RUN)
                 await served.http.post(f"/runs/{frame.data['run_id']}/cancel", json={})
         may_end.set()
-    assert len(begun) == PER_RUN
+    assert len(begun) == THREADS_PER_RUN

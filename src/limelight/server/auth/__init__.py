@@ -1,1 +1,1 @@
-"""Authentication over HTTP: who sends a request, and what they may do."""
+"""Authentication of HTTP requests and sockets."""

@@ -1,60 +1,55 @@
-"""Who somebody is, by the key or the token that they send. What may be done with it, the routes say."""
+"""Authentication of API keys and tokens: which user sends a request, and with which scopes."""
 
 import hmac
 import logging
 from collections.abc import Callable
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
-from limelight.auth.identity import (
-    ALL_SCOPES,
-    MAX_USER_ID,
-    SYSTEM,
-    Identity,
-    Scope,
-    TokenVerifier,
-    looks_like_jwt,
-)
+from limelight.auth.identity import ALL_SCOPES, MAX_USER_ID, SYSTEM, Identity, Scope, TokenVerifier, looks_like_jwt
 from limelight.auth.key_file import Keyring
+from limelight.config import Settings
 from limelight.errors import BadRequest, Forbidden, SetupError, StoreUnavailable, Unauthorized
 from limelight.models import LOCAL_OWNER
 from limelight.sources.base import User
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+CLAIMS = ("user_claim", "name_claim", "scope_claim")
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Somebody who asks: for whom, and what they may."""
+    """The user that a request is for, and the scopes of its key."""
 
     user: User
     scopes: frozenset[Scope]
     is_named: bool = False
-    """Whether a header says who the user is."""
+    """Whether a header names the user."""
 
-    def may(self, scope: Scope) -> bool:
+    def has(self, scope: Scope) -> bool:
         return scope in self.scopes
 
-    def needs(self, scope: Scope) -> None:
-        """Raises Forbidden if that is not allowed."""
+    def require(self, scope: Scope) -> None:
+        """Raise Forbidden without this scope."""
         if scope not in self.scopes:
-            has = ", ".join(sorted(self.scopes)) or "none"
-            raise Forbidden(f"this needs a key with the scope {scope!r}; the scopes of yours: {has}")
+            scopes = ", ".join(sorted(self.scopes)) or "none"
+            raise Forbidden(f"this needs a key with the scope {scope!r}; the scopes of yours: {scopes}")
 
-    def check_names(self, user_id: str, path: str) -> None:
-        """Raises BadRequest if they name the server's own user, who has no limits, and are somebody else."""
+    def check_user(self, user_id: str, path: str) -> None:
+        """Raise BadRequest if another user names the server's own user, which has no limits."""
         if user_id == LOCAL_OWNER != self.user.user_id:
-            told = f"the user {LOCAL_OWNER!r} is the server's own: only LIMELIGHT_API_KEY speaks for them"
-            raise BadRequest(told, path=path)
+            detail = f"the user {LOCAL_OWNER!r} is the server's own: only LIMELIGHT_API_KEY speaks for them"
+            raise BadRequest(detail, path=path)
 
 
-NOBODY = Caller(User(LOCAL_OWNER), frozenset())
+ANONYMOUS = Caller(User(LOCAL_OWNER), frozenset())
 LOCAL = Caller(User(LOCAL_OWNER), ALL_SCOPES - {"on-behalf-of"})
-"""Whoever uses a server that needs no key: it is theirs, but they cannot say that they are somebody else."""
+"""Every caller of a server that needs no key: it may do everything, but name no other user."""
 
 
-class Gate:
+class Authenticator:
     """The keys of one server: that of its settings, those of its data folder, and the tokens of an issuer."""
 
     def __init__(self, api_key: str, keyring: Keyring, issuer: TokenVerifier | None = None) -> None:
@@ -63,42 +58,75 @@ class Gate:
         self._api_key = api_key.encode()
         self._keyring = keyring
         self._issuer = issuer
-        self._trouble = ""
-        """Why the keyring could not be read when it was last asked."""
+        self._logged_error = ""
+        """The error of the keyring that is in the log, until the keyring can be read again."""
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "Authenticator":
+        return cls(settings.auth.api_key, Keyring(Path(settings.store.data)), _make_issuer(settings))
 
     @property
     def is_open(self) -> bool:
-        """True while there is no key at all, and nobody who issues tokens."""
-        return not self._api_key and self._issuer is None and not self._asked(self._keyring.has_any)
+        """Whether the server needs no key, because it has neither keys nor an issuer of tokens."""
+        return not self._api_key and self._issuer is None and not self._read(self._keyring.has_any)
 
-    async def caller(self, token: str) -> Caller | None:
-        """None for what is no key, or no longer one. Raises Unauthorized, with the reason, for a token like that."""
+    async def authenticate(self, token: str) -> Caller | None:
+        """The caller with this key or token; None if it is unknown or revoked. Raises Unauthorized with the reason."""
         if self._api_key and hmac.compare_digest(token.encode(), self._api_key):
             return Caller(User(LOCAL_OWNER), ALL_SCOPES)
         if self._issuer is not None and looks_like_jwt(token):
-            return _caller_of(await self._issuer.verify(token))
-        key = self._asked(lambda: self._keyring.find(token))
-        if key is not None and key.user == SYSTEM:  # made before that was refused
+            return _token_caller(await self._issuer.verify(token))
+        key = self._read(lambda: self._keyring.find(token))
+        if key is not None and key.user == SYSTEM:  # made before such keys were refused
             raise Unauthorized(f"the user {SYSTEM!r} is the server itself: make a key with another name")
         return None if key is None else Caller(User(key.user), frozenset(key.scopes))
 
-    def _asked(self, question: Callable[[], T]) -> T:
-        """What the keyring answers. Keys that cannot be read open nothing, and where they are is not told."""
+    def _read(self, read: Callable[[], T]) -> T:
+        """Read the keyring. If it cannot be read, no key is accepted, and only the log says where it is."""
         try:
-            answer = question()
+            value = read()
         except SetupError as error:
-            if error.detail != self._trouble:  # once, and not with each request
+            if error.detail != self._logged_error:  # once, and not with each request
                 log.error("%s", error.detail)
-            self._trouble = error.detail
+            self._logged_error = error.detail
             raise StoreUnavailable("the keys of this server cannot be read; its log says why") from error
-        self._trouble = ""
-        return answer
+        self._logged_error = ""
+        return value
 
 
-def _caller_of(identity: Identity) -> Caller:
-    if identity.user_id == LOCAL_OWNER:  # nobody becomes this machine by choosing a name elsewhere
+def _token_caller(identity: Identity) -> Caller:
+    if identity.user_id == LOCAL_OWNER:  # an issuer must not be able to name the server's own user
         raise Unauthorized(f"this token is not accepted: the user {LOCAL_OWNER!r} is the server's own")
-    name = identity.name.encode(
-        errors="ignore"
-    ).decode()  # JSON may hold halves of characters, which nobody can send on
+    name = identity.name.encode(errors="ignore").decode()  # JSON may contain lone surrogates, which UTF-8 cannot encode
     return Caller(User(identity.user_id, name[:MAX_USER_ID]), identity.scopes)
+
+
+def _make_issuer(settings: Settings) -> TokenVerifier | None:
+    """The issuer of tokens that the settings name, if any. Raises SetupError if the configuration cannot work."""
+    auth = settings.auth
+    if not auth.issuer:
+        for name in ("audience", "jwks_url"):
+            if getattr(auth, name):
+                raise _setup_error(settings, name, f"auth.{name} is for tokens, which need auth.issuer too")
+        return None
+    if not auth.audience:
+        reason = "auth.issuer needs auth.audience too, or tokens for other services of that issuer would be good here"
+        raise _setup_error(settings, "issuer", reason)
+    for name in CLAIMS:
+        if not getattr(auth, name):
+            raise _setup_error(settings, name, f"auth.{name} is empty: leave it out, or name a claim")
+    try:
+        from limelight.auth.jwt import TokenRules
+        from limelight.auth.jwt_issuer import Issuer
+    except ImportError as error:
+        raise _setup_error(settings, "issuer", "tokens need PyJWT: pip install 'limelight[jwt]'") from error
+    claims: dict[str, Any] = {name: getattr(auth, name) for name in CLAIMS}
+    rules = TokenRules(issuer=auth.issuer, audience=auth.audience, scopes=auth.token_scopes, **claims)
+    try:
+        return Issuer(rules, auth.jwks_url)
+    except SetupError as error:
+        raise _setup_error(settings, "jwks_url" if auth.jwks_url else "issuer", error.detail) from error
+
+
+def _setup_error(settings: Settings, name: str, reason: str) -> SetupError:
+    return SetupError(f"{settings.origin.place('auth', name)}{reason}")

@@ -1,7 +1,7 @@
-"""The key of the page, in a cookie that no script can read and that no other site can use.
+"""The cookie that keeps the page's key: scripts cannot read it, and other sites cannot use it.
 
-Cookies know no ports, so the name has the port in it: two servers on one machine do not take each other's. It has the
-path below which the server is as well: a browser sends the cookie of a server at the root to one below it too.
+Cookies are not separated by port, so the name contains the port: two servers on one machine do not share a cookie. It
+also contains the root path: a browser sends the cookie of a server at the root to a server below it too.
 """
 
 import re
@@ -9,31 +9,31 @@ import re
 from starlette.requests import cookie_parser
 from starlette.responses import Response
 
-SECONDS = 30 * 24 * 3600
-_SAFE = ("GET", "HEAD", "OPTIONS")
-_NO_TOKEN = re.compile(r"[^A-Za-z0-9._~-]")
-"""What the name of a cookie does without; a host application may be mounted anywhere."""
+MAX_AGE_SECONDS = 30 * 24 * 3600
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._~-]")
+"""Characters that do not belong in the name of a cookie; a host application may be mounted anywhere."""
 _OWN_SITES = (b"same-origin", b"none")
 
 
 def cookie_name(headers: dict[bytes, bytes], root: str = "") -> str:
     port = headers.get(b"host", b"").decode("latin-1").rpartition("]")[2].partition(":")[2]
-    parts = ["limelight_key", port if port.isdecimal() else "", _NO_TOKEN.sub(".", root.strip("/"))]
+    parts = ["limelight_key", port if port.isdecimal() else "", _NOT_IN_NAMES.sub(".", root.strip("/"))]
     return "_".join(filter(None, parts))
 
 
-def key_in(headers: dict[bytes, bytes], root: str = "") -> str | None:
+def key_from_cookie(headers: dict[bytes, bytes], root: str = "") -> str | None:
     """The key that the browser keeps for this server."""
     cookies = cookie_parser(headers.get(b"cookie", b"").decode("latin-1"))
     return cookies.get(cookie_name(headers, root)) or None
 
 
-def is_own_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, ...] = ()) -> bool:
-    """Whether a request with a cookie comes from our own page, or from an origin that the settings name.
+def is_same_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, ...] = ()) -> bool:
+    """Whether a request with a cookie comes from this server's page, or from an origin that the settings name.
 
-    Browsers say which site a request comes from; a proxy may have changed the host that we see, but not that. With what
-    changes something, and with a socket, they say the origin too; a request that says neither is from no browser, and
-    has no business with a cookie.
+    Browsers say in `Sec-Fetch-Site` which site a request comes from; a proxy may change the host that we see, but not
+    that header. With unsafe methods and with sockets they also send `Origin`. An unsafe request with neither does not
+    come from a browser, and its cookie is not accepted.
     """
     site = headers.get(b"sec-fetch-site")
     if site is not None and site in _OWN_SITES:
@@ -42,21 +42,22 @@ def is_own_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, ..
     if origin is not None:
         host = headers.get(b"host", b"").lower()
         return origin.lower().partition(b"://")[2] == host or origin.decode("latin-1") in origins
-    return site is None and method in _SAFE
+    return site is None and method in _SAFE_METHODS
 
 
-def is_foreign_page(method: str, headers: dict[bytes, bytes], origins: tuple[str, ...] = ()) -> bool:
-    """Whether a page of another site wants to change something, or to have a socket.
+def is_cross_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, ...] = ()) -> bool:
+    """Whether a page of another site sends an unsafe request or opens a socket.
 
-    Who says neither origin nor site is no browser. Answers to what only reads, a browser keeps from other sites itself.
+    A client that sends neither `Origin` nor `Sec-Fetch-Site` is not a browser. Responses to safe requests are kept from
+    other sites by the browser itself.
     """
-    says = b"origin" in headers or b"sec-fetch-site" in headers
-    return says and method not in _SAFE and not is_own_site(method, headers, origins)
+    is_browser = b"origin" in headers or b"sec-fetch-site" in headers
+    return is_browser and method not in _SAFE_METHODS and not is_same_site(method, headers, origins)
 
 
-def keep(response: Response, name: str, key: str, *, path: str, secure: bool) -> None:
-    response.set_cookie(name, key, max_age=SECONDS, path=path, secure=secure, httponly=True, samesite="strict")
+def set_key_cookie(response: Response, name: str, key: str, *, path: str, secure: bool) -> None:
+    response.set_cookie(name, key, max_age=MAX_AGE_SECONDS, path=path, secure=secure, httponly=True, samesite="strict")
 
 
-def forget(response: Response, name: str, *, path: str, secure: bool) -> None:
+def delete_key_cookie(response: Response, name: str, *, path: str, secure: bool) -> None:
     response.delete_cookie(name, path=path, secure=secure, httponly=True, samesite="strict")

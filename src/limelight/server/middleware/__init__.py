@@ -1,1 +1,1 @@
-"""ASGI middleware that applies to every response."""
+"""ASGI middleware that applies to every request."""

@@ -1,7 +1,4 @@
-"""Headers that make a browser careful with every answer: what it shows, keeps and lets other pages do with it.
-
-A route that knows better, as the page does, says so itself, and that stands.
-"""
+"""Security headers of every response. A header that a route sets itself, as the page does, is not changed."""
 
 from collections.abc import Mapping
 
@@ -19,22 +16,22 @@ HEADERS: Mapping[str, str] = {
     "cache-control": "no-store",
 }
 DOCUMENT_POLICY = HEADERS["content-security-policy"].replace(";", "; style-src 'unsafe-inline';", 1)
-"""For pages that are one file: they bring their style along, and load and run nothing."""
-_STARTS = ("http.response.start", "websocket.http.response.start")
+"""The policy for HTML documents with inline style, which load and run nothing."""
+_RESPONSE_STARTS = ("http.response.start", "websocket.http.response.start")
 
 
-class Safety:
-    """ASGI middleware: adds what an answer does not say itself."""
+class SecurityHeadersMiddleware:
+    """Adds the headers that a response does not have."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_safely(message: Message) -> None:
-            if message["type"] in _STARTS:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] in _RESPONSE_STARTS:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._app(scope, receive, send_safely if scope["type"] in ("http", "websocket") else send)
+        await self._app(scope, receive, send_with_headers if scope["type"] in ("http", "websocket") else send)

@@ -1,6 +1,6 @@
 """HTTP and WebSocket connections: uvicorn's protocols, with bounds on what one connection can make the server hold.
 
-`uvicorn_server.py` uses them. They know bytes and frames only: what is refused here never becomes a request.
+`uvicorn_server.py` uses them. They handle bytes and frames only: input that they refuse never becomes a request.
 The reasons are in `docs/decisions/0014-bounded-connections.md`. `tests/server/process/test_connection.py` checks the
 bounds with the pinned uvicorn.
 """
@@ -62,7 +62,7 @@ _log.setLevel(logging.ERROR)
 """Without uvicorn's warnings about malformed requests: the client is answered, and could fill the log with them."""
 
 
-class Connection(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """One HTTP connection, until it is upgraded to a WebSocket.
 
     The parser gets the bytes of one request at a time. While its answer is outstanding, or while the client does not
@@ -92,7 +92,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
-        self.flow = self._gate = ReadGate(transport, self)
+        self.flow = self._read_control = ReadControl(transport, self)
         self._start_header_timer()
         self._unread_timer.connection_made(transport)
 
@@ -265,11 +265,11 @@ class Connection(HttpToolsProtocol):
         if self._is_answering() or self.pipeline:
             self.transport.close()
             return
-        self._gate.hand_over()
+        self._read_control.hand_over()
         super().handle_websocket_upgrade()
         match self.transport.get_protocol():
-            case Socket(handshake_initiated=False, conn=refusing):
-                self.transport.write(b"".join(refusing.data_to_send()))
+            case WebSocketConnection(handshake_initiated=False, conn=refused):
+                self.transport.write(b"".join(refused.data_to_send()))
                 self.transport.close()
             case _:
                 pass
@@ -281,10 +281,10 @@ def _body_size(headers: list[tuple[bytes, bytes]]) -> int:
     return UNKNOWN if b"transfer-encoding" in named else int(named.get(b"content-length") or 0)
 
 
-class ReadGate(FlowControl):
+class ReadControl(FlowControl):
     """Flow control of an HTTP connection: reading resumes when all that was read has been parsed."""
 
-    def __init__(self, transport: asyncio.Transport, connection: Connection) -> None:
+    def __init__(self, transport: asyncio.Transport, connection: HttpConnection) -> None:
         super().__init__(transport)
         self._connection = connection
 
@@ -354,7 +354,7 @@ def unread_bytes(transport: asyncio.Transport) -> int:
     return transport.get_write_buffer_size() + queued
 
 
-class Socket(WebSocketsSansIOProtocol):
+class WebSocketConnection(WebSocketsSansIOProtocol):
     """One WebSocket, from its handshake on.
 
     Frames are parsed in small pieces, and other connections get their turn in between. Ping and pong frames have a

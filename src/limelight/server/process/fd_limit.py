@@ -1,6 +1,6 @@
-"""Open files, of which each connection is one: as many as the system allows, and a word when there are none left.
+"""The limit of open file descriptors: it is raised at the start, and a log line says when none are left.
 
-uvloop closes a connection for which there is no file, and tells nobody. So somebody looks now and then.
+uvloop closes a connection for which there is no descriptor without any message, so a monitor checks every second.
 """
 
 import asyncio
@@ -11,29 +11,29 @@ from collections.abc import Callable
 from contextlib import suppress
 
 log = logging.getLogger(__name__)
-ENOUGH = 65_536
-"""What a server needs at most. Without a bound, some systems allow a billion, and programs that agents start may go
-through all of them to close them."""
-LOOK_SECONDS = 1.0
+MAX_DESCRIPTORS = 65_536
+"""Descriptors that a server asks for at most. Some systems allow a billion, and programs that agents start may try to
+close each of them."""
+CHECK_SECONDS = 1.0
 QUIET_SECONDS = 60.0
-"""How long nothing is said after a line: files may come and go at the limit."""
+"""Time without further log lines after one: at the limit the state may change often."""
 
 
-def raise_limit() -> None:
-    """Let this process have as many as it may have without asking anybody. Harmless where that is unknown."""
+def raise_fd_limit() -> None:
+    """Raise the soft limit of this process as far as its hard limit allows. Does nothing where there is none."""
     try:
         import resource
-    except ImportError:  # not a system with such limits
+    except ImportError:  # Windows
         return
-    with suppress(OSError, ValueError):  # some allow less than they say, a systemd unit may forbid even to ask
+    with suppress(OSError, ValueError):  # some systems allow less than they say, and a systemd unit may forbid the call
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = ENOUGH if hard == resource.RLIM_INFINITY else min(hard, ENOUGH)
+        wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
         if soft != resource.RLIM_INFINITY and soft < wanted:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def none_left() -> bool:
-    """Whether this process, or the system, can open no more files."""
+def is_exhausted() -> bool:
+    """Whether this process, or the system, has no file descriptor left."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
     except OSError as error:
@@ -41,32 +41,31 @@ def none_left() -> bool:
     return False
 
 
-class Descriptors:
-    """Looks for the end of them, and tells the log when it comes and when it has passed."""
+class FdMonitor:
+    """Logs when the file descriptors are exhausted, and when there are some again."""
 
-    def __init__(self, looks: Callable[[], bool] = none_left) -> None:
-        self._none_left = looks
-        self._told = False
+    def __init__(self, is_exhausted: Callable[[], bool] = is_exhausted) -> None:
+        self._is_exhausted = is_exhausted
+        self._was_exhausted = False
         self._quiet_until = 0.0
 
-    async def watch(self) -> None:
-        """Until it is cancelled."""
+    async def run(self) -> None:
+        """Check every second until the task is cancelled."""
         while True:
-            self.look(asyncio.get_running_loop().time())
-            await asyncio.sleep(LOOK_SECONDS)
+            self.check(asyncio.get_running_loop().time())
+            await asyncio.sleep(CHECK_SECONDS)
 
-    def look(self, now: float) -> None:
-        """Look once, at this time."""
-        none = self._none_left()
-        if none == self._told or now < self._quiet_until:
+    def check(self, now: float) -> None:
+        is_exhausted = self._is_exhausted()
+        if is_exhausted == self._was_exhausted or now < self._quiet_until:
             return
-        self._told = none
+        self._was_exhausted = is_exhausted
         self._quiet_until = now + QUIET_SECONDS
-        if none:
+        if is_exhausted:
             log.error(
-                "no file is left to open, so new connections are closed unanswered and nothing can be read or written "
-                "anew. What to do: raise the limit, LimitNOFILE= in a systemd unit or `ulimit -n`, and see what holds "
-                "so many open"
+                "no file descriptor is left (EMFILE): new connections are closed without an answer, and no further "
+                "file can be opened. Raise the limit, with LimitNOFILE= in a systemd unit or `ulimit -n`, and check "
+                "what holds so many open"
             )
         else:
-            log.warning("files can be opened again")
+            log.warning("file descriptors are available again")

@@ -1,11 +1,15 @@
-"""The server process: a socket, uvicorn, and an end in good order. `limelight serve` and the tests use it."""
+"""The server process: the listening socket, uvicorn, an orderly shutdown, and a forced exit if that hangs."""
 
 import asyncio
 import errno
 import logging
+import os
 import signal
 import socket
-from collections.abc import Callable
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import FrameType
 
@@ -13,58 +17,62 @@ import uvicorn
 from starlette.applications import Starlette
 
 from limelight.errors import SetupError, TryLater
-from limelight.server.process.connection import Connection, Socket
-from limelight.server.process.executor import AgentThreads
-from limelight.server.process.fd_limit import Descriptors
-from limelight.server.process.forced_exit import end_process_after
-from limelight.server.runtime import Parts
+from limelight.server.process.connection import HttpConnection, WebSocketConnection
+from limelight.server.process.executor import AgentThreadPool
+from limelight.server.process.fd_limit import FdMonitor
+from limelight.server.runtime import Runtime
+from limelight.stores.base import EXIT_LOCK
 
 log = logging.getLogger(__name__)
-WORKERS = 1024
-"""Threads for what agents do with `asyncio.to_thread`, made when they are needed; with the usual six, a few slow tools
-would hold up everybody. No run gets more than its share of them."""
-MAX_FRAME = 16 * 1024 * 1024
-"""Larger messages close their socket; what is over the limit but below this gets an answer."""
+THREADS = 1024
+"""Threads for `asyncio.to_thread` in agents, created on demand. With asyncio's default of a few, some slow tools would
+block all agents. The pool limits the threads of each run."""
+MAX_FRAME_BYTES = 16 * 1024 * 1024
+"""Larger messages close their socket; messages over the limit of the settings but below this get an error."""
 PING_SECONDS = 20
 PONG_SECONDS = 60
-CLOSING_SECONDS = 5
-"""How long connections may take to close once their streams have ended."""
-ENDING_SECONDS = 20
-"""How long the end may take in all, after the time that runs have; every part of it has a shorter bound of its own."""
-HURRY_SECONDS = 2
-"""The same for somebody who has said it twice."""
+CONNECTION_CLOSE_SECONDS = 5
+"""Time that connections have to close after their streams have ended."""
+SHUTDOWN_SECONDS = 20
+"""Time limit of the whole shutdown, after the grace period of runs. Each of its steps has a shorter limit."""
+FAST_SHUTDOWN_SECONDS = 2
+"""The same after a second signal."""
+EXIT_STATUS = 1
+"""The exit status of a forced exit. After an orderly shutdown it is that of the signal."""
+MAX_NAMED_THREADS = 5
+"""Threads that the log names when they prevent the exit."""
 
 
 class LimelightServer(uvicorn.Server):
-    """uvicorn, with three differences: it says where it is once it can work, it ends runs before it closes sockets, and
-    it ends by a time that is set.
+    """uvicorn with three differences: it announces its URL once it can serve, it ends runs before it closes
+    connections, and its shutdown has a time limit.
 
-    The first SIGTERM or SIGINT gives runs their time, the second ends them now, the third is the system's.
+    The first SIGTERM or SIGINT starts the grace period of runs, the second ends them now, the third kills the process.
     """
 
-    def __init__(self, app: Starlette, listener: socket.socket, say: Callable[[str], None]) -> None:
+    def __init__(self, app: Starlette, listener: socket.socket, announce: Callable[[str], None]) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                http=Connection,
-                ws=Socket,
+                http=HttpConnection,
+                ws=WebSocketConnection,
                 log_config=None,
                 lifespan="off",
                 access_log=False,
-                timeout_graceful_shutdown=CLOSING_SECONDS,
+                timeout_graceful_shutdown=CONNECTION_CLOSE_SECONDS,
                 server_header=False,
-                ws_max_size=MAX_FRAME,
+                ws_max_size=MAX_FRAME_BYTES,
                 ws_ping_interval=PING_SECONDS,
                 ws_ping_timeout=PONG_SECONDS,
                 ws_per_message_deflate=False,
             )
         )
-        self.parts: Parts = app.state.parts
+        self.runtime: Runtime = app.state.runtime
         self._root: str = app.state.root
         self._listener = listener
-        self._say = say
+        self._announce = announce
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._watching: asyncio.Task[None] | None = None
+        self._fd_monitor: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
@@ -80,78 +88,104 @@ class LimelightServer(uvicorn.Server):
                 while not serving.done():
                     self._run_loop(loop, serving)
             finally:
-                if self._captured_signals:  # what is left now are threads and tasks of agents
-                    end_process_after(HURRY_SECONDS)
+                if self._captured_signals:  # only threads and tasks of agents are left
+                    force_exit_after(FAST_SHUTDOWN_SECONDS)
 
     def _run_loop(self, loop: asyncio.AbstractEventLoop, serving: "asyncio.Task[None]") -> None:
-        """Until the server ends. `exit()` in a task of an agent's framework stops the loop, which then goes on: the
-        task has ended, and whoever awaits it gets the error."""
+        """Run the loop until the server ends. `exit()` in a task of an agent stops the loop, and it is run again: the
+        task has ended, and the code that awaits it gets the error."""
         try:
             loop.run_until_complete(serving)
         except (SystemExit, KeyboardInterrupt) as error:
             if serving.done() or not self.started:
                 raise
-            log.error("%r in a task of an agent: its run ends, the server goes on", error)
+            log.error("%r in a task of an agent: its run ends, the server continues", error)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
-        self._loop.set_default_executor(AgentThreads(WORKERS, "limelight-work"))
-        await self.parts.start()
+        self._loop.set_default_executor(AgentThreadPool(THREADS, "limelight-work"))
+        await self.runtime.start()
         await super().startup(sockets or [self._listener])
-        self._watching = asyncio.create_task(Descriptors().watch(), name="watching open files")
-        agents = ", ".join(agent.name for agent in self.parts.agents)
-        data = self.parts.settings.store.data
-        self._tell(f"Limelight serves {agents} on {self.url}  (data in {data}, Ctrl-C ends it)")
+        self._fd_monitor = asyncio.create_task(FdMonitor().run(), name="limelight-fd-monitor")
+        agents = ", ".join(agent.name for agent in self.runtime.agents)
+        data = self.runtime.settings.store.data
+        self._print(f"Limelight serves {agents} on {self.url}  (data in {data}, Ctrl-C ends it)")
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if not self._captured_signals:
-            end_process_after(self._grace_seconds + ENDING_SECONDS)
+            force_exit_after(self._grace_seconds + SHUTDOWN_SECONDS)
         elif not self.force_exit:
             self.force_exit = True
-            end_process_after(HURRY_SECONDS)
+            force_exit_after(FAST_SHUTDOWN_SECONDS)
             signal.signal(sig, signal.SIG_DFL)
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(self.parts.hurry)  # which also wakes it
+                self._loop.call_soon_threadsafe(self.runtime.end_grace_period)  # this also wakes the loop
         self._captured_signals.append(sig)
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         grace_seconds = self._grace_seconds if self._captured_signals else 0
-        self._tell(_farewell(self.parts.sessions.at_work, grace_seconds))
-        await self.parts.drain(grace_seconds)
+        self._print(_shutdown_message(self.runtime.sessions.at_work, grace_seconds))
+        await self.runtime.drain(grace_seconds)
         await super().shutdown(sockets or [self._listener])
-        await self.parts.stop()
-        if self._watching is not None:
-            self._watching.cancel()
+        await self.runtime.stop()
+        if self._fd_monitor is not None:
+            self._fd_monitor.cancel()
 
     @property
     def _grace_seconds(self) -> float:
-        return self.parts.settings.server.grace_seconds
+        return self.runtime.settings.server.grace_seconds
 
-    def _tell(self, line: str) -> None:
-        with suppress(OSError):  # whoever read this has gone (`limelight serve | head -1`), and the server goes on
-            self._say(line)
+    def _print(self, line: str) -> None:
+        with suppress(OSError):  # the reader of the output has ended, as in `limelight serve | head -1`
+            self._announce(line)
 
 
-def _farewell(runs: int, seconds: float) -> str:
+def _shutdown_message(runs: int, seconds: float) -> str:
     if not runs:
         return "Limelight is stopping."
     if not seconds:
         return "Limelight is stopping: runs are sealed, streams are closed."
-    one = runs == 1
-    has = f"{runs} run{'' if one else 's'} {'has' if one else 'have'} {seconds:g} s to end"
-    return f"Limelight is stopping: {has}. Once more ends {'it' if one else 'them'} now."
+    if runs == 1:
+        return f"Limelight is stopping: 1 run has {seconds:g} s to end. Once more ends it now."
+    return f"Limelight is stopping: {runs} runs have {seconds:g} s to end. Once more ends them now."
+
+
+def force_exit_after(seconds: float) -> None:
+    """Exit the process after this time, if it is still there, whatever hangs: a thread, a database, the loop."""
+    timer = threading.Timer(seconds, _force_exit)
+    timer.daemon = True  # the process does not wait for it
+    timer.start()
+
+
+def _force_exit() -> None:
+    try:
+        log.error("shutdown timed out, forcing exit; threads still running: %s", "; ".join(_running_threads()))
+    finally:
+        with EXIT_LOCK:
+            os._exit(EXIT_STATUS)  # without waiting for threads and exit handlers
+
+
+def _running_threads() -> Iterator[str]:
+    """The threads that prevent the exit, with the place in the code where each is."""
+    frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
+    threads = [thread for thread in threading.enumerate() if thread.ident in frames and not thread.daemon]
+    for thread in threads[:MAX_NAMED_THREADS]:
+        place = traceback.extract_stack(frames[thread.ident or 0], limit=1)[-1]
+        yield f"{thread.name} in {place.name} ({place.filename}:{place.lineno})"
+    if len(threads) > MAX_NAMED_THREADS:
+        yield f"and {len(threads) - MAX_NAMED_THREADS} more"
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Take the port now, so that a wrong one is one line and not a traceback in the middle of the start."""
+    """Listen on the port. Raises SetupError before the start, instead of a traceback in the middle of it."""
     family = socket.AF_INET6 if ":" in resolve(host) else socket.AF_INET
-    # With the protocol named, asyncio turns Nagle's algorithm off: else the second piece of an answer waits 40 ms.
+    # With this protocol asyncio turns Nagle's algorithm off, which would delay the second part of an answer by 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen()  # a port that another program listens on is refused here at the latest
+        listener.listen()  # fails at the latest here if another program listens on the port
     except (OSError, OverflowError) as error:
         listener.close()
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:

@@ -1,7 +1,7 @@
-"""The routes, by family. `ENDPOINTS` is all of them, in the order of the documents."""
+"""The endpoints, by family. `ENDPOINTS` has all of them, in the order of the documents."""
 
 from limelight.server.endpoint import Endpoint
-from limelight.server.routes import admin, agents, chat, login, metrics, probes, runs, sessions
+from limelight.server.routes import admin, agents, chat, login, monitoring, runs, sessions
 from limelight.server.v2 import rest as v2
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -12,6 +12,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *v2.ENDPOINTS,
     *login.ENDPOINTS,
     *admin.ENDPOINTS,
-    *metrics.ENDPOINTS,
-    *probes.ENDPOINTS,
+    *monitoring.ENDPOINTS,
 )

@@ -1,16 +1,16 @@
-"""For keys with the scope `admin`: whose sessions there are, and away with them. What is in them stays the owner's."""
+"""Administration: lists users and their sessions, and deletes sessions. Their contents stay private to the owner."""
 
 import msgspec
 
 from limelight.errors import BadCursor, BadRequest, SessionNotFound
 from limelight.models import SessionRef
-from limelight.server.endpoint import Call, Endpoint, Param
-from limelight.server.routes.sessions import PAGE, sessions_of
-from limelight.server.views import SessionsView
+from limelight.server.endpoint import ApiRequest, Endpoint, Param
+from limelight.server.routes.sessions import PAGE_PARAMS, session_page
+from limelight.server.schemas import SessionsView
 
 
 class UserView(msgspec.Struct, kw_only=True):
-    """Somebody who has sessions. `active_at` is when one of them was active last."""
+    """A user who has sessions. `active_at` is when one of them was last active."""
 
     user: str
     sessions: int
@@ -24,29 +24,29 @@ class UsersView(msgspec.Struct, kw_only=True):
     next: str | None
 
 
-async def list_users(call: Call) -> UsersView:
-    """Everybody who has sessions, by name."""
-    limit = call.number("limit", 50, low=1, high=200)
-    found = await call.parts.store.owners(after=call.query("after") or "", limit=limit + 1)
-    users = [UserView(user=one.owner, sessions=one.sessions, active_at=one.active_at) for one in found[:limit]]
-    return UsersView(users=users, next=users[-1].user if len(found) > limit else None)
+async def list_users(request: ApiRequest) -> UsersView:
+    """All users who have sessions, by name."""
+    limit = request.query_int("limit", 50, low=1, high=200)
+    owners = await request.runtime.store.owners(after=request.query("after") or "", limit=limit + 1)
+    users = [UserView(user=o.owner, sessions=o.sessions, active_at=o.active_at) for o in owners[:limit]]
+    return UsersView(users=users, next=users[-1].user if len(owners) > limit else None)
 
 
-async def list_sessions(call: Call) -> SessionsView:
+async def list_sessions(request: ApiRequest) -> SessionsView:
     """The sessions of a user, last active first."""
-    return await sessions_of(call, _user(call))
+    return await session_page(request, _user(request))
 
 
-async def delete_session(call: Call) -> None:
-    """Remove a session of a user, with all that belongs to it. A live run is stopped first."""
-    ref = SessionRef(_user(call), call.path("session_id"))
-    if await call.parts.store.session(ref) is None:
+async def delete_session(request: ApiRequest) -> None:
+    """Delete a session of a user, with everything that belongs to it. A live run is stopped first."""
+    ref = SessionRef(_user(request), request.path("session_id"))
+    if await request.runtime.store.session(ref) is None:
         raise SessionNotFound(f"{ref.owner[:100]!r} has no session {ref.session_id[:100]!r}")
-    await call.parts.sessions.delete(ref)
+    await request.runtime.sessions.delete(ref)
 
 
-def _user(call: Call) -> str:
-    user = call.query("user")
+def _user(request: ApiRequest) -> str:
+    user = request.query("user")
     if not user:
         raise BadRequest("name the user whose sessions are meant", path="user")
     return user
@@ -58,8 +58,8 @@ ENDPOINTS = (
         method="GET",
         path="/admin/users",
         summary="List users",
-        call=list_users,
-        reply=UsersView,
+        handler=list_users,
+        response=UsersView,
         query=(
             Param("after", "The `next` of the page before"),
             Param("limit", "Users per page", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}),
@@ -72,9 +72,9 @@ ENDPOINTS = (
         method="GET",
         path="/admin/sessions",
         summary="List the sessions of a user",
-        call=list_sessions,
-        reply=SessionsView,
-        query=(USER, *PAGE),
+        handler=list_sessions,
+        response=SessionsView,
+        query=(USER, *PAGE_PARAMS),
         errors=(BadRequest, BadCursor),
         scope="admin",
         tag="Administration",
@@ -83,8 +83,8 @@ ENDPOINTS = (
         method="DELETE",
         path="/admin/sessions/{session_id}",
         summary="Delete a session of a user",
-        call=delete_session,
-        reply=None,
+        handler=delete_session,
+        response=None,
         query=(USER,),
         errors=(BadRequest, SessionNotFound),
         status=204,

@@ -1,13 +1,13 @@
-"""What is served."""
+"""The agents of the server."""
 
 from limelight import __version__
-from limelight.server.endpoint import Call, Endpoint
-from limelight.server.views import AgentsView, AgentView
+from limelight.server.endpoint import ApiRequest, Endpoint
+from limelight.server.schemas import AgentsView, AgentView
 
 
-async def list_agents(call: Call) -> AgentsView:
-    """The agents of this server. The default one answers requests that name none."""
-    agents = call.parts.agents
+async def list_agents(request: ApiRequest) -> AgentsView:
+    """The agents of this server. The default one answers requests that name no agent."""
+    agents = request.runtime.agents
     return AgentsView(
         __version__,
         [
@@ -25,5 +25,7 @@ async def list_agents(call: Call) -> AgentsView:
 
 
 ENDPOINTS = (
-    Endpoint(method="GET", path="/agents", summary="List agents", call=list_agents, reply=AgentsView, tag="Agents"),
+    Endpoint(
+        method="GET", path="/agents", summary="List agents", handler=list_agents, response=AgentsView, tag="Agents"
+    ),
 )

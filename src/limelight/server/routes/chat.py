@@ -1,4 +1,4 @@
-"""One turn: a request in, a stream or a whole answer out."""
+"""One turn of a conversation: a request in, a stream or a complete answer out."""
 
 import asyncio
 from typing import Any
@@ -39,24 +39,21 @@ from limelight.models import Run, SessionRef
 from limelight.runs.queries import read_summary, whole_value
 from limelight.runs.queue import QueuedRun, Request, StoppedInQueue
 from limelight.runs.viewer import Format
-from limelight.server.endpoint import Call, Endpoint, check_session_id, shaped
-from limelight.server.request_body import gone
-from limelight.server.request_schemas import MAX_REQUEST_ID, ChatBody
-from limelight.server.routes.params import FORMAT
-from limelight.server.routes.refused_stream import refusal_frames
-from limelight.server.sse import EventStream
-from limelight.server.views import AnswerMessage, AnswerView, ChatView, ToolSummary
+from limelight.server.endpoint import FORMAT, ApiRequest, Endpoint, check_session_id, validate
+from limelight.server.request_body import wait_for_disconnect
+from limelight.server.schemas import MAX_REQUEST_ID, AnswerMessage, AnswerView, ChatBody, ChatView, ToolSummary
+from limelight.server.sse import EventStream, StartingRun
 from limelight.sources.base import User
 from limelight.tracing.span import TRACEPARENT, normalize_traceparent
 
 OUTPUT_PREVIEW = 10_000
-"""Characters of what a tool printed that a whole answer repeats; the tool's own route has all of it."""
+"""Characters of a tool's output in a complete answer; the route of the tool call has all of it."""
 START_SECONDS = 3
-"""How long the start of a run may delay the response of a stream: httpx waits 5 seconds for it by default."""
+"""Time that the start of a run may delay the response of a stream: httpx waits 5 seconds for it by default."""
 
 
 class RunFailedResponse(RunError):
-    """A whole answer was asked for and the run failed: its own code and message, as problem+json."""
+    """The run of a complete answer failed: the response has the code and the message of the run."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run.error.message if run.error else "")
@@ -65,33 +62,33 @@ class RunFailedResponse(RunError):
         self.error_id = run.error.error_id if run.error else ""
 
 
-async def chat_stream(call: Call) -> EventStream | ChatView:
-    """Ask an agent and watch it work, as server-sent events. With `"stream": false` the whole answer as JSON."""
-    format_ = call.format()
-    place, is_whole = await _asked(call)
-    return await _whole(call, place) if is_whole else await _stream(call, place, format_)
+async def chat_stream(request: ApiRequest) -> EventStream | ChatView:
+    """Ask an agent and watch it work, as server-sent events. With `"stream": false` the complete answer as JSON."""
+    format_ = request.format()
+    queued, streams = await _enqueue(request)
+    return await _stream(request, queued, format_) if streams else await _complete_answer(request, queued)
 
 
-async def chat(call: Call) -> ChatView:
-    """Ask an agent and get its whole answer. The run goes on if you leave."""
-    place, _ = await _asked(call)
-    return await _whole(call, place)
+async def chat(request: ApiRequest) -> ChatView:
+    """Ask an agent and get its complete answer. The run continues if you disconnect."""
+    queued, _ = await _enqueue(request)
+    return await _complete_answer(request, queued)
 
 
-async def _asked(call: Call) -> tuple[QueuedRun, bool]:
-    """A place for what the body asks for, which alone keeps it; and whether the answer is wanted as a whole."""
-    raw = await call.raw_json()
-    body = shaped(raw, ChatBody)
-    user = _user(call, body)
-    await call.count(user.user_id)
-    call.load.belong_to(user.user_id)
-    return QueuedRun.of(_request(call, raw, body, user)), body.stream is False
+async def _enqueue(request: ApiRequest) -> tuple[QueuedRun, bool]:
+    """Queue the run that the body asks for, which then holds the messages; and whether the answer is a stream."""
+    raw = await request.json()
+    body = validate(raw, ChatBody)
+    user = _user(request, body)
+    await request.count(user.user_id)
+    request.reservation.transfer(user.user_id)
+    return QueuedRun.of(_run_request(request, raw, body, user)), body.stream is not False
 
 
-def _request(call: Call, raw: Any, body: ChatBody, user: User) -> Request:
-    most = call.parts.settings.limits.request_messages
-    if len(body.messages) > most:
-        raise TooManyMessages(f"{len(body.messages):,} messages; one request takes {most:,}", path="messages")
+def _run_request(request: ApiRequest, raw: Any, body: ChatBody, user: User) -> Request:
+    max_messages = request.runtime.settings.limits.request_messages
+    if len(body.messages) > max_messages:
+        raise TooManyMessages(f"{len(body.messages):,} messages; one request takes {max_messages:,}", path="messages")
     if not any(message.role == "user" for message in body.messages):
         raise EmptyMessages("`messages` needs at least one message with the role user", path="messages")
     session_id = body.session_id or body.chat_id
@@ -99,107 +96,98 @@ def _request(call: Call, raw: Any, body: ChatBody, user: User) -> Request:
         check_session_id(session_id, "session_id" if body.session_id else "chat_id")
     if body.request_id is not None and len(body.request_id) > MAX_REQUEST_ID:
         raise InvalidBody(f"a request id has at most {MAX_REQUEST_ID} characters", path="request_id")
-    agents = call.parts.agents
-    named = body.agent or (body.model if isinstance(body.model, str) and body.model in agents else None)
+    agents = request.runtime.agents
+    name = body.agent or (body.model if isinstance(body.model, str) and body.model in agents else None)
     return Request(
-        agent=agents.get(named),
+        agent=agents.get(name),
         ref=SessionRef(user.user_id, session_id or sortable_id("ses_")),
         user=user,
         messages=[Message(message) for message in raw["messages"]],
         if_busy=body.if_busy,
         request_id=body.request_id or "",
         continues_session=not body.chat_id or bool(body.session_id),
-        traceparent=normalize_traceparent(call.request.headers.get(TRACEPARENT)),
+        traceparent=normalize_traceparent(request.http.headers.get(TRACEPARENT)),
     )
 
 
-def _user(call: Call, body: ChatBody) -> User:
-    """With a key that speaks for others the body may name the user, if the header does not."""
+def _user(request: ApiRequest, body: ChatBody) -> User:
+    """The user that the body names, if the key may act on behalf of users and no header names one."""
     user_id = (body.user_id or "").strip()
-    if not call.caller.may("on-behalf-of") or not user_id or call.caller.is_named:
-        return call.user
+    if not request.caller.has("on-behalf-of") or not user_id or request.caller.is_named:
+        return request.user
     if wrong := user_id_error(user_id):
         raise InvalidBody(wrong, path="user_id")
-    call.caller.check_names(user_id, "user_id")
+    request.caller.check_user(user_id, "user_id")
     return User(user_id)
 
 
-async def _stream(call: Call, place: QueuedRun, format_: Format) -> EventStream:
-    """Begin the run and follow it. If it waits for its turn or takes long to begin, the response starts before it."""
-    parts = call.parts
-    viewer = parts.stream_viewer(place.ref, format_).__enter__()
+async def _stream(request: ApiRequest, queued: QueuedRun, format_: Format) -> EventStream:
+    """Begin the run and follow it. If it has to wait or takes long to begin, the response starts before it."""
+    runtime = request.runtime
+    viewer = runtime.stream_viewer(queued.ref, format_).__enter__()
 
     async def begin() -> str:
-        begun = await parts.sessions.begin(place)
+        begun = await runtime.sessions.begin(queued)
         viewer.start(Cursor(begun.run.first_seq - 1), only_run=True, fresh=begun.created)
         return begun.run.run_id
 
-    call.hand_over(place)
-    # A task of its own: a client that leaves while its request is being taken does not undo it.
-    beginning = parts.spawn(begin())
+    request.transfer_body(queued)
+    task = runtime.spawn(begin())  # its own task, so that a client that disconnects does not cancel the run
     try:
-        await asyncio.wait({beginning, place.queued}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        headers = {"x-session-id": place.ref.session_id}
-        if not beginning.done():
-            if place.is_identified:
-                headers["x-run-id"] = place.run_id
-            beginning.add_done_callback(parts.metrics.ended)  # what it is refused for now is no answer of HTTP's
-            return EventStream(
-                viewer,
-                parts.pulse,
-                headers,
-                call.still_holds,
-                beginning,
-                lambda error: refusal_frames(format_, place, error),
-            )
-        headers["x-run-id"] = beginning.result()
-        return EventStream(viewer, parts.pulse, headers, call.still_holds)
+        await asyncio.wait({task, queued.queued}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        headers = {"x-session-id": queued.ref.session_id}
+        if task.done():
+            headers["x-run-id"] = task.result()
+            return EventStream(request, viewer, headers)
+        if queued.is_identified:
+            headers["x-run-id"] = queued.run_id
+        task.add_done_callback(runtime.metrics.count_task_error)  # a later refusal is not a response to count
+        return EventStream(request, viewer, headers, StartingRun(task, queued))
     except BaseException as error:
         viewer.__exit__()
         raise _refusal(error) from error
 
 
-async def _whole(call: Call, place: QueuedRun) -> ChatView:
-    """Who waits for an answer is one who watches."""
-    with call.parts.stream_place(place.ref.owner):
-        run_id = await _ended(call, place)
-        if not await call.still_holds():
+async def _complete_answer(request: ApiRequest, queued: QueuedRun) -> ChatView:
+    with request.runtime.reserve_stream(queued.ref.owner):  # a client that waits for an answer counts as a stream
+        run_id = await _run_to_end(request, queued)
+        if not await request.is_still_authorized():
             raise Unauthorized("the key that asked does not hold any more; the run has ended, and is in its session")
-        return await _answer(call, run_id)
+        return await _chat_view(request, run_id)
 
 
-async def _ended(call: Call, place: QueuedRun) -> str:
-    """The run that is begun, when it is over. Nobody waits here for a client that has left."""
-    parts = call.parts
+async def _run_to_end(request: ApiRequest, queued: QueuedRun) -> str:
+    """Begin the run and wait for its end, or until the client disconnects. The run continues without the client."""
+    runtime = request.runtime
 
-    async def begin_and_end() -> str:
-        begun = await parts.sessions.begin(place)
-        live = parts.control.live_run(begun.run.run_id)
+    async def run() -> str:
+        begun = await runtime.sessions.begin(queued)
+        live = runtime.control.live_run(begun.run.run_id)
         if live is not None:
             await asyncio.wait({live.task})
         return begun.run.run_id
 
-    call.hand_over(place)
-    leaving = asyncio.create_task(gone(call.request))
+    request.transfer_body(queued)
+    disconnect = asyncio.create_task(wait_for_disconnect(request.http.receive))
     try:
-        return await parts.unless_closing(parts.spawn(begin_and_end()), leaving)
+        return await runtime.wait_for(runtime.spawn(run()), disconnect)
     except StoppedInQueue as error:
         raise _refusal(error) from error
     finally:
-        leaving.cancel()
+        disconnect.cancel()
 
 
-async def _answer(call: Call, run_id: str) -> ChatView:
-    parts = call.parts
-    run = await parts.store.run(run_id)
+async def _chat_view(request: ApiRequest, run_id: str) -> ChatView:
+    store = request.runtime.store
+    run = await store.run(run_id)
     assert run is not None
     if run.state == "failed":
         raise RunFailedResponse(run)
-    story = await read_summary(parts.store, run)
+    story = await read_summary(store, run)
     content: JsonValue = story.text
     answer = story.answer
     if answer is not None:
-        content = await whole_value(parts.store, run, "content", "", answer.content, answer.truncated)
+        content = await whole_value(store, run, "content", "", answer.content, answer.truncated)
         answer = msgspec.structs.replace(answer, content=content)
     return ChatView(
         message=AnswerMessage("assistant", text_of(content)),
@@ -219,7 +207,7 @@ async def _answer(call: Call, run_id: str) -> ChatView:
                 duration_ms=tool.duration_ms,
                 truncated=tool.args_cut or tool.result_cut or len(tool.output) > OUTPUT_PREVIEW,
                 size=tool.size,
-                result_url=call.root + result_url(run_id, "result", tool.call_id),
+                result_url=request.root + result_url(run_id, "result", tool.call_id),
             )
             for tool in story.calls.values()
         ],
@@ -256,8 +244,8 @@ ENDPOINTS = (
         method="POST",
         path="/chat/stream",
         summary="Ask and watch",
-        call=chat_stream,
-        reply="text/event-stream",
+        handler=chat_stream,
+        response="text/event-stream",
         query=(FORMAT,),
         body=ChatBody,
         errors=(*_ERRORS, UnknownFormat),
@@ -267,8 +255,8 @@ ENDPOINTS = (
         method="POST",
         path="/chat",
         summary="Ask and wait",
-        call=chat,
-        reply=ChatView,
+        handler=chat,
+        response=ChatView,
         body=ChatBody,
         errors=(*_ERRORS, AgentFailed, BadEvent, EndedEarly, RunTimeout, SilenceTimeout, LogFull, Interrupted),
         tag="Chat",

@@ -1,4 +1,4 @@
-"""The page's key: handed in once, kept by the browser in a cookie that scripts cannot read."""
+"""Login of the page: it hands in a key once, and the browser keeps it in a cookie that scripts cannot read."""
 
 from typing import Annotated
 
@@ -8,22 +8,22 @@ from starlette.responses import Response
 from limelight.auth.identity import Scope
 from limelight.errors import Forbidden, Unauthorized
 from limelight.server.auth import cookies
-from limelight.server.endpoint import Call, Endpoint
+from limelight.server.endpoint import ApiRequest, Endpoint
 
 MAX_KEY = 3500
 """Browsers keep cookies of 4 kB."""
 MAX_BODY = 8 * 1024
-"""Nobody needs a key to send one, so nothing larger is taken in."""
+"""This route needs no key, so larger bodies are not read."""
 
 
 class LoginBody(msgspec.Struct):
-    """A key as `limelight keys create` has shown it."""
+    """A key as `limelight keys create` shows it."""
 
     key: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_KEY)]
 
 
 class MeView(msgspec.Struct, kw_only=True):
-    """Who asks. `open` is true on a server without keys, where everybody is the same user."""
+    """The caller. `open` is true on a server without keys, where all callers are the same user."""
 
     user: str
     name: str
@@ -31,56 +31,58 @@ class MeView(msgspec.Struct, kw_only=True):
     open: bool
 
 
-async def login(call: Call) -> Response:
-    """Hand in a key. The browser keeps it in a cookie and sends it along from then on."""
-    if not _from_own_page(call):
+async def login(request: ApiRequest) -> Response:
+    """Hand in a key. The browser keeps it in a cookie and sends it with each request."""
+    if not _is_same_site(request):
         raise Forbidden("a page of another site cannot hand in a key")
-    key = (await call.body(LoginBody, at_most=MAX_BODY)).key.strip()
+    key = (await request.body(LoginBody, max_bytes=MAX_BODY)).key.strip()
     response = Response(status_code=204)
-    gate = call.parts.gate
-    if not gate.is_open:
-        caller = await gate.caller(key)
+    authenticator = request.runtime.authenticator
+    if not authenticator.is_open:
+        caller = await authenticator.authenticate(key)
         if caller is None:
-            raise Unauthorized("this is no key of this server, or it was revoked")
-        caller.needs("use")
-        cookies.keep(response, _name(call), key, path=_path(call), secure=_is_secure(call))
+            raise Unauthorized("this is not a key of this server, or it was revoked")
+        caller.require("use")
+        cookies.set_key_cookie(
+            response, _cookie_name(request), key, path=_cookie_path(request), secure=_is_secure(request)
+        )
     return response
 
 
-async def logout(call: Call) -> Response:
-    """Forget the key that the browser keeps."""
-    if not _from_own_page(call):
+async def logout(request: ApiRequest) -> Response:
+    """Delete the key that the browser keeps."""
+    if not _is_same_site(request):
         raise Forbidden("a page of another site cannot take a key away")
     response = Response(status_code=204)
-    cookies.forget(response, _name(call), path=_path(call), secure=_is_secure(call))
+    cookies.delete_key_cookie(response, _cookie_name(request), path=_cookie_path(request), secure=_is_secure(request))
     return response
 
 
-async def me(call: Call) -> MeView:
+async def me(request: ApiRequest) -> MeView:
     """Who you are to this server, and what your key allows."""
-    user, scopes = call.user, sorted(call.caller.scopes)
-    return MeView(user=user.user_id, name=user.name, scopes=scopes, open=call.parts.gate.is_open)
+    user, scopes = request.user, sorted(request.caller.scopes)
+    return MeView(user=user.user_id, name=user.name, scopes=scopes, open=request.runtime.authenticator.is_open)
 
 
-def _headers(call: Call) -> dict[bytes, bytes]:
-    return dict(call.request.headers.raw)
+def _headers(request: ApiRequest) -> dict[bytes, bytes]:
+    return dict(request.http.headers.raw)
 
 
-def _from_own_page(call: Call) -> bool:
-    return not cookies.is_foreign_page("POST", _headers(call), tuple(call.parts.settings.server.origins))
+def _is_same_site(request: ApiRequest) -> bool:
+    return not cookies.is_cross_site("POST", _headers(request), tuple(request.runtime.settings.server.origins))
 
 
-def _name(call: Call) -> str:
-    return cookies.cookie_name(_headers(call), call.root)
+def _cookie_name(request: ApiRequest) -> str:
+    return cookies.cookie_name(_headers(request), request.root)
 
 
-def _path(call: Call) -> str:
-    """Where this server is, so that its cookie is not sent to its neighbours."""
-    return f"{call.root}/"
+def _cookie_path(request: ApiRequest) -> str:
+    """The root path of this server, so that its cookie is not sent to other servers on the same host."""
+    return f"{request.root}/"
 
 
-def _is_secure(call: Call) -> bool:
-    return call.request.url.scheme == "https"
+def _is_secure(request: ApiRequest) -> bool:
+    return request.http.url.scheme == "https"
 
 
 ENDPOINTS = (
@@ -88,8 +90,8 @@ ENDPOINTS = (
         method="POST",
         path="/auth/login",
         summary="Hand in a key",
-        call=login,
-        reply=None,
+        handler=login,
+        response=None,
         body=LoginBody,
         errors=(Unauthorized, Forbidden),
         status=204,
@@ -100,12 +102,12 @@ ENDPOINTS = (
         method="POST",
         path="/auth/logout",
         summary="Forget the key",
-        call=logout,
-        reply=None,
+        handler=logout,
+        response=None,
         errors=(Forbidden,),
         status=204,
         public=True,
         tag="Keys",
     ),
-    Endpoint(method="GET", path="/auth/me", summary="Who am I", call=me, reply=MeView, scope=None, tag="Keys"),
+    Endpoint(method="GET", path="/auth/me", summary="Who am I", handler=me, response=MeView, scope=None, tag="Keys"),
 )

@@ -1,1 +1,1 @@
-"""Web API v2: sessions and messages over REST, and one WebSocket for each who watches a session and talks to it."""
+"""Web API v2: sessions and messages over REST, and a WebSocket per client to watch a session and send commands."""

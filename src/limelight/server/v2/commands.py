@@ -1,22 +1,45 @@
-"""What a client may say on the socket, and what is wrong with what it said. Pure."""
+"""The commands of a socket's client: their schemas, how they are parsed, and the handler that carries them out."""
 
+import asyncio
+from collections.abc import Callable
 from typing import Any, cast, get_args
 
 import msgspec
 
-from limelight.errors import BadJson, BadRequest, BodyTooLarge, InvalidBody, UnknownMessageType
+from limelight.dialects.base import Cursor
+from limelight.errors import (
+    ApprovalNotFound,
+    BadJson,
+    BadRequest,
+    BodyTooLarge,
+    InvalidBody,
+    NotProcessing,
+    QueueFull,
+    RequestError,
+    UnknownMessageType,
+)
 from limelight.events import Decision
-from limelight.runs.queue import IfBusy
-from limelight.server.endpoint import shaped
-from limelight.server.request_schemas import MAX_REQUEST_ID
+from limelight.messages import Message
+from limelight.models import Decide, Run
+from limelight.runs.hub import FrameBatch
+from limelight.runs.queue import MAX_WAITING, IfBusy, QueuedRun, Request
+from limelight.server.endpoint import validate
+from limelight.server.schemas import MAX_REASON, MAX_REQUEST_ID
+from limelight.server.v2.history import History, PageQuery
+from limelight.server.v2.replies import Accepted, Decided, MessagesEnd, Pong, State
+from limelight.server.v2.sender import ClientDisconnected, SocketContext
+from limelight.server.v2.sessions import check_cursor, get_session, max_steps_of, session_info
+
+MAX_EARLIER_RUNS = 3
+"""Runs before the newest that are searched for an approval: a late decision is not later than that."""
 
 
 class Command(msgspec.Struct, kw_only=True, tag_field="type"):
-    """One message from the client. Keys that are not named here are ignored."""
+    """A message from the client. Unknown keys are ignored."""
 
 
 class Query(Command, tag="query"):
-    """Ask the agent. `if_busy`: refuse it, stop what runs, or wait for its turn."""
+    """Ask the agent. `if_busy`: refuse the query, stop the live run, or wait until it has ended."""
 
     query: str
     if_busy: IfBusy = "error"
@@ -40,14 +63,14 @@ class GetState(Command, tag="get_state"):
 
 
 class Cancel(Command, tag="cancel"):
-    """Stop the run, or the query of that `request_id`, also while it waits for its turn."""
+    """Stop the run, or the query of that `request_id`, also while it is queued."""
 
     reason: str = ""
     request_id: str = ""
 
 
 class Approve(Command, tag="approve"):
-    """Answer what the agent asks: approve, edit with new `args`, or reject with a `reason`."""
+    """Decide on an approval: approve, edit with new `args`, or reject with a `reason`."""
 
     approval_id: str
     decision: Decision = "approve"
@@ -56,7 +79,7 @@ class Approve(Command, tag="approve"):
 
 
 class Resume(Command, tag="resume"):
-    """Go on behind this cursor."""
+    """Resume after this cursor."""
 
     after: str | int
 
@@ -65,15 +88,14 @@ AnyCommand = Query | Ping | GetMessages | GetState | Cancel | Approve | Resume
 COMMANDS: dict[str, type[AnyCommand]] = {
     str(command.__struct_config__.tag): command for command in get_args(AnyCommand)
 }
-FREE = (Ping, Cancel)
-"""Not counted as requests: a sign of life, and what lets a run end, get through whatever limit somebody is at. So does
-the answer to an open question, which `answering` looks for."""
-
-ALLOWED = {"if_busy": "if_busy is error, cancel or wait", "decision": "decision is approve, edit or reject"}
+UNCOUNTED = (Ping, Cancel)
+"""Commands that are not counted as requests, so that a rate limit refuses neither a ping nor a Stop. Decisions on an
+open approval are not counted either."""
+ALLOWED_VALUES = {"if_busy": "if_busy is error, cancel or wait", "decision": "decision is approve, edit or reject"}
 
 
 def parse(text: str | None, limit: int) -> AnyCommand:
-    """A text frame as a command; None stands for a binary one. Raises what the client is told."""
+    """Parse a text frame; None is a binary one. Raises the RequestError that the client is sent."""
     if text is None:
         raise BadRequest("Binary frames are not understood: send JSON as text")
     if len(text) > limit or len(text.encode("utf-8", "replace")) > limit:
@@ -88,20 +110,176 @@ def parse(text: str | None, limit: int) -> AnyCommand:
     kind = command.get("type")
     if not isinstance(kind, str) or kind not in COMMANDS:
         raise UnknownMessageType(f"Unknown message type: {str(kind)[:100]}")
-    return _checked(command, kind)
+    return _validate(command, kind)
 
 
-def _checked(value: dict[str, Any], kind: str) -> AnyCommand:
+def _validate(value: dict[str, Any], kind: str) -> AnyCommand:
     if kind == "query" and not (isinstance(value.get("query"), str) and value["query"].strip()):
         raise InvalidBody("Query is required", path="query")
     try:
-        command = shaped(value, COMMANDS[kind])
+        command = validate(value, COMMANDS[kind])
     except InvalidBody as error:
         field = error.errors[0][0] if error.errors else ""
-        text = ALLOWED.get(field) if "enum" in error.detail else f"{field}: {error.detail}"
+        text = ALLOWED_VALUES.get(field) if "enum" in error.detail else f"{field}: {error.detail}"
         raise InvalidBody(text or error.detail, path=field) from error
     if isinstance(command, Query) and len(command.request_id) > MAX_REQUEST_ID:
         raise InvalidBody(f"a request_id has at most {MAX_REQUEST_ID} characters", path="request_id")
     if isinstance(command, Approve) and command.decision == "edit" and command.args is None:
         raise InvalidBody("to edit, send the new args", path="args")
     return command
+
+
+class CommandHandler:
+    """Carries out the commands of one client about one session, one after the other, also during a run."""
+
+    def __init__(self, context: SocketContext, resume: Callable[[Cursor], None]) -> None:
+        self._runtime = context.runtime
+        self._ref = context.ref
+        self._user = context.user
+        self._sender = context.sender
+        self._resume = resume
+        self._history = History(self._runtime.store, self._ref, context.format)
+        self._starting = 0
+        """Queries whose runs have not begun."""
+
+    async def handle(self, text: str | None) -> None:
+        """Carry out one text frame; None is a binary one. Errors are sent, and never end the socket."""
+        try:
+            await self._execute(text)
+        except ClientDisconnected:
+            raise
+        except Exception as error:
+            await self._sender.send_error(error, query_request_id(text))
+
+    async def _execute(self, text: str | None) -> None:
+        match command := await self._parse_and_count(text):
+            case Ping():
+                await self._sender.send(Pong())
+            case GetState():
+                info = await session_info(self._runtime, await get_session(self._runtime, self._ref))
+                await self._sender.send(State(state=info))
+            case GetMessages():
+                await self._send_messages(command)
+            case Query():
+                await self._start_run(command)
+            case Cancel():
+                run_id = await self._run_to_cancel(command)
+                await self._runtime.control.cancel(run_id, command.reason[:MAX_REASON], self._user.user_id)
+            case Approve():
+                await self._decide(command)
+            case Resume():
+                cursor = Cursor.parse(str(command.after))
+                check_cursor(cursor, (await get_session(self._runtime, self._ref)).last_seq)
+                self._resume(cursor)
+
+    async def _parse_and_count(self, text: str | None) -> AnyCommand:
+        """Parse a command, and count it as a request, also if it is not valid, unless its kind is not counted."""
+        try:
+            command = parse(text, self._runtime.settings.limits.message_bytes)
+        except RequestError:
+            await self._runtime.rate_limiter.count(self._user.user_id)
+            raise
+        if not (isinstance(command, UNCOUNTED) or self._decides_open_approval(command)):
+            await self._runtime.rate_limiter.count(self._user.user_id)
+        return command
+
+    def _decides_open_approval(self, command: AnyCommand) -> bool:
+        """Whether it is a decision on an approval of the live run. Other approvals have to be searched in the log."""
+        return isinstance(command, Approve) and self._runtime.control.asking(self._ref, command.approval_id) is not None
+
+    async def _live_run(self) -> Run:
+        session = await get_session(self._runtime, self._ref)
+        run = None if session.run_id is None else await self._runtime.store.run(session.run_id)
+        if run is None or not run.live:
+            raise NotProcessing("Session is not processing a query")
+        return run
+
+    async def _run_to_cancel(self, command: Cancel) -> str:
+        """The id of the run to stop, which may still be queued."""
+        if command.request_id:
+            queued = self._runtime.queues.find_request(self._ref, command.request_id)
+            run = queued or await self._runtime.store.requested(self._ref, command.request_id)
+            if isinstance(run, QueuedRun) or (run is not None and run.live):
+                return run.run_id
+            raise NotProcessing("Session is not processing that query")
+        return (await self._live_run()).run_id
+
+    async def _send_messages(self, command: GetMessages) -> None:
+        after, before = (None if cursor is None else str(cursor) for cursor in (command.after, command.before))
+        limit = None if command.limit is msgspec.UNSET else command.limit
+        max_limit = self._runtime.settings.limits.session_messages
+        page = await self._history.page(PageQuery(limit, after, before), max_limit)
+        end = MessagesEnd(count=len(page.messages), more=page.more)
+        await self._sender.send_frames(FrameBatch(page.messages), end)
+
+    async def _start_run(self, command: Query) -> None:
+        """Begin the run, or queue it and return, so that other commands can be handled."""
+        session = await get_session(self._runtime, self._ref)
+        request = Request(
+            agent=self._runtime.agents.get(session.agent),
+            ref=self._ref,
+            user=self._user,
+            messages=[Message({"role": "user", "content": command.query})],
+            if_busy=command.if_busy,
+            request_id=command.request_id,
+            max_steps=max_steps_of(self._runtime, session),
+            creates_session=False,
+        )
+        if self._starting >= MAX_WAITING:
+            raise QueueFull(f"{MAX_WAITING} queries of this socket wait already")
+        reservation = self._runtime.body_budget.reserve(self._ref.owner)
+        reservation.resize(len(command.query))
+        queued = QueuedRun.of(request)
+        queued.released.add_done_callback(lambda _: reservation.release())
+        begin = self._runtime.spawn(self._begin(queued, command))
+        await asyncio.wait({begin, queued.queued}, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _begin(self, queued: QueuedRun, command: Query) -> None:
+        self._starting += 1
+        try:
+            begun = await self._runtime.sessions.begin(queued)
+        except Exception as error:
+            await self._sender.send_error(error, command.request_id)
+        else:
+            if command.request_id:
+                await self._sender.send(Accepted(request_id=command.request_id, run_id=begun.run.run_id))
+        finally:
+            self._starting -= 1
+
+    async def _decide(self, command: Approve) -> None:
+        reason = command.reason[:MAX_REASON]
+        for run in await self._runs_that_may_ask(command.approval_id):
+            decision = Decide(
+                run.run_id, command.approval_id, command.decision, command.args, reason, self._user.user_id
+            )
+            try:
+                await self._runtime.control.decide(run, decision)
+            except ApprovalNotFound:
+                continue
+            await self._sender.send(Decided(approval_id=command.approval_id, decision=command.decision))
+            return
+        live = await self._live_run()
+        raise ApprovalNotFound(f"run {live.run_id} has no approval {command.approval_id[:100]!r}")
+
+    async def _runs_that_may_ask(self, approval_id: str) -> list[Run]:
+        """The runs that may have requested the approval, newest first. If another client has decided it, its run may
+        have ended, and the next one may be live."""
+        asking = self._runtime.control.asking(self._ref, approval_id)
+        if asking is not None:
+            return [asking]
+        runs = await self._runtime.store.runs(self._ref)
+        return runs[: -2 - MAX_EARLIER_RUNS : -1]
+
+
+class _QueryId(msgspec.Struct):
+    type: str = ""
+    request_id: str = ""
+
+
+def query_request_id(text: str | None) -> str:
+    """The `request_id` of a query, also of one that is not valid."""
+    try:
+        query = msgspec.json.decode(text or "", type=_QueryId)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return ""
+    return query.request_id if query.type == "query" and len(query.request_id) <= MAX_REQUEST_ID else ""

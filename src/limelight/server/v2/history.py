@@ -1,38 +1,48 @@
-"""A session's messages read back from its log, page by page.
+"""A session's messages read back from its log: pages of them, and their number.
 
-A page is the same for the socket and for REST. Nothing is kept here: old messages cost a replay of the runs that they
-belong to, and no more.
+A page is the same for the socket and for REST. Pages are not cached: old messages cost a replay of the runs that they
+belong to, and no more. Messages are counted once per run, and for a live run as far as it has come.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
+import msgspec
+
+from limelight.deltas import join
 from limelight.dialects.base import Cursor, Frame, Increment
-from limelight.errors import BadRequest
+from limelight.dialects.encoder import FrameEncoder
+from limelight.errors import BadRequest, StoreUnavailable
+from limelight.events import Record, RunStarted
 from limelight.models import Run, SessionRef
 from limelight.runs.queries import records_of
 from limelight.runs.viewer import Format
 from limelight.stores.base import Store
 
 PAGE_BYTES = 16 * 1024 * 1024
-"""A page ends here even if more was asked for."""
+"""Size at which a page ends, even if more messages were asked for."""
 DEFAULT_LIMIT = 100
-"""So many messages for whoever does not say how many, or fewer if nobody may have so many."""
-STRETCH = 64
-"""So many Records are encoded before others get their turn."""
+"""Messages of a page without a `limit`, or fewer if the settings allow fewer."""
+ENCODE_BATCH = 64
+"""Records that are encoded before other tasks run."""
+COUNT_BATCH = 512
+"""Records that are read and counted at once."""
+MAX_COUNTERS = 256
+"""Live runs whose count is remembered; the count of others starts over."""
 
 
 class Page(NamedTuple):
-    """Messages, oldest first; `more` says whether there are others on the way that was asked for."""
+    """Messages, oldest first; `more` says whether there are others in the direction of the query."""
 
     messages: list[Frame]
     more: bool
 
 
-class Wanted(NamedTuple):
-    """Which messages somebody asks for."""
+class PageQuery(NamedTuple):
+    """Which messages a client asks for."""
 
     limit: int | None = None
     after: str | None = None
@@ -40,26 +50,26 @@ class Wanted(NamedTuple):
 
 
 class History:
-    """The whole messages of one session, or its Records, as the format has it."""
+    """The complete messages of one session, or its Records, in one format."""
 
     def __init__(self, store: Store, ref: SessionRef, format_: Format) -> None:
         self._store = store
         self._ref = ref
         self._format = format_
 
-    async def page(self, wanted: Wanted, high: int) -> Page:
-        """What is asked for, if it can be had. `high` is the most that one may ask for."""
-        limit = min(DEFAULT_LIMIT, high) if wanted.limit is None else wanted.limit
-        if not 1 <= limit <= high:
-            raise BadRequest(f"limit is a whole number from 1 to {high}", path="limit")
-        if wanted.after is None:
-            return await self.last(limit, None if wanted.before is None else Cursor.parse(wanted.before))
-        if wanted.before is not None:
+    async def page(self, query: PageQuery, max_limit: int) -> Page:
+        """The page of a query. Raises BadRequest if the query is not valid."""
+        limit = min(DEFAULT_LIMIT, max_limit) if query.limit is None else query.limit
+        if not 1 <= limit <= max_limit:
+            raise BadRequest(f"limit is a whole number from 1 to {max_limit}", path="limit")
+        if query.after is None:
+            return await self.last(limit, None if query.before is None else Cursor.parse(query.before))
+        if query.before is not None:
             raise BadRequest("give either after or before", path="after")
-        return await self.after(limit, Cursor.parse(wanted.after))
+        return await self.after(limit, Cursor.parse(query.after))
 
     async def last(self, limit: int, before: Cursor | None = None) -> Page:
-        """The newest, or those right before a cursor."""
+        """The newest messages, or those right before a cursor."""
         end = (before or Cursor(2**62)).sort_key
         found: deque[Frame] = deque()
         size = 0
@@ -76,6 +86,7 @@ class History:
         return Page(list(found), more=False)
 
     async def _newest(self, run: Run, limit: int, room: int, end: tuple[int, float]) -> tuple[list[Frame], bool]:
+        """The newest messages of a run before `end` that fit, and whether there are older ones."""
         kept: deque[Frame] = deque()
         size, dropped = 0, False
         async for frame in self._messages(run):
@@ -89,7 +100,7 @@ class History:
         return list(kept), dropped
 
     async def after(self, limit: int, after: Cursor) -> Page:
-        """The next ones behind a cursor."""
+        """The messages right after a cursor."""
         found: list[Frame] = []
         size = 0
         for run in await self._store.runs(self._ref):
@@ -105,11 +116,68 @@ class History:
         return Page(found, more=False)
 
     async def _messages(self, run: Run) -> AsyncIterator[Frame]:
-        """Those of one run, with the cursors that a viewer of the run got. Increments are no messages."""
+        """The messages of a run, without increments, with the cursors that a viewer of the run got."""
         encoder = self._format.encoder()
         async for record in records_of(self._store, run):
-            if record.seq % STRETCH == 0:
+            if record.seq % ENCODE_BATCH == 0:
                 await asyncio.sleep(0)
             for frame in encoder.encode(record):
                 if not isinstance(frame.payload, Increment):
                     yield frame
+
+
+class MessageCounts:
+    """The number of messages of a session. The store keeps the counts of ended runs."""
+
+    def __init__(self, store: Store, format_: Format) -> None:
+        self._store = store
+        self._format = format_
+        self._counters: OrderedDict[str, RunCounter] = OrderedDict()
+
+    async def of_session(self, ref: SessionRef) -> int:
+        return sum([await self._of_run(run) for run in await self._store.runs(ref)])
+
+    async def _of_run(self, run: Run) -> int:
+        if run.messages is not None:
+            return run.messages
+        counter = self._counters.pop(run.run_id, None) or RunCounter(self._format.encoder(), run.first_seq)
+        await counter.advance(self._store, run)
+        if run.live:
+            self._counters[run.run_id] = counter
+            if len(self._counters) > MAX_COUNTERS:
+                self._counters.popitem(last=False)
+        else:
+            with suppress(StoreUnavailable):  # a full disk must not prevent reading: the run is counted again
+                await self._store.note_messages(run.run_id, counter.count)
+        return counter.count
+
+
+class RunCounter:
+    """The count of one run, as far as it has been read."""
+
+    def __init__(self, encoder: FrameEncoder, first_seq: int) -> None:
+        self.count = 0
+        self._encoder = encoder
+        self._seq = first_seq - 1
+
+    async def advance(self, store: Store, run: Run) -> None:
+        """Count up to `run.last_seq` and no further: the log may have grown, or another run may have begun."""
+        while self._seq < run.last_seq:
+            records = await store.records(run.ref, after=self._seq, limit=COUNT_BATCH)
+            own = [record for record in records if record.seq <= run.last_seq]
+            if not own:
+                return
+            self.feed(own)
+
+    def feed(self, records: Sequence[Record]) -> None:
+        for joined in join(records):
+            payloads = self._encoder.feed(_without_streaming(joined.record))
+            self.count += sum(not isinstance(payload, Increment) for payload in payloads)
+        self._seq = records[-1].seq
+
+
+def _without_streaming(record: Record) -> Record:
+    """A run without streaming has the same complete messages, and spares the encoder the increments."""
+    if not isinstance(record.event, RunStarted):
+        return record
+    return msgspec.structs.replace(record, event=msgspec.structs.replace(record.event, enable_streaming=False))

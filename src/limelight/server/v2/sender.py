@@ -1,63 +1,140 @@
-"""Sends the messages of a socket, for its subscription and for its command handler: one message at a time."""
+"""Sending on a socket: frames of the log as WebSocket text messages, and replies, one message at a time."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from limelight.dialects.base import Frame, GapFrame
+from limelight.dialects.records import JoinedRecordsDialect
+from limelight.models import SessionRef
 from limelight.runs.hub import FrameBatch
-from limelight.server.v2.errors import error_of
-from limelight.server.v2.framing import socket_framing
-from limelight.server.v2.replies import Error, Reply
+from limelight.runs.viewer import Format
+from limelight.server.runtime import Runtime
+from limelight.server.v2.replies import Error, Reply, error_reply
+from limelight.sources.base import User
+
+PACKED = "packed_records"
+PACKED_BATCH = 2048
+MESSAGE_BYTES = 128 * 1024
+"""Size at which a message with many records ends. A single record may be larger."""
 
 
-class Gone(Exception):
-    """Nobody is at the other end any more."""
+def packed_records(root: str = "") -> Format:
+    """The internal format of `packed=1`. It has its own name, so that it shares no frame buffer with `records`."""
+    return Format(PACKED, JoinedRecordsDialect, root, PACKED_BATCH)
 
 
-class Line:
-    """Sends; a client that does not read holds up its own socket, and nothing is queued for it."""
+class SocketFraming:
+    """Encodes frames as text messages. `socket_framing` makes one per session, so that its sockets share the texts."""
 
-    def __init__(self, websocket: WebSocket, session_id: str, refused: Callable[[Exception], None]) -> None:
+    def __init__(self, session_id: str, packed: bool) -> None:
+        self.session_id = session_id
+        self.packed = packed
+
+    def __call__(self, frames: Sequence[Frame]) -> list[str]:
+        return list(self._texts(frames))
+
+    def texts(self, batch: FrameBatch) -> Iterable[str]:
+        """The messages of a batch. Those of a replay are made one by one: a client that does not read holds one."""
+        return batch.encoded(self) if batch.is_shared else self._texts(batch.frames)
+
+    def _texts(self, frames: Sequence[Frame]) -> Iterator[str]:
+        messages = self._packed(frames) if self.packed else (addressed(frame, self.session_id) for frame in frames)
+        return (message.decode() for message in messages)
+
+    def _packed(self, frames: Iterable[Frame]) -> Iterator[bytes]:
+        """Messages with many records each. A gap has its own message, as without packing."""
+        payloads: list[bytes] = []
+        size, cursor = 0, ""
+        for frame in frames:
+            is_gap = isinstance(frame, GapFrame)
+            if payloads and (is_gap or size + len(frame.payload) > MESSAGE_BYTES):
+                yield self._pack(payloads, cursor)
+                payloads, size = [], 0
+            if is_gap:
+                yield addressed(frame, self.session_id)
+                continue
+            payloads.append(frame.payload)
+            size += len(frame.payload)
+            cursor = frame.cursor
+        if payloads:
+            yield self._pack(payloads, cursor)
+
+    def _pack(self, payloads: list[bytes], cursor: str) -> bytes:
+        head = b'{"session_id":"%b","cursor":"%b","records":[' % (self.session_id.encode(), cursor.encode())
+        return b"%b%b]}" % (head, b",".join(payloads))
+
+
+@lru_cache(maxsize=4096)
+def socket_framing(session_id: str, *, packed: bool = False) -> SocketFraming:
+    return SocketFraming(session_id, packed)
+
+
+def addressed(frame: Frame, session_id: str) -> bytes:
+    """A message of the log with its session and its cursor."""
+    return b'{"session_id":"%b","cursor":"%b",%b' % (session_id.encode(), frame.cursor.encode(), frame.payload[1:])
+
+
+class ClientDisconnected(Exception):
+    """The client has closed the socket."""
+
+
+class Sender:
+    """Sends for the two tasks of a socket. A client that does not read blocks its own socket; nothing is queued."""
+
+    def __init__(self, websocket: WebSocket, session_id: str, count_error: Callable[[Exception], None]) -> None:
         self._websocket = websocket
-        self._refused = refused
+        self._count_error = count_error
         self._lock = asyncio.Lock()
         self.framing = socket_framing(session_id)
 
-    async def open(self) -> None:
+    async def accept(self) -> None:
         await self._websocket.receive()
-        await self._pass({"type": "websocket.accept"})
+        await self._send({"type": "websocket.accept"})
 
-    async def tell(self, reply: Reply) -> None:
+    async def send(self, reply: Reply) -> None:
         async with self._lock:
-            await self._send(msgspec.json.encode(reply).decode())
+            await self._send_text(msgspec.json.encode(reply).decode())
 
-    async def refuse(self, error: Exception, request_id: str = "") -> Error:
-        """Tell what is wrong, and whoever counts that too."""
-        self._refused(error)
-        told = error_of(error, request_id)
-        await self.tell(told)
-        return told
+    async def send_error(self, error: Exception, request_id: str = "") -> Error:
+        """Send an error frame and count it."""
+        self._count_error(error)
+        reply = error_reply(error, request_id)
+        await self.send(reply)
+        return reply
 
-    async def show(self, batch: FrameBatch, end: Reply | None = None) -> None:
-        """Send messages or Records, and a reply after them, with no other message in between."""
+    async def send_frames(self, batch: FrameBatch, end: Reply | None = None) -> None:
+        """Send frames of the log, and a reply after them, with no other message in between."""
         async with self._lock:
             for text in self.framing.texts(batch):
-                await self._send(text)
+                await self._send_text(text)
             if end is not None:
-                await self._send(msgspec.json.encode(end).decode())
+                await self._send_text(msgspec.json.encode(end).decode())
 
     async def close(self, code: int, reason: str) -> None:
         async with self._lock:
-            await self._pass({"type": "websocket.close", "code": code, "reason": reason})
+            await self._send({"type": "websocket.close", "code": code, "reason": reason})
 
-    async def _send(self, text: str) -> None:
-        await self._pass({"type": "websocket.send", "text": text})
+    async def _send_text(self, text: str) -> None:
+        await self._send({"type": "websocket.send", "text": text})
 
-    async def _pass(self, message: Message) -> None:
+    async def _send(self, message: Message) -> None:
         try:
             await self._websocket.send(message)
-        except (WebSocketDisconnect, RuntimeError) as error:  # the latter once it is known to be closed
-            raise Gone from error
+        except (WebSocketDisconnect, RuntimeError) as error:  # RuntimeError once the close is known
+            raise ClientDisconnected from error
+
+
+class SocketContext(NamedTuple):
+    """What the subscription and the command handler of one socket share."""
+
+    runtime: Runtime
+    ref: SessionRef
+    user: User
+    format: Format
+    sender: Sender

@@ -1,14 +1,22 @@
-"""What answers look like. Times are milliseconds since 1970, as in the log."""
+"""The JSON bodies of requests and responses. Times are milliseconds since 1970, as in the log.
+
+Keys of a request that are not named here are ignored: Open WebUI sends its whole body along.
+"""
 
 from typing import Any, Literal
 
 import msgspec
 
 from limelight.events import Decision, JsonValue
+from limelight.messages import Role
 from limelight.models import Run, RunFault, RunState, Session
+from limelight.runs.queue import IfBusy
 
+MAX_REQUEST_ID = 200
+MAX_REASON = 500
+"""Characters of a reason that are kept."""
 SessionState = Literal["idle", "processing", "completed", "error", "expired"]
-AFTER_RUN: dict[RunState, SessionState] = {
+STATE_AFTER_RUN: dict[RunState, SessionState] = {
     "queued": "processing",
     "running": "processing",
     "waiting": "processing",
@@ -16,7 +24,48 @@ AFTER_RUN: dict[RunState, SessionState] = {
     "failed": "error",
     "cancelled": "idle",
 }
-"""What a run makes of its session."""
+"""The state of a session whose newest run is in this state."""
+
+
+class MessageBody(msgspec.Struct, kw_only=True):
+    """One message: OpenAI's shape. Further keys (`tool_calls`, `name`, …) are passed on to the agent."""
+
+    role: Role
+    content: str | list[dict[str, Any] | str] | None = None
+
+
+class ChatBody(msgspec.Struct, kw_only=True):
+    """One turn."""
+
+    messages: list[MessageBody]
+    agent: str | None = None
+    model: Any = None
+    session_id: str | None = None
+    chat_id: str | None = None
+    user_id: str | None = None
+    if_busy: IfBusy = "error"
+    request_id: str | None = None
+    stream: bool | None = None
+
+
+class TitleBody(msgspec.Struct, kw_only=True):
+    """A new title."""
+
+    title: str
+
+
+class CancelBody(msgspec.Struct, kw_only=True):
+    """Why a run is stopped."""
+
+    reason: str = ""
+
+
+class DecisionBody(msgspec.Struct, kw_only=True):
+    """The decision on an approval; `args` are the new ones for `edit`."""
+
+    decision: Decision
+    args: dict[str, Any] | None = None
+    reason: str = ""
 
 
 class AgentView(msgspec.Struct, kw_only=True):
@@ -64,7 +113,7 @@ class ApprovalView(msgspec.Struct, kw_only=True):
 
 
 class DecidedView(msgspec.Struct, kw_only=True):
-    """One approval with its whole arguments: as they were asked for, and as somebody edited them."""
+    """One approval with its complete arguments, as the agent requested them and as they were edited."""
 
     approval_id: str
     call_id: str
@@ -119,7 +168,7 @@ class AnswerMessage(msgspec.Struct):
 
 
 class AnswerView(msgspec.Struct, kw_only=True):
-    """An answer that is more than text, as the agent made it."""
+    """A structured answer of an agent."""
 
     title: str
     content: JsonValue
@@ -159,10 +208,10 @@ class ReadyView(msgspec.Struct):
     checks: dict[str, str]
 
 
-def session_state(session: Session, now: int, expiry_ms: float) -> SessionState:
-    """A session's state, from its newest run and its age."""
-    state = "idle" if session.run_state is None else AFTER_RUN[session.run_state]
-    return "expired" if state != "processing" and now - session.active_at > expiry_ms else state
+def session_state(session: Session, now: int, expiry_seconds: float) -> SessionState:
+    """The state of a session, from its newest run and its age."""
+    state = "idle" if session.run_state is None else STATE_AFTER_RUN[session.run_state]
+    return "expired" if state != "processing" and now - session.active_at > expiry_seconds * 1000 else state
 
 
 def session_view(session: Session, now: int, expiry_seconds: float) -> SessionView:
@@ -170,7 +219,7 @@ def session_view(session: Session, now: int, expiry_seconds: float) -> SessionVi
         session_id=session.ref.session_id,
         title=session.title,
         agent=session.agent,
-        state=session_state(session, now, expiry_seconds * 1000),
+        state=session_state(session, now, expiry_seconds),
         created_at=session.created_at,
         active_at=session.active_at,
         turns=session.turns,

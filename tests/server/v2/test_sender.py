@@ -1,4 +1,4 @@
-"""Many Records in one frame: nothing is lost, nothing comes twice, and it is fast."""
+"""Socket framing: many Records in one message, without loss or repetition."""
 
 import json
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ from limelight.dialects.encoder import FrameEncoder
 from limelight.dialects.records import JoinedRecordsDialect, RecordsDialect
 from limelight.events import AnyEvent, Record, Status, TextDelta, TextFinished
 from limelight.messages import Message
-from limelight.server.v2.framing import MESSAGE_BYTES, socket_framing
+from limelight.server.v2.sender import MESSAGE_BYTES, socket_framing
 from limelight.sources.base import Context
 from tests.server.v2.socket_client import Json, Socket, socket, states
 from tests.support.agents import talker
@@ -26,7 +26,7 @@ PACKED: dict[str, Any] = {"format": "records", "packed": "1"}
 
 
 def unpacked(frames: list[Json]) -> list[Record]:
-    """The Records of all frames; each frame's cursor must be its last one's number."""
+    """The Records of all frames. Checks that the cursor of each frame is the seq of its last Record."""
     found: list[Record] = []
     for frame in frames:
         if "records" in frame:
@@ -40,19 +40,19 @@ def whole(records: list[Record]) -> list[Record]:
 
 
 async def plain(served: Served, session_id: str = "s", after: int = 0) -> list[Record]:
-    """The log as the plain format gives it."""
-    async with socket(served, session_id, format="records", after=str(after)) as watching:
-        end = (await watching.hear())["state"]["cursor"]
-        frames = await watching.until(lambda frame: frame.get("cursor") == end)
+    """The log in the format without packing."""
+    async with socket(served, session_id, format="records", after=str(after)) as ws:
+        end = (await ws.receive())["state"]["cursor"]
+        frames = await ws.until(lambda frame: frame.get("cursor") == end)
     return [msgspec.convert({key: frame[key] for key in ("seq", "run_id", "at", "event")}, Record) for frame in frames]
 
 
-async def until_end(watching: Socket) -> list[Json]:
-    end = (await watching.hear())["state"]["cursor"]
-    return await watching.until(lambda frame: frame.get("cursor") == end)
+async def until_end(ws: Socket) -> list[Json]:
+    end = (await ws.receive())["state"]["cursor"]
+    return await ws.until(lambda frame: frame.get("cursor") == end)
 
 
-def test_frames_are_parted_by_size_and_gaps_stand_alone() -> None:
+def test_packing_splits_by_size_and_sends_gaps_alone() -> None:
     records = as_records([Status(text="x" * 10_000) for _ in range(40)], first_seq=12)
     encoder = FrameEncoder(RecordsDialect)
     sent = [*encoder.encode(records[0]), encoder.gap(13, 14), *encoder.catch_up(records[1:])]
@@ -64,51 +64,51 @@ def test_frames_are_parted_by_size_and_gaps_stand_alone() -> None:
     assert read[1] == {"session_id": "s", "cursor": "14", "gap": {"from": 13, "to": 14}}
 
 
-def test_a_record_that_is_too_large_has_a_frame_of_its_own() -> None:
+def test_packing_sends_a_large_record_alone() -> None:
     records = as_records([Status(text="a"), Status(text="x" * MESSAGE_BYTES), Status(text="b")])
     frames = PACKING(FrameEncoder(RecordsDialect).catch_up(records))
     assert [len(json.loads(frame)["records"]) for frame in frames] == [1, 1, 1]
 
 
-def test_nothing_to_pack_gives_no_frame() -> None:
+def test_packing_of_no_frames_sends_nothing() -> None:
     assert PACKING([]) == []
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_joined_record_has_the_number_of_its_last_part(seed: int) -> None:
+def test_joined_record_has_the_seq_of_its_last_part(seed: int) -> None:
     records = as_records(write_run(Random(seed), 200))
     frames = PACKING(FrameEncoder(JoinedRecordsDialect).catch_up(records))
     assert unpacked([json.loads(frame) for frame in frames]) == whole(records)
 
 
-async def test_whoever_catches_up_gets_the_log_with_its_deltas_joined(served: Served) -> None:
+async def test_packed_replay_has_deltas_joined(served: Served) -> None:
     for text in ("one", "two", "three"):
         await served.http.post("/chat", json={"messages": [{"role": "user", "content": text}], "session_id": "s"})
     log = await plain(served)
-    async with socket(served, after="0", **PACKED) as watching:
-        frames = await until_end(watching)
+    async with socket(served, after="0", **PACKED) as ws:
+        frames = await until_end(ws)
     assert [record.seq for record in log] == list(range(1, len(log) + 1))
     assert unpacked(frames) == whole(log)
-    assert len(frames) == 1, "runs that are history come together"
+    assert len(frames) == 1, "ended runs come in one message"
 
 
-async def test_resuming_at_every_record_is_exact(served: Served) -> None:
+async def test_packed_resume_at_every_record_is_exact(served: Served) -> None:
     for text in ("one", "two"):
         await served.http.post("/chat", json={"messages": [{"role": "user", "content": text}], "session_id": "s"})
     log = await plain(served)
     for cut in range(len(log)):
-        async with socket(served, after=str(cut), **PACKED) as watching:
-            assert unpacked(await until_end(watching)) == whole(log[cut:])
+        async with socket(served, after=str(cut), **PACKED) as ws:
+            assert unpacked(await until_end(ws)) == whole(log[cut:])
 
 
-async def test_live_it_is_the_same_and_states_stand_at_the_edges_of_runs(served: Served) -> None:
+async def test_packed_live_frames_equal_the_log_with_states_around_runs(served: Served) -> None:
     frames: list[Json] = []
-    async with socket(served, after="0", **PACKED) as watching:
-        frames.append(await watching.hear())
+    async with socket(served, after="0", **PACKED) as ws:
+        frames.append(await ws.receive())
         for text in ("one", "two"):
-            frames += await watching.ask(text)
-        await watching.say("get_messages", limit=1000)
-        read_back = await watching.until_type("messages_end")
+            frames += await ws.ask(text)
+        await ws.send("get_messages", limit=1000)
+        read_back = await ws.until_type("messages_end")
     assert states(frames) == ["idle", "processing", "completed", "processing", "completed"]
     log = await plain(served)
     assert whole(unpacked(frames)) == whole(log)
@@ -116,57 +116,57 @@ async def test_live_it_is_the_same_and_states_stand_at_the_edges_of_runs(served:
     assert read_back[-1]["count"] == len(log)
 
 
-async def test_a_run_that_goes_on_behind_history_is_told_to_its_end(served: Served) -> None:
-    """History comes in one go; the run behind it is still one with an end of its own."""
+async def test_packed_replay_continues_with_the_live_run_and_its_states(served: Served) -> None:
+    """Ended runs come in one message; the live run after them has its own states."""
     async with socket(served, agent_type="patient", **PACKED) as first:
         for text in ("one", "two", "three"):
-            await first.say("query", query=text)
+            await first.send("query", query=text)
             await first.until(lambda frame: "tool_started" in str(frame))
             if text != "three":
-                await first.say("cancel")
+                await first.send("cancel")
                 await first.until_state("idle")
         async with socket(served, after="0", **PACKED) as late:
-            frames = [await late.hear()]
-            await first.say("cancel")
+            frames = [await late.receive()]
+            await first.send("cancel")
             frames += await late.until_state("idle")
-            await late.say("query", query="four")
+            await late.send("query", query="four")
             frames += await late.until(lambda frame: "tool_started" in str(frame))
-            await late.say("cancel")
+            await late.send("cancel")
             frames += await late.until_state("idle")
     assert states(frames) == ["processing", "idle", "processing", "idle"]
     assert whole(unpacked(frames)) == whole(await plain(served))
 
 
 @pytest.mark.parametrize("packed_", ["0", "1"])
-async def test_nobody_who_reads_records_waits_until_messages_are_counted(served: Served, packed_: str) -> None:
-    async with socket(served, format="records", packed=packed_) as watching:
-        assert "message_count" not in (await watching.hear())["state"]
-        told = [frame["state"] for frame in await watching.ask("hello") if frame.get("type") == "state"]
-        assert len(told) == 2
-        assert not any("message_count" in state for state in told)
-        await watching.say("get_state")
-        assert (await watching.until_type("state"))[-1]["state"]["message_count"] > 1
+async def test_states_with_records_have_no_message_count(served: Served, packed_: str) -> None:
+    async with socket(served, format="records", packed=packed_) as ws:
+        assert "message_count" not in (await ws.receive())["state"]
+        sent = [frame["state"] for frame in await ws.ask("hello") if frame.get("type") == "state"]
+        assert len(sent) == 2
+        assert not any("message_count" in state for state in sent)
+        await ws.send("get_state")
+        assert (await ws.until_type("state"))[-1]["state"]["message_count"] > 1
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "detail"),
     [
         ({"packed": "1"}, "packed=1 needs format=records"),
         ({"format": "v2", "packed": "1"}, "packed=1 needs format=records"),
         ({"format": "records", "packed": "yes"}, "packed is 1 or 0"),
     ],
 )
-async def test_what_cannot_be_packed_is_refused(served: Served, query: dict[str, Any], told: str) -> None:
-    async with socket(served, **query) as watching:
-        message, code = await watching.error()
-    assert message.startswith(told)
+async def test_packed_without_records_is_refused(served: Served, query: dict[str, Any], detail: str) -> None:
+    async with socket(served, **query) as ws:
+        message, code = await ws.error()
+    assert message.startswith(detail)
     assert code == "bad_request"
 
 
-async def test_plain_records_stay_as_they_were(served: Served) -> None:
-    async with socket(served, format="records", packed="0") as watching:
-        await watching.hear()
-        frames = await watching.ask("one")
+async def test_records_without_packed_come_one_per_frame(served: Served) -> None:
+    async with socket(served, format="records", packed="0") as ws:
+        await ws.receive()
+        frames = await ws.ask("one")
     assert not [frame for frame in frames if "records" in frame]
 
 
@@ -177,12 +177,12 @@ async def chatty(messages: list[Message], ctx: Context) -> AsyncIterator[AnyEven
         yield TextFinished(message_id=f"m{number}")
 
 
-async def test_a_long_session_comes_in_few_frames(tmp_path: Path) -> None:
+async def test_long_session_is_packed_into_few_frames(tmp_path: Path) -> None:
     async with serving(talker, chatty, data=tmp_path) as served:
         body = {"messages": [{"role": "user", "content": "go"}], "session_id": "s", "agent": "chatty"}
         assert (await served.http.post("/chat", json=body)).status_code == 200
-        async with socket(served, after="0", **PACKED) as watching:
-            frames = await until_end(watching)
+        async with socket(served, after="0", **PACKED) as ws:
+            frames = await until_end(ws)
         assert whole(unpacked(frames)) == whole(await plain(served))
     assert len(unpacked(frames)) < 4100, "all but a few at the edges of batches are joined"
     assert len(frames) < 20

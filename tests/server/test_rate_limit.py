@@ -1,8 +1,56 @@
-"""The throttle bounds the rate of answers that no user pays for, and a client with few requests passes a flood."""
+"""The limits of request rates: per user and minute, and of answers that count for no user."""
 
 import asyncio
 
-from limelight.server.throttle import Throttle, client_of
+import pytest
+
+from limelight.errors import TooManyRequests
+from limelight.models import LOCAL_OWNER
+from limelight.server import rate_limit
+from limelight.server.rate_limit import RateLimiter, Throttle, client_of
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    monkeypatch.setattr(rate_limit, "REFUSAL_DELAY_SECONDS", 0)
+    return Clock()
+
+
+async def test_requests_of_a_user_are_refused_until_the_minute_since_the_first_is_over(clock: Clock) -> None:
+    limiter = RateLimiter(2, clock)
+    await limiter.count("ann")
+    clock.now += 59.5
+    await limiter.count("ann")
+    with pytest.raises(TooManyRequests) as refused:
+        await limiter.count("ann")
+    assert refused.value.retry_after == 1
+    await limiter.count("ben")
+    clock.now += 0.5
+    await limiter.count("ann")
+
+
+async def test_local_user_is_not_counted(clock: Clock) -> None:
+    limiter = RateLimiter(1, clock)
+    for _ in range(3):
+        await limiter.count(LOCAL_OWNER)
+
+
+async def test_ended_windows_are_removed(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate_limit, "MAX_IDLE_WINDOWS", 10)
+    limiter = RateLimiter(1, clock)
+    for number in range(100):
+        await limiter.count(f"user {number}")
+        clock.now += 30
+    assert len(limiter._windows) <= 12  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_requests_within_the_burst_pass_at_once() -> None:
