@@ -29,7 +29,7 @@ RELEASE_SECONDS = 0.01
 RECENT_SECONDS = 10.0
 """Time for which the requests of a client are remembered."""
 PURGE_LENGTH = 1000
-"""QueuedRun requests before those of disconnected clients are removed."""
+"""Waiting requests before those of disconnected clients are removed."""
 
 
 class RateLimiter:

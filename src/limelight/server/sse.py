@@ -152,11 +152,12 @@ class EventStream:
             if batch:
                 data = batch.encoded(self._framing)
                 del batch  # while a client does not read, only the bytes are kept
-                await self._send(send, data)
             elif self._is_closing and not self._viewer.is_reading:
                 return
             else:
-                await self._send(send, PING)
+                data = PING
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+            self.last_sent = self._loop.time()
 
     async def _wait_for_start(self, starting: StartingRun, send: Send) -> bool:
         """Send heartbeats until the run begins. False if there is nothing to follow."""
