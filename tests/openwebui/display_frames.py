@@ -12,7 +12,7 @@ class Shown:
 
     def __init__(self, display: str = "native", clock: Callable[[], float] = lambda: 0.0) -> None:
         module = pipe_module()
-        self.story = module.Story()
+        self.story = module.RunState()
         self.display = {
             "native": lambda: module.NativeDisplay(self.story, lambda: "run_0", clock),
             "collapse": lambda: module.CollapseDisplay(self.story, lambda: "run_0", show_steps=True, clock=clock),

@@ -39,7 +39,7 @@ async def test_without_a_stream_the_answer_is_a_text(served: Served) -> None:
 async def test_without_a_stream_a_failure_is_a_text_too(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     crashed = await whole(served.url, "crasher")
     assert crashed.startswith("So far so good\n\nError: ") and "the wheel came off" in crashed
-    monkeypatch.setattr(pipe_module(), "FIRST_PATIENCE", 0)
+    monkeypatch.setattr(pipe_module(), "CONNECT_SECONDS", 0)
     down = await whole(f"http://127.0.0.1:{free_port()}", "default")
     assert down.startswith("Error: The Limelight server at http://127.0.0.1:")
 
@@ -78,7 +78,7 @@ async def test_without_a_stream_it_can_be_stopped(tmp_path: Path) -> None:
 
 
 async def test_without_a_stream_a_lost_connection_is_taken_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe_module(), "FIRST_PAUSE", 0)
+    monkeypatch.setattr(pipe_module(), "RETRY_DELAY", 0)
     async with playing() as stage:
         token = '{"type":"token","data":{"content":"%d ","agent_depth":0}}'
         frames = [*(token % number for number in range(9)), '{"type":"done"}']

@@ -18,7 +18,7 @@ from tests.support.wait import eventually
 
 @pytest.fixture
 async def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Served]:
-    monkeypatch.setattr(pipe_module(), "ASK_AGAIN_SECONDS", 0.02)
+    monkeypatch.setattr(pipe_module(), "REPEAT_SECONDS", 0.02)
     async with serving(agents.asker, twice, data=tmp_path) as served:
         yield served
 
@@ -142,7 +142,7 @@ class Line:
     """The line above the text, told of approvals alone."""
 
     def __init__(self, *, subagents: bool = True) -> None:
-        self._status = pipe_module().StatusLine(pipe_module().Choices("native", True, subagents))
+        self._status = pipe_module().StatusLine(pipe_module().DisplayOptions("native", True, subagents))
 
     def hear(self, kind: str, name: str, **data: Any) -> list[str]:
         frame = pipe_module().Frame(kind, {"approval_id": name, "name": name, **data})
@@ -161,13 +161,13 @@ def test_what_was_decided_meanwhile_does_not_wait_again() -> None:
     line = Line()
     line.hear("approval", "mail", state="requested")
     assert line.hear("approval", "mail", state="reject") == ["🚫 mail was rejected"]
-    assert line.hear("_unanswered", "mail", where="here") == []
+    assert line.hear("_unanswered", "mail", instruction="here") == []
 
 
 def test_of_a_sub_agent_of_which_nothing_is_told_only_what_a_person_must_do() -> None:
     line = Line(subagents=False)
     assert line.hear("approval", "mail", state="requested", agent_depth=1) == []
-    assert line.hear("_unanswered", "mail", where="here") == ["⏸ mail · here"]
+    assert line.hear("_unanswered", "mail", instruction="here") == ["⏸ mail · here"]
     assert line.hear("approval", "mail", state="approve", agent_depth=1) == ["↳ 🔧 mail..."]
     line.hear("approval", "publish", state="requested", agent_depth=1)
     assert line.hear("approval", "publish", state="approve", agent_depth=1) == []

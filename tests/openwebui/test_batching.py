@@ -61,7 +61,7 @@ async def test_a_stop_that_comes_together_with_a_frame_is_not_lost(turns: int) -
 
     async def listen() -> None:
         waiting.set()
-        async for _ in pipe_module().paced(queue):
+        async for _ in pipe_module().batches(queue):
             pass
 
     task = asyncio.create_task(listen())
@@ -103,14 +103,14 @@ async def test_what_is_drawn_does_not_wait_for_what_is_stored(stage: Stage) -> N
 @pytest.mark.parametrize(("tools", "lines"), [(5, 5), (6, 1), (300, 1)])
 async def test_of_many_statuses_at_once_the_last_is_told(stage: Stage, tools: int, lines: int) -> None:
     begun = '{"type":"tool_start","data":{"tool_id":"c%d","name":"look_%d","agent_depth":0,"args":{}}}'
-    status = pipe_module().StatusLine(pipe_module().Choices("native", True, True))
+    status = pipe_module().StatusLine(pipe_module().DisplayOptions("native", True, True))
     told = [
         event
         for number in range(tools)
         for event in status.feed(pipe_module().Frame("tool_start", json.loads(begun % (number, number))["data"]))
     ]
     source: Json = {"type": "source", "data": {}}
-    kept = pipe_module().thinned([source, *told, source])
+    kept = pipe_module().limit_statuses([source, *told, source])
     assert [event["type"] for event in kept] == ["source", *["status"] * lines, "source"]
     assert kept[-2]["data"]["description"] == f"🔧 look_{tools - 1}..."
     frames = [*(begun % (number, number) for number in range(tools)), '{"type":"done"}']

@@ -54,7 +54,7 @@ async def test_stop_takes_an_open_question_away(tmp_path: Path) -> None:
 
 
 async def test_stop_before_there_is_an_answer_only_ends(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe_module(), "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(pipe_module(), "CANCEL_SECONDS", 0.2)
     stage.hold = True
     seen, task = Chat(stage.url).start("go")
     await eventually(lambda: stage.asked)
@@ -123,7 +123,7 @@ def stops(stage: Stage) -> int:
 
 
 async def test_stop_is_told_again_to_a_server_that_was_away(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe_module(), "STOP_PAUSE", 0)
+    monkeypatch.setattr(pipe_module(), "CANCEL_RETRY_DELAY", 0)
     stage.faults = [working()]
     stage.cancels = [HTMLResponse("<html>", 502), HTMLResponse("<html>", 503)]
     seen, task = Chat(stage.url).start("go")
@@ -135,7 +135,7 @@ async def test_stop_is_told_again_to_a_server_that_was_away(stage: Stage, monkey
 
 
 async def test_a_stop_that_nobody_hears_is_not_claimed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe_module(), "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(pipe_module(), "CANCEL_SECONDS", 0.2)
     stage.faults = [working()]
     seen, task = Chat(stage.url).start("go")
     await eventually(lambda: seen.text == "Working")
@@ -160,5 +160,5 @@ async def test_a_second_cancel_does_not_undo_the_stop(stage: Stage) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     await eventually(lambda: stops(stage) == 1)
-    await eventually(lambda: not pipe_module().UNDER_WAY)
+    await eventually(lambda: not pipe_module().CANCEL_TASKS)
     assert seen.end == ("Stopped", True)

@@ -21,7 +21,7 @@ END = "-----END CERTIFICATE-----\n"
 def nothing_read_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
         monkeypatch.delenv(name, raising=False)
-    pipe_module().certificates_of.cache_clear()
+    pipe_module().load_certificates.cache_clear()
 
 
 @pytest.fixture
@@ -40,16 +40,16 @@ async def test_they_are_read_once_and_not_on_the_event_loop(monkeypatch: pytest.
         return real(**options)
 
     monkeypatch.setattr(httpx, "create_ssl_context", reading)
-    first, second = [await pipe_module().trust("https://agents.example.org") for _ in range(2)]
+    first, second = [await pipe_module().ssl_verification("https://agents.example.org") for _ in range(2)]
     assert first is second
     assert len(readers) == 1 and readers[0] is not threading.main_thread()
 
 
 async def test_the_environment_says_which(one_certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = await pipe_module().trust("https://agents.example.org")
+    usual = await pipe_module().ssl_verification("https://agents.example.org")
     assert len(usual.get_ca_certs()) > 1
     monkeypatch.setenv("SSL_CERT_FILE", str(one_certificate))
-    assert len((await pipe_module().trust("https://agents.example.org")).get_ca_certs()) == 1
+    assert len((await pipe_module().ssl_verification("https://agents.example.org")).get_ca_certs()) == 1
 
 
 async def test_every_client_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ async def test_every_client_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(**options)
 
     monkeypatch.setattr(httpx, "AsyncClient", making)
-    monkeypatch.setattr(pipe_module(), "FIRST_PATIENCE", 0)
+    monkeypatch.setattr(pipe_module(), "CONNECT_SECONDS", 0)
     chat = Chat(f"https://127.0.0.1:{free_port()}")
     seen = await asyncio.wait_for(chat.say("hi"), 20)
     await chat.webui.models()

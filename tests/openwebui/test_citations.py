@@ -11,8 +11,8 @@ from tests.openwebui.function_rules import Json, pipe_module
 
 class Cited:
     def __init__(self) -> None:
-        self._story = pipe_module().Story()
-        choices = SimpleNamespace(citations=True)
+        self._story = pipe_module().RunState()
+        choices = SimpleNamespace(tool_citations=True)
         self._citations = pipe_module().Citations(self._story, lambda: "run_0", choices)
 
     def feed(self, kind: str, **data: Any) -> list[Json]:

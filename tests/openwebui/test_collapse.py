@@ -103,13 +103,13 @@ def test_a_preview_begins_with_what_there_is_to_see() -> None:
     ],
 )
 def test_what_means_something_together_is_parted(text: str, shown: str) -> None:
-    assert pipe_module().inert(text) == html.escape(shown.replace("|", "\u200b"), quote=False)
+    assert pipe_module().escape_line(text) == html.escape(shown.replace("|", "\u200b"), quote=False)
 
 
 async def test_what_was_put_off_comes_without_more_news(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe_module(), "IDLE", 0.01)
+    monkeypatch.setattr(pipe_module(), "IDLE_SECONDS", 0.01)
     queue: asyncio.Queue[object] = asyncio.Queue()
-    bundles = pipe_module().paced(queue)
+    bundles = pipe_module().batches(queue)
     assert await asyncio.wait_for(anext(bundles), 30) == []
     queue.put_nowait("news")
     while not (bundle := await asyncio.wait_for(anext(bundles), 30)):

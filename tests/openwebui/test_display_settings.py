@@ -17,7 +17,7 @@ STREAM = (Path(__file__).parents[1] / "dialects" / "golden" / "sub_agents.typed.
 @pytest.fixture(autouse=True)
 def all_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those too that a slower run would have shown."""
-    monkeypatch.setattr(pipe_module(), "STATUSES_AT_ONCE", 1000)
+    monkeypatch.setattr(pipe_module(), "MAX_STATUSES_PER_BATCH", 1000)
 
 
 async def shown(stage: Stage, user: dict[str, str] | None = None, **valves: Any) -> Seen:

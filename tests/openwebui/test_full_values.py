@@ -164,7 +164,7 @@ async def test_images_of_a_message_have_a_limit_together(tmp_path: Path) -> None
     ],
 )
 async def test_images_are_known_by_their_bytes(data: bytes, kind: str | None) -> None:
-    assert pipe_module().image_kind(data) == kind
+    assert pipe_module().image_type(data) == kind
 
 
 async def test_long_arguments_are_there_whole_or_marked_as_cut(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ BODIES = {"/artifacts/art_1": b"\x89PNG\r\n\x1a\n", f"/runs/{RUN_ID}/tools/c1": 
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thoughts take no time, and all lines are shown that a slower run would have shown."""
     monkeypatch.setattr(pipe_module(), "time", SimpleNamespace(monotonic=lambda: 0.0))
-    monkeypatch.setattr(pipe_module(), "STATUSES_AT_ONCE", 1000)
+    monkeypatch.setattr(pipe_module(), "MAX_STATUSES_PER_BATCH", 1000)
 
 
 async def nobody(_: Json) -> Any:

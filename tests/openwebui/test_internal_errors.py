@@ -53,7 +53,7 @@ async def test_a_display_that_breaks_ends_the_run_and_says_so(stage: Stage, monk
 
 async def test_a_reader_that_breaks_ends_the_run_and_says_so(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     play(stage, SAID)
-    real = pipe_module().frames_of
+    real = pipe_module().parse_frames
 
     async def breaking(pieces: AsyncIterator[bytes]) -> AsyncIterator[Any]:
         async for frame in real(pieces):
@@ -61,13 +61,13 @@ async def test_a_reader_that_breaks_ends_the_run_and_says_so(stage: Stage, monke
             if frame.type == "token":
                 broken()
 
-    monkeypatch.setattr(pipe_module(), "frames_of", breaking)
+    monkeypatch.setattr(pipe_module(), "parse_frames", breaking)
     seen = await asyncio.wait_for(Chat(stage.url).say("go"), 20)
     assert (seen.text, seen.errors) == ("So far. ", ["RuntimeError: a wire is loose"])
     assert stopped(stage)
 
 
-@pytest.mark.parametrize("part", ["Files", "StatusLine", "Citations", "Todos"])
+@pytest.mark.parametrize("part", ["FileList", "StatusLine", "Citations", "TaskList"])
 async def test_a_part_that_breaks_keeps_no_other_from_the_frame(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:

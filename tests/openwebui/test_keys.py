@@ -42,7 +42,7 @@ async def test_what_a_library_says_of_a_header_is_not_shown(stage: Stage, monkey
     def unchecked(*_: object) -> dict[str, str]:
         return {"Authorization": "Bearer ses\name"}
 
-    monkeypatch.setattr(pipe_module(), "headers_of", unchecked)
+    monkeypatch.setattr(pipe_module(), "request_headers", unchecked)
     chat = Chat(stage.url)
     seen = await chat.say("hi")
     assert "valve" in seen.errors[0]

@@ -44,7 +44,7 @@ async def fixed(messages: Any, ctx: Context) -> AsyncIterator[AnyEvent]:
 
 @pytest.fixture
 async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Served]:
-    monkeypatch.setattr(pipe_module(), "ASK_AGAIN_SECONDS", 0.02)
+    monkeypatch.setattr(pipe_module(), "REPEAT_SECONDS", 0.02)
     async with serving(editable, fixed, data=tmp_path) as live:
         yield live
 

@@ -84,7 +84,7 @@ async def _playing() -> AsyncGenerator[Stage]:
 @pytest.fixture(scope="module", autouse=True)
 def no_pauses() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipe_module(), "PACE", 0)
+        patch.setattr(pipe_module(), "BATCH_SECONDS", 0)
         yield
 
 
@@ -119,7 +119,7 @@ class Played(msgspec.Struct):
 def played(run: list[AnyEvent], display: str, pauses: Callable[[], bool]) -> Played:
     """Frames into a display, which is asked for news wherever `pauses` says so, and at the end."""
     module = pipe_module()
-    story = module.Story()
+    story = module.RunState()
     shown = {
         "native": lambda: module.NativeDisplay(story, lambda: "run_0", lambda: 0.0),
         "collapse": lambda: module.CollapseDisplay(story, lambda: "run_0", lambda: 0.0, show_steps=True),

@@ -27,8 +27,8 @@ ENDS = [place + 2 for place in range(len(STREAM)) if STREAM.startswith(b"\n\n", 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe_module(), "FIRST_PAUSE", 0)
-    monkeypatch.setattr(pipe_module(), "STATUSES_AT_ONCE", 1000)
+    monkeypatch.setattr(pipe_module(), "RETRY_DELAY", 0)
+    monkeypatch.setattr(pipe_module(), "MAX_STATUSES_PER_BATCH", 1000)
 
 
 def shown(seen: Seen) -> object:

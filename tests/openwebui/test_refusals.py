@@ -103,7 +103,7 @@ PAGE = "<html><body><h1>Bad Gateway</h1>nginx</body></html>"
 
 
 async def test_a_proxy_whose_server_is_starting_is_asked_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe_module(), "FIRST_PAUSE", 0)
+    monkeypatch.setattr(pipe_module(), "RETRY_DELAY", 0)
     stage.play(b'id: 1\ndata: {"type":"token","data":{"content":"hi","agent_depth":0}}\n\ndata: {"type":"done"}\n\n')
     stage.faults = [HTMLResponse(PAGE, 502), HTMLResponse(PAGE, 503)]
     seen = await Chat(stage.url).say("hi")
@@ -111,7 +111,7 @@ async def test_a_proxy_whose_server_is_starting_is_asked_again(stage: Stage, mon
 
 
 async def test_the_page_of_a_proxy_is_not_shown(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe_module(), "FIRST_PATIENCE", 0)
+    monkeypatch.setattr(pipe_module(), "CONNECT_SECONDS", 0)
     stage.faults = [HTMLResponse(PAGE, 502)]
     seen = await Chat(stage.url).say("hi")
     failed_with(seen, "cannot be reached (status 502)", "DEEP_AGENT_URL")

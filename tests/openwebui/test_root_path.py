@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openwebui.parts.links import located
+from openwebui.parts.client import join_url
 from tests.openwebui.chat import Chat, Seen
 from tests.openwebui.test_full_values import LONG, painter, reader
 from tests.support import agents
@@ -26,7 +26,7 @@ OUTSIDE = "https://www.example.org/limelight"
     ],
 )
 def test_where_a_link_leads(url: str, path: str, found: str) -> None:
-    assert located(url, path) == found
+    assert join_url(url, path) == found
 
 
 async def said(agent: Any, data: Path, *, by_the_path: bool) -> Seen:

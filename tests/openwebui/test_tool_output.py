@@ -85,7 +85,7 @@ def test_a_long_printout_that_the_result_repeats_is_there_once_too(length: int) 
 
 @pytest.mark.parametrize("sizes", [(1,), (100_001,), (50_000, 50_000), (30_000, 30_000, 90_000, 1), (250_000, 3)])
 def test_a_printout_is_whole_or_says_how_much_is_missing(sizes: tuple[int, ...]) -> None:
-    printout = pipe_module().Printout()
+    printout = pipe_module().ToolOutput()
     whole = ""
     for number, size in enumerate(sizes):
         piece = chr(ord("a") + number) * size

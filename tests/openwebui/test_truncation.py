@@ -76,7 +76,7 @@ async def test_then_whole_turns(stage: Stage) -> None:
     turns = [message for number in range(12) for message in [*looked(number, "r"), *showed(number)]]
     long = [{**message, "content": "x" * 1_000_000} if message["role"] == "assistant" else message for message in turns]
     messages = await sent(stage, [system, *long])
-    assert messages[:2] == [system, {"role": "system", "content": pipe_module().LEFT_OUT["content"]}]
+    assert messages[:2] == [system, {"role": "system", "content": pipe_module().TRUNCATION_NOTE["content"]}]
     assert messages[2]["role"] == "user"
     assert len(messages) > 4
 

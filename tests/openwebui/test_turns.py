@@ -27,7 +27,7 @@ async def slow(messages: object, ctx: Context) -> AsyncIterator[str]:
 async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Served]:
     global gate
     gate = asyncio.Event()
-    monkeypatch.setattr(pipe_module(), "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(pipe_module(), "RETRY_DELAY", 0.01)
     async with serving(slow, agents.talker, data=tmp_path) as live:
         yield live
 
