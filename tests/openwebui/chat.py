@@ -59,8 +59,8 @@ class Output:
 
     @property
     def sources(self) -> dict[str, str]:
-        found = [event["data"] for event in self.events if event["type"] == "source"]
-        return {source["source"]["name"]: source["document"][0] for source in found}
+        sources = [event["data"] for event in self.events if event["type"] == "source"]
+        return {source["source"]["name"]: source["document"][0] for source in sources}
 
     @property
     def errors(self) -> list[str]:

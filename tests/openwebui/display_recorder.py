@@ -16,6 +16,7 @@ class DisplayRecorder:
         self.display = {
             "native": lambda: module.NativeDisplay(self.state, lambda: "run_0", clock),
             "collapse": lambda: module.CollapseDisplay(self.state, lambda: "run_0", show_steps=True, clock=clock),
+            "plain": lambda: module.CollapseDisplay(self.state, lambda: "run_0", show_steps=False, clock=clock),
             "details": lambda: module.DetailsDisplay(self.state, clock),
         }[display]()
         self.chunks: list[Chunk] = []

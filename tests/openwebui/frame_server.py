@@ -85,7 +85,7 @@ class FrameServer:
         if not cursor:
             return self.frames
         ids = [re.search(rb"^id: (.*)$", frame, re.MULTILINE) for frame in self.frames]
-        return self.frames[[found and found[1].decode() for found in ids].index(cursor) + 1 :]
+        return self.frames[[match and match[1].decode() for match in ids].index(cursor) + 1 :]
 
     async def _send(self, frames: Sequence[bytes], break_after: int | None) -> AsyncIterator[bytes]:
         if break_after is not None:

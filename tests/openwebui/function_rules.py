@@ -29,7 +29,7 @@ EventCall = Callable[[Json], Awaitable[Any]]
 
 
 def frontmatter(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     lines = text.splitlines()
     if not lines or lines[0].strip() != '"""':
         return {}
@@ -37,8 +37,8 @@ def frontmatter(text: str) -> dict[str, str]:
         if '"""' in line:
             break
         if match := re.match(r"^\s*([a-z_]+):\s*(.*)\s*$", line, re.IGNORECASE):
-            found[match[1].strip()] = match[2].strip()
-    return found
+            fields[match[1].strip()] = match[2].strip()
+    return fields
 
 
 def load_function(text: str) -> Any:

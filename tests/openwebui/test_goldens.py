@@ -51,8 +51,8 @@ def shortened(value: Any) -> Any:
 def golden_lines(output: Output) -> list[Json]:
     plain = "".join(chunk for chunk in output.chunks if isinstance(chunk, str))
     others = [chunk for chunk in output.chunks if isinstance(chunk, dict) and "output_index" not in chunk]
-    found = [*({"event": event} for event in output.events), *({"item": item} for item in output.items)]
-    return [*found, *([{"text": plain}] if plain else []), *({"chunk": chunk} for chunk in others)]
+    lines = [*({"event": event} for event in output.events), *({"item": item} for item in output.items)]
+    return [*lines, *([{"text": plain}] if plain else []), *({"chunk": chunk} for chunk in others)]
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
@@ -62,12 +62,12 @@ async def test_output_is_the_golden_output(script: str, display: str, server: Fr
     server.bodies = BODIES
     output = await Chat(server.url, ask=never_answer, DISPLAY=display).send("What is limelight?")
     assert calls_without_output(output.items) == []
-    found = "".join(json.dumps(shortened(line), ensure_ascii=False) + "\n" for line in golden_lines(output))
+    content = "".join(json.dumps(shortened(line), ensure_ascii=False) + "\n" for line in golden_lines(output))
     path = GOLDEN / f"{script}.{display}.jsonl"
     if WRITE:
-        path.write_text(found, encoding="utf-8")
+        path.write_text(content, encoding="utf-8")
     assert path.exists(), f"{path.name} is missing: run `make golden` and look at what it writes"
-    assert found.splitlines() == path.read_text(encoding="utf-8").splitlines(), "if that is meant, run `make golden`"
+    assert content.splitlines() == path.read_text(encoding="utf-8").splitlines(), "if that is meant, run `make golden`"
 
 
 async def test_every_golden_file_has_a_script_and_a_display() -> None:

@@ -15,14 +15,15 @@ from limelight.dialects.typed import TypedDialect
 from limelight.events import AnyEvent, TextDelta, ToolStarted
 from tests.dialects.transcripts import Frame, live
 from tests.openwebui.chat import Chat, Output
+from tests.openwebui.display_recorder import DisplayRecorder
 from tests.openwebui.frame_server import FrameServer, running_frame_server
-from tests.openwebui.function_rules import Chunk, Json, pipe_module, through_json
-from tests.openwebui.output_items import calls_without_output, fold_chunks, item_text
+from tests.openwebui.function_rules import Json, pipe_module
+from tests.openwebui.output_items import calls_without_output, item_text
 from tests.support.strategies import as_records, legal_runs
 
 DISPLAYS = ("native", "collapse", "details", "plain")
 SUMMARY = re.compile(r"<summary>🔍 Execution Steps \((\d+) tools?\)</summary>")
-MARK = "¶sub¶"
+MARKER = "¶sub¶"
 
 displays = st.sampled_from(DISPLAYS)
 
@@ -30,7 +31,7 @@ displays = st.sampled_from(DISPLAYS)
 def frames_of(run: list[AnyEvent]) -> list[Frame]:
     """The typed frames of a run, with a marker in each text of a sub-agent."""
     marked = [
-        msgspec.structs.replace(event, text=f"{MARK}{event.text}")
+        msgspec.structs.replace(event, text=f"{MARKER}{event.text}")
         if isinstance(event, TextDelta) and event.agent_id
         else event
         for event in run
@@ -100,68 +101,56 @@ def test_every_run_ends_with_a_final_status_and_complete_items(
     assert len(set(ids)) == len(ids)
     dones = [event["data"]["done"] for event in output.events if event["type"] == "status"]
     assert dones == [False] * (len(dones) - 1) + [True]
-    kinds = {frame["type"] for frame in payloads(run)}
-    if "done" not in kinds:
+    types = {frame["type"] for frame in payloads(run)}
+    if "done" not in types:
         assert "connection" in output.errors[0]
-    elif not kinds & {"error", "cancelled"}:
+    elif not types & {"error", "cancelled"}:
         assert (output.final_status[0], output.errors) == ("Complete", [])
-    assert MARK not in output.text
+    assert MARKER not in output.text
 
 
 # The displays without the pipe
 
 
-class DisplayOutput(msgspec.Struct):
-    chunks: list[Chunk]
-    main_text: str
+def run_display(run: list[AnyEvent], name: str, should_flush: Callable[[], bool]) -> tuple[DisplayRecorder, str]:
+    """Feed a run to a display, flushing it after frames for which `should_flush` says so, and at the end.
 
-
-def run_display(run: list[AnyEvent], name: str, should_flush: Callable[[], bool]) -> DisplayOutput:
-    """Feed a run to a display, flushing it after frames for which `should_flush` says so, and at the end."""
-    module = pipe_module()
-    state = module.RunState()
-    display = {
-        "native": lambda: module.NativeDisplay(state, lambda: "run_0", lambda: 0.0),
-        "collapse": lambda: module.CollapseDisplay(state, lambda: "run_0", lambda: 0.0, show_steps=True),
-        "plain": lambda: module.CollapseDisplay(state, lambda: "run_0", lambda: 0.0, show_steps=False),
-        "details": lambda: module.DetailsDisplay(state, lambda: 0.0),
-    }[name]()
-    result = DisplayOutput([], "")
+    Returns the display and the text of the main agent after its last tool call."""
+    display, answer = DisplayRecorder(name), ""
     for payload in payloads(run):
-        frame = module.Frame(payload["type"], payload.get("data", {}))
-        state.feed(frame)
-        display.feed(frame)
-        if frame.type == "token" and not frame.data["agent_depth"]:
-            result.main_text += frame.data["content"]
-        elif frame.type == "tool_start" and not frame.data["agent_depth"]:
-            result.main_text = ""
+        data = payload.get("data", {})
+        display.feed(payload["type"], **data)
+        if payload["type"] == "token" and not data["agent_depth"]:
+            answer += data["content"]
+        elif payload["type"] == "tool_start" and not data["agent_depth"]:
+            answer = ""
         if should_flush():
-            result.chunks += [through_json(chunk) for chunk in display.flush()]
+            display.flush()
     display.close()
-    result.chunks += [through_json(chunk) for chunk in display.flush()]
-    return result
+    return display, answer
 
 
-def final_content(result: DisplayOutput) -> tuple[list[Json], str]:
-    return fold_chunks(result.chunks), "".join(chunk for chunk in result.chunks if isinstance(chunk, str))
+def final_content(run: list[AnyEvent], display: str, should_flush: Callable[[], bool]) -> tuple[list[Json], str]:
+    recorder, _ = run_display(run, display, should_flush)
+    return recorder.items, recorder.text
 
 
 @given(run=legal_runs(max_length=60), display=displays, seed=st.integers(0, 2**16))
 def test_output_does_not_depend_on_the_times_of_flushes(run: list[AnyEvent], display: str, seed: int) -> None:
     random = Random(seed)
-    expected = final_content(run_display(run, display, lambda: False))
-    assert final_content(run_display(run, display, lambda: True)) == expected
-    assert final_content(run_display(run, display, lambda: random.random() < 0.3)) == expected
+    expected = final_content(run, display, lambda: False)
+    assert final_content(run, display, lambda: True) == expected
+    assert final_content(run, display, lambda: random.random() < 0.3) == expected
 
 
 @given(run=legal_runs(max_length=60))
 def test_collapse_has_one_block_with_the_number_of_calls_and_one_answer(run: list[AnyEvent]) -> None:
-    result = run_display(run, "collapse", lambda: True)
-    texts = [item_text(item) for item in final_content(result)[0]]
+    display, answer = run_display(run, "collapse", lambda: True)
+    texts = [item_text(item) for item in display.items]
     calls = sum(isinstance(event, ToolStarted) for event in run)
-    counts = [int(found[1]) for text in texts for found in SUMMARY.finditer(text) if text.startswith("<details>")]
+    counts = [int(match[1]) for text in texts for match in SUMMARY.finditer(text) if text.startswith("<details>")]
     assert counts == ([calls] if calls else [])
     titles = [frame["data"]["title"] for frame in payloads(run) if frame["type"] == "answer"]
     if not any(titles):
-        assert "".join(texts[1:]) == result.main_text.lstrip("\n")
+        assert "".join(texts[1:]) == answer.lstrip("\n")
     assert len(texts) in (0, 2)
