@@ -16,7 +16,7 @@ description: Shows everything an agent does while it does it: tools, arguments, 
 #   runs          Runs on the server: starts a run, follows it across lost connections, and cancels it.
 #   run_state     The state of a run, built from its frames: tool calls, sub-agents and token usage.
 #   request       The request to the server, from a request of Open WebUI: agent, session and conversation.
-#   downloads     Downloads what frames refer to: complete values in place of previews, images and files.
+#   downloads     Downloads the data that frames refer to: complete values in place of previews, images and files.
 #   output_items  The output items of a message, and the chunks that update them in Open WebUI.
 #   native        The display `native`: a live row for each tool call and sub-agent, between texts and reasoning.
 #   collapse      The displays `collapse`, one block with all steps and the answer, and `plain`, only the answer.
@@ -212,7 +212,7 @@ def break_markup(text: str) -> str:
 
 
 def escape_markdown(line: str) -> str:
-    """Escape Markdown inside of a line; the caller escapes what has a meaning at the beginning of a line."""
+    """Escape Markdown inside of a line; the caller escapes characters with a meaning only at its beginning."""
     return MARKDOWN.sub(lambda match: f"\\{match[0]}", break_markup(line))
 
 
@@ -271,7 +271,7 @@ class RequestRefused(Exception):
 
 
 class ConnectionLost(Exception):
-    """The server cannot be reached, or what answers is not a Limelight server. The text is for the chat."""
+    """The server cannot be reached, or another program answers. The text is for the chat."""
 
 
 class LimelightClient:
@@ -688,7 +688,7 @@ class CallKey(NamedTuple):
 
 
 class ToolOutput:
-    """The beginning and the end of what a tool has printed, in bounded memory, and the last line of it."""
+    """The output of a tool: its beginning and its end, in bounded memory, and its last line."""
 
     def __init__(self) -> None:
         self.last_line = ""
@@ -1069,7 +1069,7 @@ def _size(message: Json) -> int:
 
 
 # --- downloads --------------------------------------------------------------------------------------------------------
-# Downloads what frames refer to: complete values in place of previews, images and files.
+# Downloads the data that frames refer to: complete values in place of previews, images and files.
 
 
 MAX_VALUE_BYTES = 100_000
@@ -1213,7 +1213,7 @@ def _linked_file(frame: Frame) -> Json:
 
 
 Chunk = Json | str
-"""What a pipe may yield: an event of a response, or text."""
+"""A value that a pipe may yield: an event of a response, or text."""
 
 DELTA_TYPES = {
     "message": "response.output_text.delta",
@@ -2205,7 +2205,7 @@ EventEmitter = Callable[[Json], Awaitable[None]]
 BATCH_SECONDS = 0.04
 """The time between two batches. With a chunk for each token the browser would be busy long after the run has ended."""
 IDLE_SECONDS = 1.0
-"""The time without frames after which there is an empty batch, so that a display can send what it has deferred."""
+"""The time without frames after which there is an empty batch, so that a display can send deferred changes."""
 
 
 class Turn:
@@ -2280,7 +2280,7 @@ class Turn:
                 await queue.put(frame)
         except (RequestRefused, ConnectionLost) as error:
             await queue.put(Frame("error", {"message": error_message(error)}))
-        except Exception as error:  # the chat keeps what it has and shows the error
+        except Exception as error:  # the chat keeps the message and shows the error
             await queue.put(await self._internal_error(client, error))
         await queue.put(None)
 

@@ -29,7 +29,7 @@ class RequestRefused(Exception):
 
 
 class ConnectionLost(Exception):
-    """The server cannot be reached, or what answers is not a Limelight server. The text is for the chat."""
+    """The server cannot be reached, or another program answers. The text is for the chat."""
 
 
 class LimelightClient:

@@ -1,4 +1,4 @@
-"""Downloads what frames refer to: complete values in place of previews, images and files."""
+"""Downloads the data that frames refer to: complete values in place of previews, images and files."""
 
 import base64
 from typing import Any

@@ -9,7 +9,7 @@ from typing import Any
 from openwebui.parts.frames import Frame, Json
 
 Chunk = Json | str
-"""What a pipe may yield: an event of a response, or text."""
+"""A value that a pipe may yield: an event of a response, or text."""
 
 DELTA_TYPES = {
     "message": "response.output_text.delta",

@@ -31,7 +31,7 @@ class CallKey(NamedTuple):
 
 
 class ToolOutput:
-    """The beginning and the end of what a tool has printed, in bounded memory, and the last line of it."""
+    """The output of a tool: its beginning and its end, in bounded memory, and its last line."""
 
     def __init__(self) -> None:
         self.last_line = ""

@@ -20,7 +20,7 @@ def break_markup(text: str) -> str:
 
 
 def escape_markdown(line: str) -> str:
-    """Escape Markdown inside of a line; the caller escapes what has a meaning at the beginning of a line."""
+    """Escape Markdown inside of a line; the caller escapes characters with a meaning only at its beginning."""
     return MARKDOWN.sub(lambda match: f"\\{match[0]}", break_markup(line))
 
 

@@ -21,7 +21,7 @@ EventEmitter = Callable[[Json], Awaitable[None]]
 BATCH_SECONDS = 0.04
 """The time between two batches. With a chunk for each token the browser would be busy long after the run has ended."""
 IDLE_SECONDS = 1.0
-"""The time without frames after which there is an empty batch, so that a display can send what it has deferred."""
+"""The time without frames after which there is an empty batch, so that a display can send deferred changes."""
 
 
 class Turn:
@@ -96,7 +96,7 @@ class Turn:
                 await queue.put(frame)
         except (RequestRefused, ConnectionLost) as error:
             await queue.put(Frame("error", {"message": error_message(error)}))
-        except Exception as error:  # the chat keeps what it has and shows the error
+        except Exception as error:  # the chat keeps the message and shows the error
             await queue.put(await self._internal_error(client, error))
         await queue.put(None)
 

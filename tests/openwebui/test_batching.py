@@ -78,7 +78,7 @@ async def test_cancellation_together_with_a_frame_is_not_lost(turns: int) -> Non
 
 
 async def test_idle_queue_gives_empty_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty batch lets a display send what it has deferred."""
+    """An empty batch lets a display send deferred changes."""
     monkeypatch.setattr(pipe_module(), "IDLE_SECONDS", 0.01)
     queue: asyncio.Queue[object] = asyncio.Queue()
     batches = pipe_module().batches(queue)
