@@ -1,7 +1,6 @@
-"""Makes `openwebui/deep_agent_pipe.py` out of `openwebui/parts/`: Open WebUI takes one file, people read small ones.
+"""Writes `openwebui/deep_agent_pipe.py`, the one file that Open WebUI loads, from the modules in `openwebui/parts/`.
 
-`make pipe` calls it. The parts are put one after the other, in the order in which they need each other; their imports
-are gathered at the top, and those of each other are left out.
+`make pipe` calls it. The file has the imports of all parts at the top, then each part below a line with its name.
 """
 
 import ast
@@ -12,7 +11,29 @@ from limelight import __version__
 
 FOLDER = Path(__file__).parents[1] / "openwebui"
 PACKAGE = "openwebui.parts"
-HEAD = '''"""
+PARTS = (
+    "valves",
+    "frames",
+    "text",
+    "client",
+    "runs",
+    "run_state",
+    "request",
+    "downloads",
+    "output_items",
+    "native",
+    "collapse",
+    "details",
+    "status",
+    "citations",
+    "approvals",
+    "run_view",
+    "turn",
+    "pipe",
+)
+"""The parts in the order of the file. A part may import only the parts before it."""
+
+HEADER = '''"""
 title: Deep Agent Pipe
 author: Limelight
 version: {version}
@@ -20,41 +41,40 @@ license: Apache-2.0
 description: Shows everything an agent does while it does it: tools, arguments, results, sub-agents, plans, approvals.
 """
 
-# Made from the files in openwebui/parts by `make pipe`: change those. To install it, paste this file under Admin Panel,
-# Functions, or let `limelight openwebui install` do it.
+# To install this file, paste it under Admin Panel, Functions, or run `limelight openwebui install`.
+# `make pipe` generates it from the modules in openwebui/parts; edit those. Its sections:
+#
+{contents}
 '''
 
 
-def bundle(version: str) -> str:
-    """The text of the one file."""
-    parts = {path.stem: path.read_text(encoding="utf-8") for path in sorted((FOLDER / "parts").glob("*.py"))}
-    trees = {name: ast.parse(text) for name, text in parts.items()}
-    order = _ordered({name: _needs(tree) for name, tree in trees.items()})
+def bundle(version: str, parts: tuple[str, ...] = PARTS) -> str:
+    """The text of the file."""
+    sources = {path.stem: path.read_text(encoding="utf-8") for path in sorted((FOLDER / "parts").glob("*.py"))}
+    if set(sources) != set(parts):
+        raise SystemExit(f"PARTS and the files in openwebui/parts differ: {sorted(set(sources) ^ set(parts))}")
+    trees = {name: ast.parse(sources[name]) for name in parts}
+    _check_order(trees)
     _check_names(trees)
-    imports = _imports(list(trees.values()))
-    bodies = [_body(name, parts[name], trees[name]) for name in order]
-    return HEAD.format(version=version) + "\n" + imports + "\n".join(bodies)
+    contents = "\n".join(f"#   {name:<14}{_docstring(tree)[0]}" for name, tree in trees.items())
+    sections = [_section(name, sources[name], tree) for name, tree in trees.items()]
+    return HEADER.format(version=version, contents=contents) + "\n" + _imports(trees) + "\n".join(sections)
 
 
-def _needs(tree: ast.Module) -> set[str]:
-    """The other parts that a part imports."""
-    modules = (node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom))
-    return {module.rpartition(".")[2] for module in modules if module.startswith(PACKAGE)}
-
-
-def _ordered(needs: dict[str, set[str]]) -> list[str]:
-    order: list[str] = []
-    while len(order) < len(needs):
-        ready = [name for name, others in needs.items() if name not in order and others <= set(order)]
-        if not ready:
-            raise SystemExit(f"parts import each other in a circle: {sorted(set(needs) - set(order))}")
-        order.append(ready[0])
-    return order
+def _check_order(trees: dict[str, ast.Module]) -> None:
+    """Refuse a part that imports itself or a part that comes later in the file."""
+    earlier: set[str] = set()
+    for name, tree in trees.items():
+        modules = [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
+        imported = {module.rpartition(".")[2] for module in modules if module.startswith(PACKAGE)}
+        if imported - earlier:
+            raise SystemExit(f"{name}.py imports parts that come after it in PARTS: {sorted(imported - earlier)}")
+        earlier.add(name)
 
 
 def _check_names(trees: dict[str, ast.Module]) -> None:
-    """In one file two parts must not mean different things by one name."""
-    owner: dict[str, str] = {}
+    """Refuse two parts that define the same name: in one file the second would replace the first."""
+    owners: dict[str, str] = {}
     for part, tree in trees.items():
         for node in tree.body:
             names = [node.name] if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) else []
@@ -63,36 +83,37 @@ def _check_names(trees: dict[str, ast.Module]) -> None:
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 names = [node.target.id]
             for name in names:
-                if owner.setdefault(name, part) != part:
-                    raise SystemExit(f"{name} is defined in both {owner[name]}.py and {part}.py")
+                if owners.setdefault(name, part) != part:
+                    raise SystemExit(f"{name} is defined in both {owners[name]}.py and {part}.py")
 
 
-def _imports(trees: list[ast.Module]) -> str:
-    """All imports of the parts, sorted as a linter would have them."""
-    plain: set[str] = set()
-    froms: dict[str, set[str]] = {}
-    for tree in trees:
-        for node in tree.body:
-            if isinstance(node, ast.Import):
-                plain |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and not (node.module or "").startswith(PACKAGE):
-                froms.setdefault(node.module or "", set()).update(alias.name for alias in node.names)
+def _imports(trees: dict[str, ast.Module]) -> str:
+    """All imports from outside of the parts, in the order that the linter requires."""
+    modules: set[str] = set()
+    names: dict[str, set[str]] = {}
+    for node in (node for tree in trees.values() for node in tree.body):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not (node.module or "").startswith(PACKAGE):
+            names.setdefault(node.module or "", set()).update(alias.name for alias in node.names)
+    lines = [(module, f"import {module}") for module in sorted(modules)]
+    lines += [(module, f"from {module} import {', '.join(sorted(names[module]))}") for module in sorted(names)]
     groups: dict[bool, list[str]] = {True: [], False: []}
-    for name in sorted(plain):
-        groups[name in sys.stdlib_module_names].append(f"import {name}")
-    for module, names in sorted(froms.items()):
-        line = f"from {module} import {', '.join(sorted(names))}"
+    for module, line in lines:
         groups[module.partition(".")[0] in sys.stdlib_module_names].append(line)
     return "\n".join(groups[True]) + "\n\n" + "\n".join(groups[False]) + "\n"
 
 
-def _body(name: str, text: str, tree: ast.Module) -> str:
-    """A part without its docstring and imports, below a line that names it."""
-    docstring = ast.get_docstring(tree) or ""
-    rest = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)][1:]
-    lines = text.splitlines()[_first_line(rest[0]) - 1 :]
-    banner = f"# --- {name} ".ljust(120, "-")
-    return "\n".join(["", banner, *(f"# {line}" for line in docstring.splitlines()), "", "", *lines]) + "\n"
+def _section(name: str, source: str, tree: ast.Module) -> str:
+    """A part without its imports, with its docstring as a comment below a line with its name."""
+    body = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)][1:]
+    lines = source.splitlines()[_first_line(body[0]) - 1 :]
+    title = f"# --- {name} ".ljust(120, "-")
+    return "\n".join(["", title, *(f"# {line}".rstrip() for line in _docstring(tree)), "", "", *lines]) + "\n"
+
+
+def _docstring(tree: ast.Module) -> list[str]:
+    return (ast.get_docstring(tree) or "").splitlines()
 
 
 def _first_line(node: ast.stmt) -> int:

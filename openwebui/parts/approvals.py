@@ -1,29 +1,48 @@
-"""Approvals: the person in the chat is asked, and the server is told."""
+"""Approvals: asks the user in the chat, and sends the decision to the server."""
 
 import asyncio
+import contextlib
+import json
+import sys
 from collections.abc import Awaitable, Callable
+from typing import Any
 from urllib.parse import quote
 
-from openwebui.parts.dialog import Dialog
-from openwebui.parts.frames import Frame
-from openwebui.parts.server import Lost, Refused, Server
-from openwebui.parts.types import Ask, Json
+from openwebui.parts.client import ConnectionLost, LimelightClient, RequestRefused
+from openwebui.parts.frames import Frame, Json, as_object
 
-ASK_AGAIN_SECONDS = 5
-ARGUMENT_BYTES = 1_000_000
-"""Nobody reads more than this in a dialog."""
+EventCall = Callable[[Json], Awaitable[Any]]
+"""Open WebUI's `__event_call__`: shows a dialog in the chat and returns the user's input."""
+
+REPEAT_SECONDS = 5
+MAX_ARGUMENT_BYTES = 1_000_000
+"""Longer arguments cannot be reviewed in a dialog."""
+CARD_CHARS = 1500
+"""The card does not scroll: more text would push its buttons off the screen."""
+DECISIONS = {
+    "approve": "Let it run with these arguments.",
+    "edit": "Change the arguments first.",
+    "reject": "Do not run it. What you write under Other is told to the agent as the reason.",
+}
+SHOW_OPTION = {"label": "Show all", "description": "See the whole arguments first."}
 
 
-class Asker:
-    """Asks one question at a time. What was decided comes back as a frame like any other, from here or elsewhere."""
+class Approvals:
+    """Requests decisions for the approvals of a run, one at a time.
+
+    A decision, in this chat or elsewhere, comes back as a frame and closes the dialog."""
 
     def __init__(
-        self, server: Server, ask: Ask | None, news: Callable[[Frame], Awaitable[None]], metadata: Json
+        self,
+        client: LimelightClient,
+        event_call: EventCall | None,
+        send_frame: Callable[[Frame], Awaitable[None]],
+        metadata: Json,
     ) -> None:
-        self._server = server
-        self._dialog = Dialog(ask, metadata)
-        self._news = news
-        self._turn = asyncio.Lock()
+        self._client = client
+        self._dialog = ApprovalDialog(event_call, metadata)
+        self._send_frame = send_frame
+        self._lock = asyncio.Lock()
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def feed(self, frame: Frame) -> None:
@@ -32,9 +51,9 @@ class Asker:
         approval_id = frame.text("approval_id")
         if frame.data.get("state") != "requested":
             if task := self._tasks.pop(approval_id, None):
-                task.cancel()  # which takes the dialog away too
+                task.cancel()  # closes the dialog too
         elif approval_id not in self._tasks:
-            self._tasks[approval_id] = asyncio.create_task(self._settle(approval_id, frame))
+            self._tasks[approval_id] = asyncio.create_task(self._request_decision(approval_id, frame))
 
     async def close(self) -> None:
         tasks, self._tasks = list(self._tasks.values()), {}
@@ -42,50 +61,145 @@ class Asker:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _settle(self, approval_id: str, frame: Frame) -> None:
-        """Ask until there is an answer that the server takes. It knows when the time is over, and says so."""
-        problem, told = "", False
-        async with self._turn:
+    async def _request_decision(self, approval_id: str, frame: Frame) -> None:
+        """Ask until the server accepts a decision. When the approval expires, the server sends a frame that ends it."""
+        problem, has_instructed = "", False
+        async with self._lock:
             while True:
-                frame = await self._whole(frame)
-                cut = frame.data.get("truncated")  # nobody is asked to approve what they cannot see
-                decision = None if cut else await self._dialog.decision(frame, problem)
-                problem = await self._decide(approval_id, decision) if decision else ""
+                frame = await self._complete_args(frame)
+                is_truncated = frame.data.get("truncated")  # nobody should approve arguments without seeing them
+                decision = None if is_truncated else await self._dialog.ask(frame, problem)
+                problem = await self._send_decision(approval_id, decision) if decision else ""
                 if decision and not problem:
                     return
                 if not decision:
-                    if not told:
-                        await self._tell_where(frame)
-                    told = True
-                    await asyncio.sleep(ASK_AGAIN_SECONDS)
+                    if not has_instructed:
+                        await self._send_instruction(frame)
+                    has_instructed = True
+                    await asyncio.sleep(REPEAT_SECONDS)
 
-    async def _whole(self, frame: Frame) -> Frame:
-        """With all arguments in place of their beginning, if they can be had."""
-        if not frame.data.get("truncated") or frame.number("size") > ARGUMENT_BYTES:
+    async def _complete_args(self, frame: Frame) -> Frame:
+        """Replace a preview of the arguments by the complete ones, if they are not too long."""
+        if not frame.data.get("truncated") or frame.number("size") > MAX_ARGUMENT_BYTES:
             return frame
-        found = await self._server.fetch_object(self._path(frame.text("approval_id")), 2 * ARGUMENT_BYTES)
-        if "args" not in found:
+        approval = await self._client.download_object(self._path(frame.text("approval_id")), 2 * MAX_ARGUMENT_BYTES)
+        if "args" not in approval:
             return frame
-        return frame._replace(data={**frame.data, "args": found["args"], "truncated": False})
+        return frame._replace(data={**frame.data, "args": approval["args"], "truncated": False})
 
     def _path(self, approval_id: str) -> str:
-        return f"/runs/{self._server.run_id}/approvals/{quote(approval_id, safe='')}"
+        return f"/runs/{self._client.run_id}/approvals/{quote(approval_id, safe='')}"
 
-    async def _tell_where(self, frame: Frame) -> None:
-        command = f"limelight approve {self._server.run_id}{self._server.as_user}"
-        where = f"waiting for approval: answer here, or run `{command}`"
+    async def _send_instruction(self, frame: Frame) -> None:
+        """Send a frame that says how to decide outside of this chat."""
+        command = f"limelight approve {self._client.run_id}{self._client.command_user}"
+        instruction = f"waiting for approval: answer here, or run `{command}`"
         if frame.data.get("truncated"):
-            where = f"waiting for approval, but its arguments cannot be shown here: run `{command}`"
-        about = {key: frame.text(key) for key in ("approval_id", "tool_id", "name")}
-        await self._news(Frame("_unanswered", {**about, "where": where}))
+            instruction = f"waiting for approval, but its arguments cannot be shown here: run `{command}`"
+        approval = {key: frame.text(key) for key in ("approval_id", "tool_id", "name")}
+        await self._send_frame(Frame("_unanswered", {**approval, "instruction": instruction}))
 
-    async def _decide(self, approval_id: str, decision: Json) -> str:
-        """Send it; what the server has against it, or ""."""
+    async def _send_decision(self, approval_id: str, decision: Json) -> str:
+        """Send a decision; return the reason if the server refuses it, "" if the approval is decided."""
         try:
-            await self._server.call("POST", self._path(approval_id), decision)
-        except Refused as refused:
-            settled = refused.code in ("already_decided", "expired") or refused.status == 404
-            return "" if settled else str(refused)
-        except Lost as lost:
-            return str(lost)
+            await self._client.request_json("POST", self._path(approval_id), decision)
+        except RequestRefused as refused:
+            is_decided = refused.code in ("already_decided", "expired") or refused.status == 404
+            return "" if is_decided else str(refused)
+        except ConnectionLost as error:
+            return str(error)
         return ""
+
+
+class ApprovalDialog:
+    """The card above the input that asks for a decision, and the editor for arguments."""
+
+    def __init__(self, event_call: EventCall | None, metadata: Json) -> None:
+        self._event_call = event_call
+        self._metadata = metadata
+
+    async def ask(self, frame: Frame, problem: str) -> Json | None:
+        """The body of the decision; None without an answer. `problem` says why the previous decision was refused."""
+        offered = [name for name in DECISIONS if name in (frame.data.get("decisions") or DECISIONS)]
+        args = frame.data.get("args")
+        while True:
+            answer = await self._show_card(approval_card(frame.text("name"), args, offered, problem))
+            option = answer.get("option_index") if answer.get("type") == "option" else None
+            if not answer:
+                return None
+            if not isinstance(option, int) or not 0 <= option <= len(offered):
+                return {"decision": "reject", "reason": str(answer.get("text") or answer.get("label") or "")[:500]}
+            if option == len(offered):
+                await self._show_args(format_args(args))
+            elif offered[option] != "edit":
+                return {"decision": offered[option]}
+            elif (decision := await self._edit_args(format_args(args))) != {}:
+                return decision
+
+    async def _show_card(self, card: Json) -> Json:
+        """The chosen option or the text under Other; empty without an answer."""
+        data: Json = {"questions": [card], "allow_other": True, "timeout_ms": 240_000}
+        reply = as_object(await self._call({"type": "request:user_input", "data": data}))
+        return as_object(as_object(reply.get("answers")).get("decision")) if reply.get("status") == "answered" else {}
+
+    async def _show_args(self, args: str) -> None:
+        data = {"title": "The whole arguments", "message": "What you change here does not count.", "value": args}
+        await self._call({"type": "input", "data": {**data, "placeholder": ""}})
+
+    async def _edit_args(self, args: str) -> Json | None:
+        """The decision with the edited arguments; empty if the editor was closed; None without an answer."""
+        message = "The new arguments, as JSON."
+        while True:
+            data = {"title": "Edit the arguments", "message": message, "placeholder": "{}", "value": args}
+            text = await self._call({"type": "input", "data": data})
+            if not isinstance(text, str):
+                return {} if text is False else None
+            try:
+                edited = json.loads(text)
+            except ValueError as error:
+                message, args = f"This is not valid JSON: {error}.", text
+                continue
+            if isinstance(edited, dict):
+                return {"decision": "edit", "args": edited}
+            message, args = 'Arguments are a JSON object like {"name": "value"}.', text
+
+    async def _call(self, event: Json) -> Any:
+        if self._event_call is None:
+            return None
+        await self._find_tab()
+        try:
+            return await self._event_call(event)
+        except Exception:  # the tab with the dialog is gone; the approval stays open on the server
+            return None
+
+    async def _find_tab(self) -> None:
+        """Update the socket id of the chat, which a reload changes.
+
+        Open WebUI itself looks for the new socket only if the old one disconnects during a call."""
+        sockets = sys.modules.get("open_webui.socket.main")
+        find_socket = getattr(sockets, "get_user_chat_session_id", None)
+        pool = getattr(sockets, "SESSION_POOL", None)
+        if find_socket is None or pool is None or pool.get(self._metadata.get("session_id")) is not None:
+            return
+        with contextlib.suppress(Exception):
+            user_id, chat_id = self._metadata.get("user_id"), self._metadata.get("chat_id")
+            socket_id = await asyncio.to_thread(find_socket, user_id, chat_id)
+            if socket_id is not None:
+                self._metadata["session_id"] = socket_id
+
+
+def approval_card(name: str, args: Any, offered: list[str], problem: str) -> Json:
+    """The card for an approval. Of long arguments it shows the beginning, and an option that shows all."""
+    shown = json.dumps(args, ensure_ascii=False)
+    options: list[Json] = [{"label": each.capitalize(), "description": DECISIONS[each]} for each in offered]
+    if len(shown) > CARD_CHARS:
+        hint = "choose Edit to see all" if "edit" in offered else "choose Show all to see them"
+        shown = f"{shown[:CARD_CHARS]} … ({len(shown) - CARD_CHARS:,} more characters: {hint})"
+        options += [] if "edit" in offered else [SHOW_OPTION]
+    question = f"May {name or 'the tool'} run with {shown}?"
+    card: Json = {"id": "decision", "header": "Approval", "question": f"{problem}\n{question}".strip()}
+    return {**card, "options": options, "allow_other": True}
+
+
+def format_args(args: Any) -> str:
+    return json.dumps(args, ensure_ascii=False, indent=2)

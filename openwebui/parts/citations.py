@@ -1,75 +1,73 @@
-"""What is listed below the answer: results of tools, and what the agent cites."""
+"""The sources below the answer: tool results, and the sources that the agent cites."""
 
 from collections.abc import Callable
 from typing import Any, cast
 
-from openwebui.parts.conversation import CallKey
-from openwebui.parts.frames import Frame
-from openwebui.parts.run_state import Call, Story
-from openwebui.parts.text import literal, parted
-from openwebui.parts.types import Json
-from openwebui.parts.valves import Choices
+from openwebui.parts.frames import Frame, Json
+from openwebui.parts.run_state import RunState, ToolCall
+from openwebui.parts.text import break_markup, literal_markdown
+from openwebui.parts.valves import DisplayOptions
 
-CITATION_CHARS = 32_000
-MESSAGE_CHARS = 256_000
-"""All citations of a message together: the whole chat is stored anew with each of them."""
-PREVIEW_OF_CITATION = 500
+MAX_CITATION_CHARS = 32_000
+MAX_MESSAGE_CITATION_CHARS = 256_000
+"""All citations of a message together: Open WebUI stores the complete chat with each of them."""
+CITATION_PREVIEW_CHARS = 500
 
 
 class Citations:
-    """Open WebUI groups sources by their key, so each has one of its own."""
+    """Turns frames into source events. Each has a unique id, because Open WebUI groups sources by id."""
 
-    def __init__(self, story: Story, run_id: Callable[[], str], choices: Choices) -> None:
-        self._story = story
+    def __init__(self, state: RunState, run_id: Callable[[], str], options: DisplayOptions) -> None:
+        self._state = state
         self._run_id = run_id
-        self._tools = choices.citations
+        self._cite_tools = options.tool_citations
         self._count = 0
-        self._room = MESSAGE_CHARS
+        self._chars_left = MAX_MESSAGE_CITATION_CHARS
 
     def feed(self, frame: Frame) -> list[Json]:
         match frame.type:
-            case "tool_end" if (call := self._story.call(frame)) and self._tools:
-                return self._of_call(call)
+            case "tool_end" if (call := self._state.call(frame)) and self._cite_tools:
+                return self._cite_call(call)
             case "citation":
-                return [self._cited(frame.text("title"), frame.text("url"), frame.text("text"))]
+                return [self._cite_source(frame.text("title"), frame.text("url"), frame.text("text"))]
             case "answer":
                 sources = frame.data.get("sources")
-                found = cast(list[Any], sources) if isinstance(sources, list) else []
-                return [self._cited("", str(source), "") for source in found]
+                urls = cast(list[Any], sources) if isinstance(sources, list) else []
+                return [self._cite_source("", str(url), "") for url in urls]
             case _:
                 return []
 
-    def _of_call(self, call: Call) -> list[Json]:
+    def _cite_call(self, call: ToolCall) -> list[Json]:
         if call.error is not None or not call.result_seen or not call.output.strip():
             return []
-        key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
-        return [self._source(key, f"🔧 {call.title}", call.output, literal, {"parameters": self._parameters(call)})]
+        metadata = {"parameters": self._parameters(call)}
+        return [self._source(call.key(self._run_id()), f"🔧 {call.title}", call.output, literal_markdown, metadata)]
 
-    def _parameters(self, call: Call) -> Json:
-        """What has no room is in the row, if anywhere."""
-        if len(call.args) <= min(CITATION_CHARS, self._room):
-            self._room -= len(call.args)
+    def _parameters(self, call: ToolCall) -> Json:
+        if len(call.args) <= min(MAX_CITATION_CHARS, self._chars_left):
+            self._chars_left -= len(call.args)
             return call.parameters
-        return {"arguments": f"{call.args[:PREVIEW_OF_CITATION]}… ({len(call.args):,} characters in all)"}
+        return {"arguments": f"{call.args[:CITATION_PREVIEW_CHARS]}… ({len(call.args):,} characters in all)"}
 
-    def _cited(self, title: str, url: str, text: str) -> Json:
+    def _cite_source(self, title: str, url: str, text: str) -> Json:
         self._count += 1
-        key = url if url.startswith(("http://", "https://")) else f"{self._run_id()}.s{self._count}"
-        return self._source(key, title or url, text or title or url, parted, {})
+        source_id = url if url.startswith(("http://", "https://")) else f"{self._run_id()}.s{self._count}"
+        return self._source(source_id, title or url, text or title or url, break_markup, {})
 
-    def _source(self, key: str, name: str, text: str, tamed: Callable[[str], str], more: Json) -> Json:
-        """Open WebUI draws a source as markdown and HTML, so what somebody else has written is tamed."""
-        limit = CITATION_CHARS if min(len(text), CITATION_CHARS) <= self._room else PREVIEW_OF_CITATION
-        shown = tamed(text[:limit])
+    def _source(self, source_id: str, name: str, text: str, escape: Callable[[str], str], metadata: Json) -> Json:
+        """A source event with escaped text: Open WebUI renders the text of a source as Markdown and HTML."""
+        fits = min(len(text), MAX_CITATION_CHARS) <= self._chars_left
+        limit = MAX_CITATION_CHARS if fits else CITATION_PREVIEW_CHARS
+        document = escape(text[:limit])
         if len(text) > limit:
-            shown = f"{shown}\n\n… ({len(text):,} characters in all)"
-        self._room = max(0, self._room - len(shown))
-        return source_event(key, name, shown, more)
+            document = f"{document}\n\n… ({len(text):,} characters in all)"
+        self._chars_left = max(0, self._chars_left - len(document))
+        return source_event(source_id, name, document, metadata)
 
 
-def source_event(key: str, name: str, text: str, more: Json) -> Json:
-    source: Json = {"id": key, "name": name}
-    if key.startswith("http"):
-        source["url"] = key
-    metadata = {"source": key, "name": name, **more}
-    return {"type": "source", "data": {"source": source, "document": [text], "metadata": [metadata]}}
+def source_event(source_id: str, name: str, document: str, metadata: Json) -> Json:
+    source: Json = {"id": source_id, "name": name}
+    if source_id.startswith("http"):
+        source["url"] = source_id
+    metadata = {"source": source_id, "name": name, **metadata}
+    return {"type": "source", "data": {"source": source, "document": [document], "metadata": [metadata]}}

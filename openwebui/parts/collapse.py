@@ -1,102 +1,101 @@
-"""The display with one closed block for all steps, and the one with the answer alone."""
+"""The displays `collapse`, one block with all steps and the answer, and `plain`, only the answer."""
 
 import html
 from collections.abc import Callable
 
-from openwebui.parts.frames import Frame, is_main
-from openwebui.parts.output_items import Items, message_item, titled
-from openwebui.parts.run_state import Call, Story
-from openwebui.parts.text import inert, outcome, preview, tools_word
-from openwebui.parts.types import Chunk
+from openwebui.parts.frames import Frame
+from openwebui.parts.output_items import Chunk, OutputItems, message_item
+from openwebui.parts.run_state import RunState, ToolCall
+from openwebui.parts.text import escape_line, preview, result_text, tool_count
 
 REDRAW_SECONDS = 0.5
-CHARS_PER_SECOND = 200_000
-"""Each change sends the whole block again, so a large one is sent less often."""
+REDRAW_CHARS_PER_SECOND = 200_000
+"""Each change sends the complete block, so a large block is sent less often."""
 
 
 class CollapseDisplay:
-    """One closed block with all steps, and the answer below it. `show_steps=False` is the answer alone."""
+    """Turns frames into two output items, the block with the steps and the answer. `plain` has `show_steps=False`."""
 
     def __init__(
-        self, story: Story, run_id: Callable[[], str], clock: Callable[[], float], *, show_steps: bool
+        self, state: RunState, run_id: Callable[[], str], clock: Callable[[], float], *, show_steps: bool
     ) -> None:
-        self._story = story
+        self._state = state
         self._run_id = run_id
+        self._clock = clock
         self._show_steps = show_steps
-        self._items = Items()
+        self._items = OutputItems()
         self._steps: list[str] = []
         self._text = ""
-        self._clock = clock
-        self._is_stale = False
-        self._next_draw = 0.0
+        self._is_outdated = False
+        self._next_redraw = 0.0
 
     def flush(self) -> list[Chunk]:
-        if self._is_stale and self._clock() >= self._next_draw:
-            self._draw()
+        if self._is_outdated and self._clock() >= self._next_redraw:
+            self._redraw()
         return self._items.flush()
 
     def feed(self, frame: Frame) -> None:
         match frame.type:
-            case "token" if is_main(frame):
-                self._say(frame.text("content"))
-            case "tool_start" if call := self._story.call(frame):
+            case "token" if frame.is_main_agent:
+                self._add_text(frame.text("content"))
+            case "tool_start" if call := self._state.call(frame):
                 if not call.depth:
-                    self._put_away()
-                self._touch()
-            case "tool_end" if call := self._story.call(frame):
-                self._steps.append(tool_step(call, preview(outcome(call.output))))
-                self._touch()
+                    self._turn_text_into_step()
+                self._schedule_redraw()
+            case "tool_end" if call := self._state.call(frame):
+                self._steps.append(tool_step(call, preview(result_text(call.output))))
+                self._schedule_redraw()
             case "answer":
-                titled(self._items, self._answer_id, frame)
+                self._items.add_title(self._answer_id, frame)
             case _:
                 pass
 
     def close(self) -> None:
-        for call in self._story.calls.values():
+        for call in self._state.calls.values():
             if not call.done:
-                call.end("interrupted", "interrupted")
+                call.finish("interrupted", "interrupted")
                 self._steps.append(tool_step(call, call.output))
-        self._draw()
+        self._redraw()
         if self._answer_id in self._items:
-            self._items.change(self._answer_id, status="completed")
+            self._items.update(self._answer_id, status="completed")
 
-    def _say(self, piece: str) -> None:
-        piece = piece if self._text else piece.lstrip("\n")
-        if piece:
-            self._reserve()
-            self._text += piece
-            self._items.grow(self._answer_id, piece)
+    def _add_text(self, text: str) -> None:
+        text = text if self._text else text.lstrip("\n")
+        if text:
+            self._put_items()
+            self._text += text
+            self._items.append(self._answer_id, text)
 
-    def _put_away(self) -> None:
-        """The text so far was not the answer: it was said before a tool."""
+    def _turn_text_into_step(self) -> None:
+        """Move the text so far into the block: text before a tool call is not the answer."""
         if self._text.strip():
             self._steps.append(f"**🤖 AI:** {html.escape(self._text.strip(), quote=False)}")
         if self._text:
             self._items.put(message_item(self._answer_id, ""))
         self._text = ""
 
-    def _reserve(self) -> None:
-        """The block comes first, so it has its place before there is anything in it."""
+    def _put_items(self) -> None:
+        """Add both items with the first text or step, because the block comes before the answer."""
         if self._answer_id not in self._items:
             if self._show_steps:
                 self._items.put(message_item(self._block_id, "", "completed"))
             self._items.put(message_item(self._answer_id, ""))
 
-    def _touch(self) -> None:
+    def _schedule_redraw(self) -> None:
         if self._show_steps:
-            self._reserve()
-            self._is_stale = True
+            self._put_items()
+            self._is_outdated = True
 
-    def _draw(self) -> None:
-        """What still runs stands last; Open WebUI draws no block that has nothing in it."""
-        calls = self._story.calls.values()
+    def _redraw(self) -> None:
+        """Write the block, with running calls last. Without calls it stays empty, and Open WebUI does not show it."""
+        calls = self._state.calls.values()
         if calls and self._show_steps:
-            self._reserve()
+            self._put_items()
             steps = [*self._steps, *(tool_step(call, "⏳") for call in calls if not call.done)]
             block = steps_block(len(calls), steps)
             self._items.put(message_item(self._block_id, block, "completed"))
-            self._next_draw = self._clock() + max(REDRAW_SECONDS, len(block) / CHARS_PER_SECOND)
-        self._is_stale = False
+            self._next_redraw = self._clock() + max(REDRAW_SECONDS, len(block) / REDRAW_CHARS_PER_SECOND)
+        self._is_outdated = False
 
     @property
     def _block_id(self) -> str:
@@ -107,10 +106,10 @@ class CollapseDisplay:
         return f"{self._run_id()}.answer"
 
 
-def tool_step(call: Call, text: str) -> str:
-    return f"**🔧 {inert(call.title)}:** {inert(text)}"
+def tool_step(call: ToolCall, text: str) -> str:
+    return f"**🔧 {escape_line(call.title)}:** {escape_line(text)}"
 
 
 def steps_block(count: int, steps: list[str]) -> str:
     body = "\n\n".join(steps)
-    return f"<details>\n<summary>🔍 Execution Steps ({tools_word(count)})</summary>\n\n{body}\n\n</details>\n\n"
+    return f"<details>\n<summary>🔍 Execution Steps ({tool_count(count)})</summary>\n\n{body}\n\n</details>\n\n"

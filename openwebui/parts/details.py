@@ -1,85 +1,86 @@
-"""The display for old versions of Open WebUI: text that only grows."""
+"""The display `details`, for Open WebUI before 0.8: text with a block for each finished call."""
 
 import html
 import json
 from collections.abc import Callable
 
-from openwebui.parts.frames import Frame, is_main
-from openwebui.parts.run_state import Call, Story, row_title
-from openwebui.parts.text import outcome
-from openwebui.parts.types import Chunk
+from openwebui.parts.frames import Frame
+from openwebui.parts.output_items import Chunk
+from openwebui.parts.run_state import RunState, ToolCall, finished_title
+from openwebui.parts.text import result_text
 
 
 class DetailsDisplay:
-    """Text that only grows, with a block for each finished tool: what old versions of Open WebUI can draw."""
+    """Turns frames into text. Without `blocks` it is only the text of the main agent, for clients of the API."""
 
-    def __init__(self, story: Story, clock: Callable[[], float], *, blocks: bool = True) -> None:
-        self._story = story
+    def __init__(self, state: RunState, clock: Callable[[], float], *, blocks: bool = True) -> None:
+        self._state = state
         self._clock = clock
         self._blocks = blocks
-        self._new = ""
-        self._at_line_start = True
-        self._thought = ""
-        self._thought_at = 0.0
+        self._new_text = ""
+        self._is_paragraph_start = True
+        self._reasoning = ""
+        self._reasoning_since = 0.0
 
     def flush(self) -> list[Chunk]:
-        """Open WebUI takes a chunk that begins like an event for one, so such a text comes in two."""
-        new, self._new = self._new, ""
-        pieces = [new[:1], new[1:]] if new.startswith("data:") else [new]
-        return [piece for piece in pieces if piece]
+        """The new text. Text that begins with "data:" is split, because Open WebUI would take it for an event."""
+        text, self._new_text = self._new_text, ""
+        chunks = [text[:1], text[1:]] if text.startswith("data:") else [text]
+        return [chunk for chunk in chunks if chunk]
 
     def feed(self, frame: Frame) -> None:
         match frame.type:
-            case "token" if is_main(frame):
-                self._end_thought()
+            case "token" if frame.is_main_agent:
+                self._finish_reasoning()
                 text = frame.text("content")
-                self._add(text.lstrip("\n") if self._at_line_start else text)
-            case "reasoning" if is_main(frame) and self._blocks:
-                self._thought_at = self._thought_at or self._clock()
-                self._thought += frame.text("content")
+                self._add(text.lstrip("\n") if self._is_paragraph_start else text)
+            case "reasoning" if frame.is_main_agent and self._blocks:
+                self._reasoning_since = self._reasoning_since or self._clock()
+                self._reasoning += frame.text("content")
             case "tool_start":
-                self._end_thought()
-            case "tool_end" if (call := self._story.call(frame)) and self._blocks:
+                self._finish_reasoning()
+            case "tool_end" if (call := self._state.call(frame)) and self._blocks:
                 self._add_block(tool_block(call))
             case _:
                 pass
 
     def close(self) -> None:
-        self._end_thought()
-        for call in self._story.calls.values():
+        self._finish_reasoning()
+        for call in self._state.calls.values():
             if not call.done:
-                call.end("Error: interrupted", "interrupted")
+                call.finish("Error: interrupted", "interrupted")
                 if self._blocks:
                     self._add_block(tool_block(call))
 
-    def _end_thought(self) -> None:
-        if self._thought.strip():
-            seconds = round(self._clock() - self._thought_at)
-            quoted = "\n".join(f"> {html.escape(line, quote=False)}" for line in self._thought.strip().splitlines())
+    def _finish_reasoning(self) -> None:
+        if self._reasoning.strip():
+            seconds = round(self._clock() - self._reasoning_since)
+            lines = self._reasoning.strip().splitlines()
+            quoted = "\n".join(f"> {html.escape(line, quote=False)}" for line in lines)
             summary = f"<summary>Thought for {seconds} seconds</summary>"
             self._add_block(
                 f'<details type="reasoning" done="true" duration="{seconds}">\n{summary}\n{quoted}\n</details>\n\n'
             )
-        self._thought, self._thought_at = "", 0.0
+        self._reasoning, self._reasoning_since = "", 0.0
 
     def _add_block(self, block: str) -> None:
-        self._add(block if self._at_line_start else f"\n\n{block}")
+        self._add(block if self._is_paragraph_start else f"\n\n{block}")
 
     def _add(self, text: str) -> None:
         if text:
-            self._new += text
-            self._at_line_start = text.endswith("\n\n")
+            self._new_text += text
+            self._is_paragraph_start = text.endswith("\n\n")
 
 
-def tool_block(call: Call) -> str:
-    """A finished call in the form of the Agno documents. As JSON nothing in it breaks the line."""
-    name = row_title(call, call.title)
+def tool_block(call: ToolCall) -> str:
+    """The block of a finished call, in the form of the Agno document. JSON keeps each value on one line."""
+    name = finished_title(call, call.title)
     values = {"id": call.tool_id, "name": name, "arguments": json.dumps(call.parameters, ensure_ascii=False)}
-    values["result"] = json.dumps(outcome(call.output), ensure_ascii=False)
-    attributes = " ".join(f'{key}="{attribute(value)}"' for key, value in values.items())
+    values["result"] = json.dumps(result_text(call.output), ensure_ascii=False)
+    attributes = " ".join(f'{key}="{escape_attribute(value)}"' for key, value in values.items())
     return f'<details type="tool_calls" done="true" {attributes}>\n<summary>Tool Executed</summary>\n</details>\n\n'
 
 
-def attribute(value: str) -> str:
-    """Open WebUI puts in what two braces stand for before it reads anything else, so there must not be two."""
+def escape_attribute(value: str) -> str:
+    """Escape an HTML attribute, and double braces too: Open WebUI replaces template variables before it parses HTML."""
     return html.escape(value, quote=True).replace("{{", "{&#123;")

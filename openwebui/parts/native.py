@@ -1,154 +1,201 @@
-"""The display with a live row for each tool."""
+"""The display `native`: a live row for each tool call and sub-agent, between texts and reasoning."""
 
 from collections.abc import Callable
 
-from openwebui.parts.conversation import CallKey
-from openwebui.parts.frames import Frame, is_main
-from openwebui.parts.messages import Voice
-from openwebui.parts.output_items import Items, titled
-from openwebui.parts.run_state import Agent, Call, Story, row_title
-from openwebui.parts.text import outcome, short, tools_word
-from openwebui.parts.types import Chunk, Json
+from openwebui.parts.frames import Frame, Json
+from openwebui.parts.output_items import Chunk, OutputItems, message_item, text_content
+from openwebui.parts.run_state import CallKey, RunState, SubAgent, ToolCall, finished_title
+from openwebui.parts.text import result_text, shorten, tool_count
+
+
+class MessageWriter:
+    """Writes texts and reasoning of the main agent, as one item for each uninterrupted text."""
+
+    def __init__(self, items: OutputItems, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
+        self._items = items
+        self._run_id = run_id
+        self._clock = clock
+        self._count = 0
+        self._text_id = ""
+        self._reasoning_id = ""
+        self._reasoning_since = 0.0
+        self.last_text_id = ""
+
+    def add_text(self, text: str) -> None:
+        self._finish_reasoning()
+        if not self._text_id:
+            text = text.lstrip("\n")  # separates messages in a stream, and has no meaning at the beginning of an item
+            if not text:
+                return
+            self._text_id = self.last_text_id = self._new_id("m")
+            self._items.put(message_item(self._text_id, ""))
+        self._items.append(self._text_id, text)
+
+    def add_reasoning(self, text: str) -> None:
+        self._finish_text()
+        if not self._reasoning_id:
+            self._reasoning_id, self._reasoning_since = self._new_id("r"), self._clock()
+            item: Json = {"type": "reasoning", "id": self._reasoning_id, "status": "in_progress", "summary": []}
+            self._items.put({**item, "content": text_content("")})
+        self._items.append(self._reasoning_id, text)
+
+    def finish(self) -> None:
+        self._finish_text()
+        self._finish_reasoning()
+
+    def _finish_text(self) -> None:
+        if self._text_id:
+            self._items.update(self._text_id, status="completed")
+            self._text_id = ""
+
+    def _finish_reasoning(self) -> None:
+        if self._reasoning_id:
+            seconds = round(self._clock() - self._reasoning_since)
+            self._items.update(self._reasoning_id, status="completed", duration=seconds)
+            self._reasoning_id = ""
+
+    def _new_id(self, prefix: str) -> str:
+        self._count += 1
+        return f"{self._run_id()}.{prefix}{self._count}"
 
 
 class NativeDisplay:
-    """A live row for each tool and sub-agent, thoughts as reasoning, texts where they were said."""
+    """Turns frames into output items. Calls and sub-agents are items of the type `function_call`, called rows here."""
 
-    def __init__(self, story: Story, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
-        self._story = story
+    def __init__(self, state: RunState, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
+        self._state = state
         self._run_id = run_id
-        self._items = Items()
-        self._voice = Voice(self._items, run_id, clock)
-        self._keys: dict[str, str] = {}
-        self._last_row: dict[str, str] = {}
+        self._items = OutputItems()
+        self._messages = MessageWriter(self._items, run_id, clock)
+        self._call_rows: dict[str, str] = {}
+        self._agent_rows: dict[str, str] = {}
+        """Rows of the sub-agents that no call has started."""
+        self._last_rows: dict[str, str] = {}
+        """The last row of each agent and its sub-agents."""
         self._images: dict[str, list[Json]] = {}
-        self._printing: dict[str, Call] = {}
-        """Those that printed something since the last flush. Only what is sent is worth a label."""
+        self._calls_with_output: dict[str, ToolCall] = {}
+        """Calls with output since the last flush. Their labels are set by the flush, because only it sends them."""
 
     def flush(self) -> list[Chunk]:
-        for tool_id, call in self._printing.items():
+        for tool_id, call in self._calls_with_output.items():
             if call.printed.last_line:
-                name = f"{call.title} · {short(call.printed.last_line)}"
-                self._items.change(self._keys[tool_id], name=name, status="completed")
-        self._printing.clear()
+                name = f"{call.title} · {shorten(call.printed.last_line)}"
+                self._items.update(self._call_rows[tool_id], name=name, status="completed")
+        self._calls_with_output.clear()
         return self._items.flush()
 
     def feed(self, frame: Frame) -> None:
-        data = frame.data
         match frame.type:
-            case "token" if is_main(frame):
-                self._voice.say(frame.text("content"))
-            case "reasoning" if is_main(frame):
-                self._voice.think(frame.text("content"))
-            case "plan" if is_main(frame) and data.get("text"):
-                self._voice.think(frame.text("text") + "\n\n")
+            case "token" if frame.is_main_agent:
+                self._messages.add_text(frame.text("content"))
+            case "reasoning" if frame.is_main_agent:
+                self._messages.add_reasoning(frame.text("content"))
+            case "plan" if frame.is_main_agent and frame.data.get("text"):
+                self._messages.add_reasoning(frame.text("text") + "\n\n")
             case "answer":
-                titled(self._items, self._voice.last_text, frame)
-            case "tool_start" if call := self._story.call(frame):
-                self._start(call)
-            case "tool_args" | "tool_output" | "approval" | "_unanswered" if call := self._story.call(frame):
-                self._progress(call, frame)
-            case "tool_end" if call := self._story.call(frame):
-                self._end(call)
-            case "agent_start" | "agent_end" if agent := self._story.agents.get(frame.text("agent_id")):
-                self._agent(agent, ended=frame.type == "agent_end")
-            case "_image" if call := self._story.call(frame):
-                self._image(call, frame.text("url"))
+                self._items.add_title(self._messages.last_text_id, frame)
+            case "tool_start" if call := self._state.call(frame):
+                self._start_call(call)
+            case "tool_args" | "tool_output" | "approval" | "_unanswered" if call := self._state.call(frame):
+                self._update_call(call, frame)
+            case "tool_end" if call := self._state.call(frame):
+                self._finish_call(call)
+            case "agent_start" | "agent_end" if agent := self._state.agents.get(frame.text("agent_id")):
+                self._update_agent(agent, ended=frame.type == "agent_end")
+            case "_image" if call := self._state.call(frame):
+                self._add_image(call, frame.text("url"))
             case _:
                 pass
 
     def close(self) -> None:
-        self._voice.pause()
-        for call in self._story.calls.values():
-            if not call.done and call.tool_id in self._keys:
-                call.end("Error: interrupted", "interrupted")
-                self._end(call)
-        for agent in self._story.agents.values():
-            key = self._keys.get(f"agent {agent.agent_id}")
-            if key is not None and f"{key}.out" not in self._items:
-                self._items.change(key, status="failed")
-                self._output(key, "Error: interrupted")
+        self._messages.finish()
+        for call in self._state.calls.values():
+            if not call.done and call.tool_id in self._call_rows:
+                call.finish("Error: interrupted", "interrupted")
+                self._finish_call(call)
+        for row in self._agent_rows.values():
+            if f"{row}.out" not in self._items:
+                self._items.update(row, status="failed")
+                self._put_output(row, "Error: interrupted")
 
-    def _start(self, call: Call) -> None:
-        """A row at the end; that of a sub-agent's tool stands below the sub-agent's other rows."""
+    def _start_call(self, call: ToolCall) -> None:
         if not call.depth:
-            self._voice.pause()
-        key = str(CallKey(self._run_id(), call.depth, call.name, call.tool_id))
-        self._keys[call.tool_id] = key
-        row: Json = {"type": "function_call", "id": key, "call_id": key, "name": call.title, "arguments": call.args}
-        row["status"] = "completed" if call.has_args else "in_progress"
-        self._put_below(call.agent_id, row)
-        agent = self._story.agents.get(call.agent_id)
-        if agent is not None and (spawner := self._row_of(agent)):
-            self._items.change(spawner, name=f"{agent.path} · {call.name} ({agent.calls})")
+            self._messages.finish()
+        row = self._call_rows[call.tool_id] = call.key(self._run_id())
+        item: Json = {"type": "function_call", "id": row, "call_id": row, "name": call.title, "arguments": call.args}
+        item["status"] = "completed" if call.has_args else "in_progress"
+        self._put_row(call.agent_id, item)
+        agent = self._state.agents.get(call.agent_id)
+        if agent is not None and (agent_row := self._row_of(agent)):
+            self._items.update(agent_row, name=f"{agent.path} · {call.name} ({agent.call_count})")
 
-    def _put_below(self, agent_id: str, row: Json) -> None:
-        """Behind the last row of the agent and of those that it started."""
-        before = self._last_row.get(agent_id, "")
-        self._items.put(row, after=before)
-        for agent in self._story.line_of(agent_id):
-            if self._last_row.get(agent, "") == before:
-                self._last_row[agent] = row["id"]
+    def _put_row(self, agent_id: str, item: Json) -> None:
+        """Add a row after the last row of an agent and its sub-agents; at the end for the main agent."""
+        previous = self._last_rows.get(agent_id, "")
+        self._items.put(item, after=previous)
+        for ancestor in self._state.ancestors(agent_id):
+            if self._last_rows.get(ancestor, "") == previous:
+                self._last_rows[ancestor] = item["id"]
 
-    def _progress(self, call: Call, frame: Frame) -> None:
-        key = self._keys[call.tool_id]
-        self._printing.pop(call.tool_id, None)
+    def _update_call(self, call: ToolCall, frame: Frame) -> None:
+        row = self._call_rows[call.tool_id]
+        self._calls_with_output.pop(call.tool_id, None)
         match frame.type:
             case "tool_args" if not call.has_args:
-                self._items.grow(key, frame.text("content"))
-                if call.args_are_whole:
-                    self._items.change(key, status="completed")
+                self._items.append(row, frame.text("content"))
+                if call.args_are_complete:
+                    self._items.update(row, status="completed")
             case "tool_output":
-                self._printing[call.tool_id] = call
+                self._calls_with_output[call.tool_id] = call
             case "approval":
-                waits = frame.data.get("state") == "requested"
-                name = f"{call.title} · waiting for approval" if waits else call.title
-                self._items.change(key, name=name, arguments=call.args, status="completed")
+                is_waiting = frame.data.get("state") == "requested"
+                name = f"{call.title} · waiting for approval" if is_waiting else call.title
+                self._items.update(row, name=name, arguments=call.args, status="completed")
             case "_unanswered":
-                self._items.change(key, name=f"{call.title} · {frame.text('where')}")
+                self._items.update(row, name=f"{call.title} · {frame.text('instruction')}")
             case _:
                 pass
 
-    def _end(self, call: Call) -> None:
-        if call.tool_id not in self._keys:  # a server that tells of the end only
-            self._start(call)
-        key = self._keys[call.tool_id]
-        self._printing.pop(call.tool_id, None)
-        agent = self._story.started_by(call.tool_id)
+    def _finish_call(self, call: ToolCall) -> None:
+        if call.tool_id not in self._call_rows:  # the server has sent only the end of the call
+            self._start_call(call)
+        row = self._call_rows[call.tool_id]
+        self._calls_with_output.pop(call.tool_id, None)
+        agent = self._state.agent_started_by(call.tool_id)
         status = "completed" if call.error is None else "failed"
-        name = row_title(call, _agent_title(agent) if agent else call.title)
-        self._items.change(key, name=name, status=status)
-        self._output(key, call.output)
+        name = finished_title(call, _agent_title(agent) if agent else call.title)
+        self._items.update(row, name=name, status=status)
+        self._put_output(row, call.output)
 
-    def _output(self, key: str, text: str) -> None:
-        item: Json = {"type": "function_call_output", "id": f"{key}.out", "call_id": key, "status": "completed"}
-        item["output"] = [{"type": "input_text", "text": outcome(text)}]
-        if key in self._images:
-            item["files"] = list(self._images[key])
-        self._items.put(item, after=key)
+    def _put_output(self, row: str, text: str) -> None:
+        item: Json = {"type": "function_call_output", "id": f"{row}.out", "call_id": row, "status": "completed"}
+        item["output"] = [{"type": "input_text", "text": result_text(text)}]
+        if row in self._images:
+            item["files"] = list(self._images[row])
+        self._items.put(item, after=row)
 
-    def _agent(self, agent: Agent, *, ended: bool) -> None:
-        """A sub-agent is the row of the call that started it; one that nobody called gets a row of its own."""
-        key = self._row_of(agent)
-        if key is None:
-            key = str(CallKey(self._run_id(), agent.depth, agent.name, f"agent-{agent.agent_id}"))
-            self._keys[f"agent {agent.agent_id}"] = key
-            row: Json = {"type": "function_call", "id": key, "call_id": key, "name": "", "arguments": "{}"}
-            self._put_below(agent.parent_id, row)
-        self._last_row.setdefault(agent.agent_id, key)
-        self._items.change(key, name=_agent_title(agent), status="completed" if agent.error is None else "failed")
-        if ended and agent.tool_id not in self._keys:
-            self._output(key, agent.said if agent.error is None else f"Error: {agent.error}")
+    def _update_agent(self, agent: SubAgent, *, ended: bool) -> None:
+        """Update the row of the call that has started the sub-agent; without such a call the sub-agent has a row."""
+        row = self._row_of(agent)
+        if row is None:
+            row = str(CallKey(self._run_id(), agent.depth, agent.name, f"agent-{agent.agent_id}"))
+            self._agent_rows[agent.agent_id] = row
+            item: Json = {"type": "function_call", "id": row, "call_id": row, "name": "", "arguments": "{}"}
+            self._put_row(agent.parent_id, item)
+        self._last_rows.setdefault(agent.agent_id, row)
+        self._items.update(row, name=_agent_title(agent), status="completed" if agent.error is None else "failed")
+        if ended and agent.tool_id not in self._call_rows:
+            self._put_output(row, agent.text if agent.error is None else f"Error: {agent.error}")
 
-    def _row_of(self, agent: Agent) -> str | None:
-        return self._keys.get(agent.tool_id) or self._keys.get(f"agent {agent.agent_id}")
+    def _row_of(self, agent: SubAgent) -> str | None:
+        return self._call_rows.get(agent.tool_id) or self._agent_rows.get(agent.agent_id)
 
-    def _image(self, call: Call, url: str) -> None:
-        key = self._keys[call.tool_id]
-        self._images.setdefault(key, []).append({"type": "image", "url": url})
+    def _add_image(self, call: ToolCall, url: str) -> None:
+        row = self._call_rows[call.tool_id]
+        self._images.setdefault(row, []).append({"type": "image", "url": url})
         if call.done:
-            self._output(key, call.output)
+            self._put_output(row, call.output)
 
 
-def _agent_title(agent: Agent) -> str:
-    return f"{agent.path} ({tools_word(agent.calls)})" if agent.calls else agent.path
+def _agent_title(agent: SubAgent) -> str:
+    return f"{agent.path} ({tool_count(agent.call_count)})" if agent.call_count else agent.path

@@ -1,26 +1,31 @@
-"""The output items of one message, as Open WebUI keeps them, and what it must be told when they change."""
+"""The output items of a message, and the chunks that update them in Open WebUI.
+
+Open WebUI takes them in the form of OpenAI's Responses. An item that is sent again replaces itself.
+"""
 
 import json
 from typing import Any
 
-from openwebui.parts.frames import Frame
-from openwebui.parts.types import Chunk, Json
+from openwebui.parts.frames import Frame, Json
 
-DELTAS = {
+Chunk = Json | str
+"""A value that a pipe may yield: an event of a response, or text."""
+
+DELTA_TYPES = {
     "message": "response.output_text.delta",
     "reasoning": "response.reasoning_text.delta",
     "function_call": "response.function_call_arguments.delta",
 }
 
 
-class Items:
-    """The list so far. Changed items are sent again whole, growing texts piece by piece."""
+class OutputItems:
+    """The ordered items of a message. A changed item is sent again completely; appended text is sent as a delta."""
 
     def __init__(self) -> None:
         self._order: list[str] = []
         self._items: dict[str, Json] = {}
         self._changed: set[str] = set()
-        self._pieces: dict[str, str] = {}
+        self._deltas: dict[str, str] = {}
 
     def __contains__(self, item_id: str) -> bool:
         return item_id in self._items
@@ -29,7 +34,7 @@ class Items:
         return self._items[item_id]
 
     def put(self, item: Json, *, after: str = "") -> None:
-        """Add an item, at the end or behind another one; or replace the one of the same id, where it is."""
+        """Add an item at the end or after another one, or replace the item with the same id in place."""
         item_id: str = item["id"]
         if item_id not in self._items:
             self._order.insert(self._order.index(after) + 1 if after else len(self._order), item_id)
@@ -37,54 +42,54 @@ class Items:
             return
         self._items[item_id] = item
         self._changed.add(item_id)
-        self._pieces.pop(item_id, None)
+        self._deltas.pop(item_id, None)
 
-    def change(self, item_id: str, **values: Any) -> None:
-        self.put({**self._items[item_id], **values})
+    def update(self, item_id: str, **fields: Any) -> None:
+        self.put({**self._items[item_id], **fields})
 
-    def grow(self, item_id: str, piece: str) -> None:
-        """Append to the text of a message or a thought, or to the arguments of a call."""
+    def append(self, item_id: str, delta: str) -> None:
+        """Append to the text of a message or of reasoning, or to the arguments of a call."""
         item = self._items[item_id]
         if item["type"] == "function_call":
-            self._items[item_id] = {**item, "arguments": item["arguments"] + piece}
+            self._items[item_id] = {**item, "arguments": item["arguments"] + delta}
         else:
-            self._items[item_id] = {**item, "content": text_content(text_in(item) + piece)}
+            self._items[item_id] = {**item, "content": text_content(item_text(item) + delta)}
         if item_id not in self._changed:
-            self._pieces[item_id] = self._pieces.get(item_id, "") + piece
+            self._deltas[item_id] = self._deltas.get(item_id, "") + delta
 
     def flush(self) -> list[Chunk]:
-        """What has changed since the last time, in the order of the list, so that places are right one by one."""
+        """The changes since the last call, in the order of the items: then each index is valid when it is applied."""
         chunks: list[Chunk] = []
-        for place, item_id in enumerate(self._order):
+        for index, item_id in enumerate(self._order):
             if item_id in self._changed:
                 item = self._items[item_id]
-                chunks.append({"type": "response.output_item.added", "output_index": place, "item": item})
-            elif item_id in self._pieces:
-                delta = {"item_id": item_id, "output_index": place, "delta": self._pieces[item_id]}
-                chunks.append({"type": DELTAS[self._items[item_id]["type"]], "content_index": 0, **delta})
+                chunks.append({"type": "response.output_item.added", "output_index": index, "item": item})
+            elif item_id in self._deltas:
+                delta = {"item_id": item_id, "output_index": index, "delta": self._deltas[item_id]}
+                chunks.append({"type": DELTA_TYPES[self._items[item_id]["type"]], "content_index": 0, **delta})
         self._changed.clear()
-        self._pieces.clear()
+        self._deltas.clear()
         return chunks
+
+    def add_title(self, item_id: str, answer: Frame) -> None:
+        """Insert the title of a structured answer before its content, which may follow other text in the item."""
+        title = answer.text("title")
+        if title and item_id in self:
+            text, content = item_text(self[item_id]), answer.data.get("content")
+            if not isinstance(content, str):
+                content = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+            before = text.removesuffix(content) if text.endswith(content) else ""
+            self.update(item_id, content=text_content(f"{before}### {title}\n\n{text.removeprefix(before)}"))
 
 
 def text_content(text: str) -> list[Json]:
     return [{"type": "output_text", "text": text}]
 
 
-def text_in(item: Json) -> str:
+def item_text(item: Json) -> str:
     return "".join(part["text"] for part in item["content"])
 
 
 def message_item(item_id: str, text: str, status: str = "in_progress") -> Json:
     content = text_content(text)
     return {"type": "message", "id": item_id, "status": status, "role": "assistant", "content": content}
-
-
-def titled(items: Items, item_id: str, answer: Frame) -> None:
-    """A headline for an answer that is there already, behind what was said before it."""
-    title = answer.text("title")
-    if title and item_id in items:
-        text, content = text_in(items[item_id]), answer.data.get("content")
-        said = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-        before = text.removesuffix(said) if text.endswith(said) else ""
-        items.change(item_id, content=text_content(f"{before}### {title}\n\n{text.removeprefix(before)}"))

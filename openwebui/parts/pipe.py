@@ -1,20 +1,22 @@
-"""What Open WebUI sees."""
+"""The class that Open WebUI loads: lists models, answers Open WebUI's own tasks, starts turns."""
 
+import json
 from collections.abc import AsyncGenerator
 
-from openwebui.parts.continuation import goes_round
-from openwebui.parts.models import DEFAULT_MODEL, model_of
-from openwebui.parts.server import Server
-from openwebui.parts.side_tasks import answer_to_task
-from openwebui.parts.turn import Performance
-from openwebui.parts.types import Ask, Chunk, Emit, Json, as_objects
+from openwebui.parts.approvals import EventCall
+from openwebui.parts.client import LimelightClient
+from openwebui.parts.frames import Json, as_objects
+from openwebui.parts.output_items import Chunk
+from openwebui.parts.request import DEFAULT_MODEL, is_tool_round, message_text, model_id
+from openwebui.parts.turn import EventEmitter, Turn
 from openwebui.parts.valves import UserValves, Valves
 
 NAME = "Deep Agent Pipe"
+MERGE_REFUSAL = "The Deep Agent Pipe cannot merge answers: take one of them, or merge with another model."
 
 
 class Pipe:
-    """One instance serves all users and chats, so it keeps nothing of any of them."""
+    """One instance serves all users and chats, so it stores nothing about them."""
 
     Valves = Valves
     UserValves = UserValves
@@ -25,15 +27,15 @@ class Pipe:
         self.valves = Valves.model_validate({})
 
     async def pipes(self) -> list[dict[str, str]]:
-        """Every agent of the server as a model; if it is down, the default one, which says so when it is used."""
+        """A model for each agent. If the server is down, only the default model, which reports the error when used."""
         default = {"id": DEFAULT_MODEL, "name": ""}
         try:
-            async with Server(self.valves, {}) as server:
-                agents = as_objects((await server.call("GET", "/agents", seconds=3))["agents"])
+            async with LimelightClient(self.valves, {}) as client:
+                agents = as_objects((await client.request_json("GET", "/agents", seconds=3))["agents"])
                 others = [str(agent["name"]) for agent in agents if not agent.get("default")]
-        except Exception:  # raised, it would take all models of the pipe away, and nobody would be told why
+        except Exception:  # with an exception Open WebUI would remove all models of the pipe without an error
             return [default]
-        return [default, *({"id": model_of(name), "name": f" · {name}"} for name in others)]
+        return [default, *({"id": model_id(name), "name": f" · {name}"} for name in others)]
 
     async def pipe(
         self,
@@ -42,14 +44,31 @@ class Pipe:
         __metadata__: Json | None = None,
         __task__: str | None = None,
         __task_body__: Json | None = None,
-        __event_emitter__: Emit | None = None,
-        __event_call__: Ask | None = None,
+        __event_emitter__: EventEmitter | None = None,
+        __event_call__: EventCall | None = None,
     ) -> str | AsyncGenerator[Chunk, None]:
+        """Answer a call of Open WebUI with a stream of chunks, or with a text."""
         if __task__:
-            return answer_to_task(str(__task__), __task_body__ or body)
-        if goes_round(as_objects(body.get("messages")), __metadata__ or {}):
+            return answer_task(str(__task__), __task_body__ or body)
+        if is_tool_round(as_objects(body.get("messages")), __metadata__ or {}):
             return ""
-        performance = Performance(
-            self.valves, body, __user__ or {}, __metadata__ or {}, __event_emitter__, __event_call__
-        )
-        return performance.stream() if body.get("stream") else await performance.whole()
+        turn = Turn(self.valves, body, __user__ or {}, __metadata__ or {}, __event_emitter__, __event_call__)
+        return turn.stream() if body.get("stream") else await turn.text()
+
+
+def answer_task(task: str, body: Json) -> str:
+    """The reply to a task of Open WebUI, such as a title or tags, without a run, which would be slow and expensive."""
+    if task == "title_generation":
+        question = first_question(as_objects(body.get("messages")))
+        return json.dumps({"title": question[:60] or "New chat"}, ensure_ascii=False)
+    if task == "moa_response_generation":
+        return MERGE_REFUSAL
+    lists = {"tags_generation": "tags", "follow_up_generation": "follow_ups", "query_generation": "queries"}
+    return json.dumps({lists[task]: []}) if task in lists else ""
+
+
+def first_question(messages: list[Json]) -> str:
+    for message in messages:
+        if message.get("role") == "user":
+            return " ".join(message_text(message.get("content")).split())
+    return ""

@@ -1,138 +1,217 @@
-"""What the frames so far have told: calls, sub-agents, tokens. All displays look things up here."""
+"""The state of a run, built from its frames: tool calls, sub-agents and token usage."""
 
 import contextlib
 import json
+from typing import NamedTuple
+from urllib.parse import quote, unquote
 
-from openwebui.parts.frames import Frame
-from openwebui.parts.tool_output import Printout
-from openwebui.parts.types import Json, as_object
+from openwebui.parts.frames import Frame, Json, as_object
+
+OUTPUT_CHARS = 50_000
+"""Characters that are kept of the beginning of a tool's output, and of its end."""
+OUTPUT_LINE_CHARS = 200
 
 
-class Call:
-    """One tool call so far."""
+class CallKey(NamedTuple):
+    """The id of a call's output item. It contains the tool's real name and id, for the next turn."""
 
-    def __init__(self, frame: Frame, who: str) -> None:
+    run_id: str
+    depth: int
+    name: str
+    tool_id: str
+
+    def __str__(self) -> str:
+        parts = (self.run_id, str(self.depth), self.name, self.tool_id)
+        return ".".join(quote(part, safe="", errors="replace").replace(".", "%2E") for part in parts)
+
+    @classmethod
+    def parse(cls, text: str) -> "CallKey | None":
+        parts = [unquote(part) for part in text.split(".")]
+        return cls(parts[0], int(parts[1]), parts[2], parts[3]) if len(parts) == 4 and parts[1].isdecimal() else None
+
+
+class ToolOutput:
+    """The output of a tool: its beginning and its end, in bounded memory, and its last line."""
+
+    def __init__(self) -> None:
+        self.last_line = ""
+        self._open_line = ""
+        self._head: list[str] = []
+        self._head_room = OUTPUT_CHARS
+        self._tail: list[str] = []
+        self._tail_chars = 0
+        self._omitted = 0
+
+    def add(self, text: str) -> None:
+        self._read_lines(text)
+        if self._head_room:
+            self._head.append(text[: self._head_room])
+        rest = text[self._head_room :]
+        self._head_room -= len(text) - len(rest)
+        self._tail.append(rest)
+        self._tail_chars += len(rest)
+        if self._tail_chars > 2 * OUTPUT_CHARS:
+            self._trim_tail()
+
+    @property
+    def text(self) -> str:
+        """The complete output, or beginning and end with a note between them."""
+        self._trim_tail()
+        note = f"\n… ({self._omitted:,} characters are left out here)\n" if self._omitted else ""
+        return f"{''.join(self._head)}{note}{''.join(self._tail)}"
+
+    def is_in(self, result: str) -> bool:
+        """Whether a result contains the output."""
+        self._trim_tail()
+        head, tail = "".join(self._head), "".join(self._tail)
+        ends = [head, tail] if self._omitted else [head + tail]
+        return all(end.strip() in result for end in ends)
+
+    def _read_lines(self, text: str) -> None:
+        lines = (self._open_line + text).splitlines(keepends=True)
+        self.last_line = next((line.strip() for line in reversed(lines) if line.strip()), self.last_line)[
+            :OUTPUT_LINE_CHARS
+        ]
+        is_open = bool(lines) and lines[-1].splitlines() == lines[-1:]
+        self._open_line = lines[-1][:OUTPUT_LINE_CHARS] if is_open else ""
+
+    def _trim_tail(self) -> None:
+        tail = "".join(self._tail)
+        self._tail = [tail[-OUTPUT_CHARS:]]
+        self._omitted += len(tail) - len(self._tail[0])
+        self._tail_chars = len(self._tail[0])
+
+
+class ToolCall:
+    """The state of one tool call."""
+
+    def __init__(self, frame: Frame, agent_path: str) -> None:
         self.tool_id = frame.text("tool_id")
         self.name = frame.text("name") or "unknown"
         self.agent_id = frame.text("agent_id")
         self.depth = frame.number("agent_depth")
-        self.who = who
+        self.agent_path = agent_path
         self.args = frame.text("args")
         self.has_args = "args" in frame.data
-        self.printed = Printout()
+        self.printed = ToolOutput()
         self.result = ""
         self.error: str | None = None
         self.result_seen = True
         self.done = False
 
-    def end(self, result: str, error: str | None, *, result_seen: bool = True) -> None:
+    def finish(self, result: str, error: str | None, *, result_seen: bool = True) -> None:
         self.result, self.error, self.result_seen, self.done = result, error, result_seen, True
+
+    def key(self, run_id: str) -> str:
+        return str(CallKey(run_id, self.depth, self.name, self.tool_id))
 
     @property
     def title(self) -> str:
-        """Its name, behind that of the sub-agent that made it."""
-        if self.who:
-            return f"{self.who} › {self.name}"
+        """The tool's name, after the sub-agent that called it."""
+        if self.agent_path:
+            return f"{self.agent_path} › {self.name}"
         return f"{'↳ ' * self.depth}{self.name}"
 
     @property
     def output(self) -> str:
-        """What came of it: the result, below what was printed if the result does not repeat it."""
+        """The result, after the printed output unless the result contains it."""
         if not self.printed.last_line or self.printed.is_in(self.result):
             return self.result
         return f"{self.printed.text.rstrip()}\n\n{self.result}".rstrip()
 
     @property
-    def args_are_whole(self) -> bool:
-        return self._object() is not None
+    def args_are_complete(self) -> bool:
+        return self._parse_args() is not None
 
     @property
     def parameters(self) -> Json:
-        found = self._object()
-        return {"arguments": self.args} if found is None else found
+        """The arguments as an object; as text in an object if they are not one."""
+        args = self._parse_args()
+        return {"arguments": self.args} if args is None else args
 
-    def _object(self) -> Json | None:
+    def _parse_args(self) -> Json | None:
         if self.args.rstrip().endswith("}"):
             with contextlib.suppress(ValueError):
                 return as_object(json.loads(self.args))
         return None if self.args.strip() else {}
 
 
-def row_title(call: Call, title: str) -> str:
-    """The title of a row. Open WebUI draws a check mark on every call without an error, so the title says the rest."""
+def finished_title(call: ToolCall, title: str) -> str:
+    """The title of a finished call. It marks a missing result, because Open WebUI draws a check mark on the call."""
     return title if call.result_seen else f"{title} · no result seen"
 
 
-class Agent:
-    """One sub-agent so far. `tool_id` is the call that started it, if one did."""
+class SubAgent:
+    """The state of one sub-agent. `tool_id` is the call that started it, or ""."""
 
-    def __init__(self, frame: Frame, path: str) -> None:
+    def __init__(self, frame: Frame, parent_path: str) -> None:
         self.agent_id = frame.text("agent_id")
         self.parent_id = frame.text("parent_id")
         self.name = frame.text("name") or "sub-agent"
-        self.path = f"{path} › {self.name}" if path else self.name
+        self.path = f"{parent_path} › {self.name}" if parent_path else self.name
         self.depth = frame.number("depth") or 1
         self.tool_id = frame.text("tool_id")
-        self.calls = 0
-        self.said = ""
+        self.call_count = 0
+        self.text = ""
         self.error: str | None = None
 
 
-class Story:
-    """Fed before everything else, so that the others find what a frame refers to."""
+class RunState:
+    """Calls, sub-agents and token usage of a run. A frame is fed to it first, then to the parts that read it."""
 
     def __init__(self) -> None:
-        self.calls: dict[str, Call] = {}
-        self.agents: dict[str, Agent] = {}
+        self.calls: dict[str, ToolCall] = {}
+        self.agents: dict[str, SubAgent] = {}
         self.input_tokens = 0
         self.output_tokens = 0
 
     def feed(self, frame: Frame) -> None:
         match frame.type:
             case "tool_start":
-                self._begin(frame)
+                self._add_call(frame)
             case "tool_args" if (call := self.call(frame)) and not call.has_args:
                 call.args += frame.text("content")
             case "tool_output" if call := self.call(frame):
                 call.printed.add(frame.text("content"))
             case "tool_end":
-                call = self.call(frame) or self._begin(frame)
+                call = self.call(frame) or self._add_call(frame)
                 result_seen = frame.data.get("result_seen") is not False
-                call.end(frame.text("result"), frame.data.get("error"), result_seen=result_seen)
+                call.finish(frame.text("result"), frame.data.get("error"), result_seen=result_seen)
             case "approval" if (call := self.call(frame)) and frame.data.get("state") == "edit":
                 call.args, call.has_args = frame.text("args"), True
             case "agent_start":
                 parent = self.agents.get(frame.text("parent_id"))
-                self.agents[frame.text("agent_id")] = Agent(frame, parent.path if parent else "")
+                self.agents[frame.text("agent_id")] = SubAgent(frame, parent.path if parent else "")
             case "agent_end" if agent := self.agents.get(frame.text("agent_id")):
                 agent.error = frame.data.get("error")
             case "token" if agent := self.agents.get(frame.text("agent_id")):
-                agent.said += frame.text("content")
+                agent.text += frame.text("content")
             case "usage":
                 self.input_tokens += frame.number("input_tokens")
                 self.output_tokens += frame.number("output_tokens")
             case _:
                 pass
 
-    def call(self, frame: Frame) -> Call | None:
+    def call(self, frame: Frame) -> ToolCall | None:
+        """The call that a frame belongs to."""
         return self.calls.get(frame.text("tool_id"))
 
-    def started_by(self, tool_id: str) -> Agent | None:
-        """The sub-agent that a call started."""
+    def agent_started_by(self, tool_id: str) -> SubAgent | None:
+        """The sub-agent that a call has started."""
         return next((agent for agent in self.agents.values() if tool_id and agent.tool_id == tool_id), None)
 
-    def line_of(self, agent_id: str) -> list[str]:
-        """A sub-agent, the one that started it, and so on up to the main agent, which is not in it."""
-        line: list[str] = []
-        while agent_id and agent_id not in line:
-            line.append(agent_id)
+    def ancestors(self, agent_id: str) -> list[str]:
+        """The ids of a sub-agent, of its parent and so on, without the main agent."""
+        agent_ids: list[str] = []
+        while agent_id and agent_id not in agent_ids:
+            agent_ids.append(agent_id)
             agent = self.agents.get(agent_id)
             agent_id = agent.parent_id if agent else ""
-        return line
+        return agent_ids
 
-    def _begin(self, frame: Frame) -> Call:
+    def _add_call(self, frame: Frame) -> ToolCall:
         agent = self.agents.get(frame.text("agent_id"))
-        call = self.calls[frame.text("tool_id")] = Call(frame, agent.path if agent else "")
+        call = self.calls[frame.text("tool_id")] = ToolCall(frame, agent.path if agent else "")
         if agent is not None:
-            agent.calls += 1
+            agent.call_count += 1
         return call

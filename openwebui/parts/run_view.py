@@ -1,75 +1,139 @@
-"""All that hears the frames of one run: what is drawn, told, listed and asked. It sends nothing itself."""
+"""The view of one run: the display, and everything else that each frame is fed to.
+
+It sends nothing itself.
+"""
 
 import contextlib
 import logging
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
+from typing import Protocol
 
-from openwebui.parts.approvals import Asker
+from openwebui.parts.approvals import Approvals
 from openwebui.parts.citations import Citations
-from openwebui.parts.displays import TEXT, display_of
-from openwebui.parts.files import Files
-from openwebui.parts.frames import Frame
-from openwebui.parts.full_values import Fetcher
-from openwebui.parts.run_end import Ending
-from openwebui.parts.run_state import Story
-from openwebui.parts.server import Server
-from openwebui.parts.status import StatusLine
-from openwebui.parts.todos import Todos
-from openwebui.parts.types import Chunk, Json
-from openwebui.parts.valves import Choices
+from openwebui.parts.client import LimelightClient
+from openwebui.parts.collapse import CollapseDisplay
+from openwebui.parts.details import DetailsDisplay
+from openwebui.parts.downloads import Downloader, FileList
+from openwebui.parts.frames import Frame, Json
+from openwebui.parts.native import NativeDisplay
+from openwebui.parts.output_items import Chunk
+from openwebui.parts.run_state import RunState
+from openwebui.parts.status import StatusLine, TaskList
+from openwebui.parts.text import shorten
+from openwebui.parts.valves import DisplayOptions
 
 LOG = logging.getLogger("deep_agent_pipe")
 
+TEXT_DISPLAY = "text"
+"""The display for clients of Open WebUI's API: only text. No valve can select it."""
+STOPPED = "Stopped"
+STOPPED_HERE = "Stopped here; the server was not reached, so the agent may go on"
 
-class Scene:
-    """What one part makes of a frame, or fails to make of it, does not keep the others from it."""
 
-    def __init__(self, server: Server, choices: Choices, public_url: str, asker: Asker) -> None:
-        story = Story()
-        self.ending = Ending(story, usage=choices.display != TEXT)
-        self._fetcher = Fetcher(server, public_url)
-        self._display = display_of(choices.display, story, lambda: server.run_id)
-        self._files = Files(story, images_in_rows=choices.display == "native")
-        self._status = StatusLine(choices)
-        self._todos = Todos()
-        self._hearers = (story, self._display, self.ending, self._files, asker)
-        self._tellers = (self._status, self._todos, Citations(story, lambda: server.run_id, choices))
+class Display(Protocol):
+    """Turns frames into chunks for Open WebUI. It has no network, no event loop, and a clock only as an argument."""
 
-    async def hear(self, frame: Frame) -> list[Json]:
-        """One frame; the events that it gives rise to."""
+    def feed(self, frame: Frame) -> None: ...
+
+    def flush(self) -> list[Chunk]:
+        """The chunks for the frames since the last call."""
+        ...
+
+    def close(self) -> None:
+        """Finish everything that is open: Open WebUI would execute a call without an output itself."""
+        ...
+
+
+def create_display(name: str, state: RunState, run_id: Callable[[], str]) -> Display:
+    match name:
+        case "collapse" | "plain":
+            return CollapseDisplay(state, run_id, time.monotonic, show_steps=name == "collapse")
+        case "details":
+            return DetailsDisplay(state, time.monotonic)
+        case "native":
+            return NativeDisplay(state, run_id, time.monotonic)
+        case _:
+            return DetailsDisplay(state, time.monotonic, blocks=False)
+
+
+class RunOutcome:
+    """The end of a run: success, unless a frame says otherwise. `status` is the final text of the status line."""
+
+    def __init__(self, state: RunState, *, show_usage: bool) -> None:
+        self._state = state
+        self._show_usage = show_usage
+        self._error = ""
+        self.status = "Complete"
+
+    def feed(self, frame: Frame) -> None:
+        if frame.type == "error":
+            message = frame.text("message") or "the run failed"
+            self._error = f"Interrupted: {message}" if frame.data.get("code") == "interrupted" else message
+            self.status = f"Failed: {shorten(self._error, 200)}"
+        elif frame.type == "cancelled":
+            self.status = STOPPED
+
+    def chunks(self) -> list[Chunk]:
+        """Token usage and the error. The error is a chunk: with an exception Open WebUI would discard the message."""
+        chunks: list[Chunk] = []
+        total = self._state.input_tokens + self._state.output_tokens
+        if total and self._show_usage:
+            usage = {"input_tokens": self._state.input_tokens, "output_tokens": self._state.output_tokens}
+            chunks.append({"type": "response.completed", "response": {"usage": {**usage, "total_tokens": total}}})
+        if self._error:
+            chunks.append({"error": {"message": self._error}})
+        return chunks
+
+
+class RunView:
+    """Feeds frames to all parts. A part that fails on a frame does not keep the others from it."""
+
+    def __init__(self, client: LimelightClient, options: DisplayOptions, public_url: str, approvals: Approvals) -> None:
+        state = RunState()
+        self.outcome = RunOutcome(state, show_usage=options.display != TEXT_DISPLAY)
+        self._downloader = Downloader(client, public_url)
+        self._display = create_display(options.display, state, lambda: client.run_id)
+        self._files = FileList(state, images_in_rows=options.display == "native")
+        self._status = StatusLine(options)
+        self._tasks = TaskList()
+        self._consumers = (state, self._display, self.outcome, self._files, approvals)
+        self._event_sources = (self._status, self._tasks, Citations(state, lambda: client.run_id, options))
+
+    async def feed(self, frame: Frame) -> list[Json]:
+        """Feed one frame, and return the events for Open WebUI."""
         events: list[Json] = []
-        with _skipping(frame.type):
-            frame = await self._fetcher.complete(frame)
-        for hearer in self._hearers:
-            with _skipping(frame.type):
-                hearer.feed(frame)
-        for teller in self._tellers:
-            with _skipping(frame.type):
-                events += teller.feed(frame)
+        with _logged_errors(frame.type):
+            frame = await self._downloader.complete(frame)
+        for consumer in self._consumers:
+            with _logged_errors(frame.type):
+                consumer.feed(frame)
+        for source in self._event_sources:
+            with _logged_errors(frame.type):
+                events += source.feed(frame)
         return events
 
-    def drawn(self) -> list[Chunk]:
-        """What has changed in the message since the last time."""
+    def flush(self) -> list[Chunk]:
+        """The changes of the message since the last call."""
         return self._display.flush()
 
     def close(self) -> list[Chunk]:
-        """The last chunks. Whatever fails here, the rest of them still come."""
+        """The last chunks."""
         chunks: list[Chunk] = []
-        with _skipping("close"):
+        with _logged_errors("close"):
             self._display.close()
-        with _skipping("flush"):
+        with _logged_errors("flush"):
             chunks += self._display.flush()
-        return [*chunks, *self.ending.chunks()]
+        return [*chunks, *self.outcome.chunks()]
 
-    def farewell(self) -> list[Json]:
-        """The last events."""
-        events = [self._files.end(), self._todos.end(), self._status.end(self.ending.line)]
+    def final_events(self) -> list[Json]:
+        events = [self._files.final_event(), self._tasks.final_event(), self._status.final_event(self.outcome.status)]
         return [event for event in events if event is not None]
 
 
 @contextlib.contextmanager
-def _skipping(what: str) -> Generator[None]:
+def _logged_errors(step: str) -> Generator[None]:
     try:
         yield
-    except Exception:  # raised, it would take all that was shown with it
-        LOG.warning("The Deep Agent Pipe could not show something (%s) and goes on without it", what, exc_info=True)
+    except Exception:  # an exception of a pipe makes Open WebUI discard the message
+        LOG.warning("Deep Agent Pipe: failed to show %s; skipped", step, exc_info=True)

@@ -1,64 +1,62 @@
-"""The line above the text."""
+"""The status line above the text, and the task list above the input."""
 
-from openwebui.parts.frames import Frame
-from openwebui.parts.text import short
-from openwebui.parts.types import Json, as_objects
-from openwebui.parts.valves import Choices
+from openwebui.parts.frames import Frame, Json, as_objects
+from openwebui.parts.text import shorten
+from openwebui.parts.valves import DisplayOptions
 
-STATUSES_AT_ONCE = 5
-"""Of more than these, which come together, nobody could read but the last."""
+MAX_STATUSES_PER_BATCH = 5
+"""Of more statuses at the same time a user could read only the last."""
 
 
 class StatusLine:
-    """What goes on now. The last line says how it ended, so that it comes to rest."""
+    """Turns frames into status events. The final one says how the run ended, and stops the animation."""
 
-    def __init__(self, choices: Choices) -> None:
-        self._subagents = choices.subagent_status
+    def __init__(self, options: DisplayOptions) -> None:
+        self._show_subagents = options.subagent_status
         self._last = ""
-        self._before = ""
-        """What went on when the connection was lost."""
-        self._waiting: dict[str, str] = {}
-        """What was said of each approval that is open; "" of those of sub-agents of which nothing is told."""
+        self._before_reconnect = ""
+        self._open_approvals: dict[str, str] = {}
+        """The status of each open approval; "" for those of sub-agents whose status is hidden."""
 
     def feed(self, frame: Frame) -> list[Json]:
-        text = self._line(frame)
-        return [] if text in ("", self._last) else [self._status(text, done=False)]
+        text = self._status_text(frame)
+        return [] if text in ("", self._last) else [self._event(text, done=False)]
 
-    def end(self, text: str) -> Json:
-        return self._status(text, done=True)
+    def final_event(self, text: str) -> Json:
+        return self._event(text, done=True)
 
-    def _status(self, text: str, *, done: bool) -> Json:
+    def _event(self, text: str, *, done: bool) -> Json:
         self._last = text
         return {"type": "status", "data": {"description": text, "done": done}}
 
-    def _line(self, frame: Frame) -> str:
+    def _status_text(self, frame: Frame) -> str:
         depth = frame.number("depth") or frame.number("agent_depth")
         if frame.type in ("approval", "_unanswered"):
-            return self._approval(frame, depth)
-        return self._indented(self._text(frame), depth)
+            return self._approval_text(frame, depth)
+        return self._indent(self._frame_text(frame), depth)
 
-    def _indented(self, text: str, depth: int) -> str:
-        if depth and not self._subagents:
+    def _indent(self, text: str, depth: int) -> str:
+        if depth and not self._show_subagents:
             return ""
         return "↳ " * depth + text if text else ""
 
-    def _approval(self, frame: Frame, depth: int) -> str:
-        """That it waits. Once it is decided, what else waits, or else what becomes of it."""
+    def _approval_text(self, frame: Frame, depth: int) -> str:
+        """The open approval; after a decision another open approval, or else the decision."""
         approval_id, name, state = frame.text("approval_id"), frame.text("name"), frame.data.get("state")
         if state == "requested":
-            self._waiting[approval_id] = self._indented(f"⏸ {name} is waiting for approval", depth)
-            return self._waiting[approval_id]
+            self._open_approvals[approval_id] = self._indent(f"⏸ {name} is waiting for approval", depth)
+            return self._open_approvals[approval_id]
         if frame.type == "_unanswered":
-            if approval_id in self._waiting:  # otherwise it was decided meanwhile
-                self._waiting[approval_id] = f"⏸ {name} · {frame.text('where')}"
-            return self._waiting.get(approval_id, "")
-        if not self._waiting.pop(approval_id, ""):
+            if approval_id in self._open_approvals:  # it may have been decided since
+                self._open_approvals[approval_id] = f"⏸ {name} · {frame.text('instruction')}"
+            return self._open_approvals.get(approval_id, "")
+        if not self._open_approvals.pop(approval_id, ""):
             return ""
-        others = [text for text in self._waiting.values() if text]
-        decided = f"🚫 {name} was rejected" if state == "reject" else f"🔧 {name}..."
-        return others[-1] if others else "↳ " * depth + decided
+        others = [text for text in self._open_approvals.values() if text]
+        decision = f"🚫 {name} was rejected" if state == "reject" else f"🔧 {name}..."
+        return others[-1] if others else "↳ " * depth + decision
 
-    def _text(self, frame: Frame) -> str:
+    def _frame_text(self, frame: Frame) -> str:
         match frame.type:
             case "status":
                 return frame.text("description")
@@ -67,30 +65,55 @@ class StatusLine:
             case "agent_start":
                 return f"🤖 Sub-agent: {frame.text('name')}..."
             case "plan":
-                return plan_line(as_objects(frame.data.get("items")))
-            case "_waiting":
+                return plan_text(as_objects(frame.data.get("items")))
+            case "_queued":
                 return "Waiting for the answer of the other model..."
-            case "_lost":
-                self._before = self._before or self._last
+            case "_reconnecting":
+                self._before_reconnect = self._before_reconnect or self._last
                 return f"Connection lost ({frame.text('reason')}), reconnecting..."
-            case "_found":
-                before, self._before = self._before, ""
-                return before
+            case "_reconnected":
+                text, self._before_reconnect = self._before_reconnect, ""
+                return text
             case _:
                 return ""
 
 
-def plan_line(todos: list[Json]) -> str:
-    """How far the list is, and what is being done."""
+def plan_text(todos: list[Json]) -> str:
+    """The progress of a plan, and its current item."""
     if not todos:
         return "📋 Planning..."
     done = sum(todo.get("status") == "completed" for todo in todos)
-    now = next((str(todo.get("content", "")) for todo in todos if todo.get("status") == "in_progress"), "")
-    return f"📋 {done}/{len(todos)} done" + (f": {short(now)}" if now else "")
+    current = next((str(todo.get("content", "")) for todo in todos if todo.get("status") == "in_progress"), "")
+    return f"📋 {done}/{len(todos)} done" + (f": {shorten(current)}" if current else "")
 
 
-def thinned(events: list[Json]) -> list[Json]:
-    """Events that came together, with the last status only if there are many: each is a write to the database."""
-    places = [place for place, event in enumerate(events) if event["type"] == "status"]
-    passed = places[:-1] if len(places) > STATUSES_AT_ONCE else []
-    return [event for place, event in enumerate(events) if place not in passed]
+def limit_statuses(events: list[Json]) -> list[Json]:
+    """Remove all statuses but the last if a batch has many: Open WebUI writes each of them to its database."""
+    positions = [index for index, event in enumerate(events) if event["type"] == "status"]
+    removed = positions[:-1] if len(positions) > MAX_STATUSES_PER_BATCH else []
+    return [event for index, event in enumerate(events) if index not in removed]
+
+
+class TaskList:
+    """Turns plans of the main agent into Open WebUI's task list. The final event removes it: it would be kept."""
+
+    def __init__(self) -> None:
+        self._is_shown = False
+
+    def feed(self, frame: Frame) -> list[Json]:
+        todos = as_objects(frame.data.get("items")) if frame.type == "plan" and frame.is_main_agent else []
+        if not todos:
+            return []
+        self._is_shown = True
+        tasks = [
+            {"id": str(number), "content": str(todo.get("content", "")), "status": str(todo.get("status", "pending"))}
+            for number, todo in enumerate(todos, 1)
+        ]
+        return [tasks_event(tasks)]
+
+    def final_event(self) -> Json | None:
+        return tasks_event([]) if self._is_shown else None
+
+
+def tasks_event(tasks: list[dict[str, str]]) -> Json:
+    return {"type": "chat:message:tasks", "data": {"tasks": tasks}}

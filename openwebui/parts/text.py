@@ -1,50 +1,50 @@
-"""Texts made short, and texts made harmless."""
+"""Shortens texts, and escapes texts that Open WebUI would render as Markdown, HTML or formulas."""
 
 import html
 import re
 
 PREVIEW_CHARS = 200
 LABEL_CHARS = 60
-WIDE_CHARS = 100
+CODE_LINE_CHARS = 100
 
-SEAM = "\u200b"
-"""Has no width, and parts two signs that would mean something together."""
-SEAMS = re.compile(r"(?<=\\)(?=[(\[a-z])|(?<=\])(?=[(\[:])|(?<=\[)(?=[\d^])|(?<=<)(?=\S)|(?<=\{)(?=\{)")
-"""Formulas; links and images; marks of sources and footnotes; tags and mentions; what Open WebUI puts in for names."""
-MARKS = re.compile(r"[\\`*~$]|(?<![^\W_])_|_(?![^\W_])")
-
-
-def parted(text: str) -> str:
-    """A text of somebody else of which nothing becomes a link, an image or a tag; its layout stays."""
-    return SEAMS.sub(SEAM, text)
+ZERO_WIDTH_SPACE = "\u200b"
+MARKUP = re.compile(r"(?<=\\)(?=[(\[a-z])|(?<=\])(?=[(\[:])|(?<=\[)(?=[\d^])|(?<=<)(?=\S)|(?<=\{)(?=\{)")
+"""Positions inside of formulas, of links and images, of citation marks and footnotes, of tags and mentions, and of the
+template variables that Open WebUI replaces."""
+MARKDOWN = re.compile(r"[\\`*~$]|(?<![^\W_])_|_(?![^\W_])")
 
 
-def inert(text: str) -> str:
-    """One line inside a `<details>` block of which neither markdown nor HTML nor mathematics makes anything.
+def break_markup(text: str) -> str:
+    """Insert zero-width spaces, so that no link, image, tag or formula is recognised. The layout stays."""
+    return MARKUP.sub(ZERO_WIDTH_SPACE, text)
 
-    Backslashes cannot help against links and formulas: `\\[` begins one. Entities are no way either: Open WebUI
-    decodes the block once and then shows them as they are.
+
+def escape_markdown(line: str) -> str:
+    """Escape Markdown inside of a line; the caller escapes characters with a meaning only at its beginning."""
+    return MARKDOWN.sub(lambda match: f"\\{match[0]}", break_markup(line))
+
+
+def escape_line(text: str) -> str:
+    """Turn a text into one line that a `<details>` block shows literally.
+
+    Backslashes cannot escape links and formulas, because `\\[` begins a formula. Entities cannot either, because Open
+    WebUI decodes the block once and then shows them literally.
     """
-    return html.escape(unmarked(" ".join(text.split())), quote=False)
+    return html.escape(escape_markdown(" ".join(text.split())), quote=False)
 
 
-def unmarked(line: str) -> str:
-    """A line in which markdown finds nothing. What means something at its beginning is for the caller to part."""
-    return MARKS.sub(lambda mark: f"\\{mark[0]}", parted(line))
-
-
-def literal(text: str) -> str:
-    """Markdown that shows a text as it is. Code does not wrap, so long lines of which none is indented are no code."""
+def literal_markdown(text: str) -> str:
+    """Markdown that shows a text literally: as code, or as wrapped text if lines are long and none is indented."""
     lines = text.split("\n")
-    if max(map(len, lines)) > WIDE_CHARS and not any(line[:1].isspace() for line in lines):
-        return "  \n".join(f"{SEAM}{unmarked(line)}" for line in lines)
+    if max(map(len, lines)) > CODE_LINE_CHARS and not any(line[:1].isspace() for line in lines):
+        return "  \n".join(f"{ZERO_WIDTH_SPACE}{escape_markdown(line)}" for line in lines)
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
 
 
-def outcome(text: str) -> str:
-    """What came of a call; there is something to see also if it said nothing."""
+def result_text(text: str) -> str:
+    """The output of a tool call, or a note if it is blank."""
     return text if text.strip() else "✓ completed"
 
 
@@ -53,9 +53,9 @@ def preview(text: str) -> str:
     return text if len(text) <= PREVIEW_CHARS else text[:PREVIEW_CHARS] + "..."
 
 
-def short(text: str, limit: int = LABEL_CHARS) -> str:
+def shorten(text: str, limit: int = LABEL_CHARS) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def tools_word(count: int) -> str:
+def tool_count(count: int) -> str:
     return "1 tool" if count == 1 else f"{count} tools"

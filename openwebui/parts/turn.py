@@ -1,103 +1,135 @@
-"""One call of the pipe: one run, followed from its first frame to its last."""
+"""One call of the pipe: follows a run to its end, and sends chunks and events to Open WebUI."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
-from openwebui.parts.approvals import Asker
-from openwebui.parts.batching import paced
-from openwebui.parts.cancellation import STOPPED, STOPPED_HERE, stop
-from openwebui.parts.displays import TEXT
-from openwebui.parts.frames import Frame
-from openwebui.parts.live_run import followed
-from openwebui.parts.request import request_of
-from openwebui.parts.run_stream import Following
-from openwebui.parts.run_view import LOG, Scene
-from openwebui.parts.server import Lost, Refused, Server, advice
-from openwebui.parts.status import thinned
-from openwebui.parts.types import Ask, Chunk, Emit, Json
-from openwebui.parts.valves import Choices, Valves
+from openwebui.parts.approvals import Approvals, EventCall
+from openwebui.parts.client import ConnectionLost, LimelightClient, RequestRefused, error_message
+from openwebui.parts.frames import Frame, Json
+from openwebui.parts.output_items import Chunk
+from openwebui.parts.request import build_request
+from openwebui.parts.run_view import LOG, STOPPED, STOPPED_HERE, TEXT_DISPLAY, RunView
+from openwebui.parts.runs import RunStream, cancel_run, registered_request
+from openwebui.parts.status import limit_statuses
+from openwebui.parts.valves import DisplayOptions, Valves
+
+EventEmitter = Callable[[Json], Awaitable[None]]
+"""Open WebUI's `__event_emitter__`: sends an event to the chat."""
+
+BATCH_SECONDS = 0.04
+"""The time between two batches. With a chunk for each token the browser would be busy long after the run has ended."""
+IDLE_SECONDS = 1.0
+"""The time without frames after which there is an empty batch, so that a display can send deferred changes."""
 
 
-class Performance:
-    """`emit` and `ask` reach the chat; a caller of Open WebUI's own API has neither, and gets text only."""
+class Turn:
+    """Handles one call. A client of Open WebUI's API has no event emitter and no event call, and gets only text."""
 
     def __init__(
-        self, valves: Valves, body: Json, user: Json, metadata: Json, emit: Emit | None, ask: Ask | None
+        self,
+        valves: Valves,
+        body: Json,
+        user: Json,
+        metadata: Json,
+        event_emitter: EventEmitter | None,
+        event_call: EventCall | None,
     ) -> None:
         self._valves = valves
         self._user = user
         self._metadata = metadata
-        self._emit_to = emit
-        self._ask = ask
-        self._request = request_of(body, user, metadata)
-        self._choices = Choices.of(valves, user.get("valves"))
-        if emit is None:
-            self._choices = self._choices._replace(display=TEXT)
+        self._event_emitter = event_emitter
+        self._event_call = event_call
+        self._request = build_request(body, user, metadata)
+        self._options = DisplayOptions.resolve(valves, user.get("valves"))
+        if event_emitter is None:
+            self._options = self._options._replace(display=TEXT_DISPLAY)
 
-    async def whole(self) -> str:
-        """The same as a text, for callers who want no stream."""
-        self._choices = self._choices._replace(display=TEXT)
-        text, problem = "", ""
+    async def text(self) -> str:
+        """Run the turn and return all of its text, for callers without a stream."""
+        self._options = self._options._replace(display=TEXT_DISPLAY)
+        text, error = "", ""
         async with contextlib.aclosing(self.stream()) as chunks:
             async for chunk in chunks:
                 if isinstance(chunk, str):
                     text += chunk
                 elif "error" in chunk:
-                    problem = f"Error: {chunk['error']['message']}"
-        return f"{text}\n\n{problem}".strip() if problem else text
+                    error = f"Error: {chunk['error']['message']}"
+        return f"{text}\n\n{error}".strip() if error else text
 
     async def stream(self) -> AsyncGenerator[Chunk, None]:
-        async with followed(self._request), Server(self._valves, self._user) as server:
+        """Run the turn and yield its chunks. Cancelling it, which Open WebUI's Stop does, cancels the run."""
+        async with registered_request(self._request), LimelightClient(self._valves, self._user) as client:
             queue: asyncio.Queue[Frame | None] = asyncio.Queue(1000)
-            asker = Asker(server, self._ask, queue.put, self._metadata)
-            scene = Scene(server, self._choices, self._valves.PUBLIC_URL, asker)
-            reader = asyncio.create_task(self._read(server, queue))
+            approvals = Approvals(client, self._event_call, queue.put, self._metadata)
+            view = RunView(client, self._options, self._valves.PUBLIC_URL, approvals)
+            reader = asyncio.create_task(self._read(client, queue))
             try:
-                async for frames in paced(queue):
-                    events = [event for frame in frames for event in await scene.hear(frame)]
-                    for chunk in scene.drawn():
+                async for frames in batches(queue):
+                    events = [event for frame in frames for event in await view.feed(frame)]
+                    for chunk in view.flush():
                         yield chunk
-                    for event in thinned(events):  # Open WebUI stores the chat anew for each
+                    for event in limit_statuses(events):  # after the chunks: Open WebUI stores the chat for each event
                         await self._emit(event)
-                for chunk in scene.close():
+                for chunk in view.close():
                     yield chunk
             except (asyncio.CancelledError, GeneratorExit):
-                scene.ending.line = STOPPED
-                if not await self._stop(server):
-                    scene.ending.line = STOPPED_HERE
+                view.outcome.status = STOPPED
+                if not await self._cancel(client):
+                    view.outcome.status = STOPPED_HERE
                 raise
-            except Exception as error:  # raised, it would take all that was shown with it
-                scene.ending.feed(await self._broken(server, error))
-                for chunk in scene.close():
+            except Exception as error:  # an exception of a pipe makes Open WebUI discard the message
+                view.outcome.feed(await self._internal_error(client, error))
+                for chunk in view.close():
                     yield chunk
             finally:
                 reader.cancel()
-                await asyncio.gather(reader, asker.close(), return_exceptions=True)
-                for event in scene.farewell():
+                await asyncio.gather(reader, approvals.close(), return_exceptions=True)
+                for event in view.final_events():
                     await self._emit(event)
 
-    async def _read(self, server: Server, queue: asyncio.Queue[Frame | None]) -> None:
-        """Frames into the queue, until the run ends or the server is lost; both end the queue."""
+    async def _read(self, client: LimelightClient, queue: asyncio.Queue[Frame | None]) -> None:
+        """Put the frames of the run into the queue, then an error if there was one, and None as the end."""
         try:
-            async for frame in Following(server, self._request, self._valves.RECONNECT_SECONDS).frames():
+            async for frame in RunStream(client, self._request, self._valves.RECONNECT_SECONDS).frames():
                 await queue.put(frame)
-        except (Refused, Lost) as error:
-            await queue.put(Frame("error", {"message": advice(error)}))
-        except Exception as error:  # whatever happens, the chat keeps what it has and is told
-            await queue.put(await self._broken(server, error))
+        except (RequestRefused, ConnectionLost) as error:
+            await queue.put(Frame("error", {"message": error_message(error)}))
+        except Exception as error:  # the chat keeps the message and shows the error
+            await queue.put(await self._internal_error(client, error))
         await queue.put(None)
 
-    async def _broken(self, server: Server, error: Exception) -> Frame:
-        """A mistake of the pipe itself: nobody will see what the run does, so it ends."""
-        LOG.error("The Deep Agent Pipe broke", exc_info=error)
-        await self._stop(server)
+    async def _internal_error(self, client: LimelightClient, error: Exception) -> Frame:
+        """Log an error of the pipe itself, and cancel the run, whose frames the chat no longer shows."""
+        LOG.error("Deep Agent Pipe: internal error", exc_info=error)
+        await self._cancel(client)
         return Frame("error", {"message": f"{type(error).__name__}: {error}"})
 
-    async def _stop(self, server: Server) -> bool:
-        return await stop(self._valves, self._user, server.run_id, self._request)
+    async def _cancel(self, client: LimelightClient) -> bool:
+        return await cancel_run(self._valves, self._user, client.run_id, self._request)
 
     async def _emit(self, event: Json) -> None:
-        if self._emit_to is not None:
-            with contextlib.suppress(Exception):  # a line that cannot be drawn must not end the run
-                await self._emit_to(event)
+        if self._event_emitter is not None:
+            with contextlib.suppress(Exception):  # a failed event must not end the run
+                await self._event_emitter(event)
+
+
+async def batches(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Frame]]:
+    """Frames in batches: the first frame at once, then at most one batch per `BATCH_SECONDS`. None ends them."""
+    next_batch = 0.0
+    while True:
+        try:
+            # Not `wait_for`: before Python 3.12 it loses a cancellation that arrives together with a frame.
+            async with asyncio.timeout(IDLE_SECONDS):
+                frames = [await queue.get()]
+        except TimeoutError:
+            yield []
+            continue
+        await asyncio.sleep(max(0.0, next_batch - time.monotonic()))
+        while not queue.empty():
+            frames.append(queue.get_nowait())
+        next_batch = time.monotonic() + BATCH_SECONDS
+        yield [frame for frame in frames if frame is not None]
+        if None in frames:
+            return

@@ -1,4 +1,4 @@
-"""What an administrator and a user can choose."""
+"""Settings: the valves of the administrator and of each user."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -31,8 +31,8 @@ class Valves(BaseModel):
 
     @field_validator("DEEP_AGENT_URL", "API_KEY", "PUBLIC_URL")
     @classmethod
-    def _as_it_was_meant(cls, value: str) -> str:
-        """What is pasted brings spaces and line breaks along."""
+    def _strip(cls, value: str) -> str:
+        """Remove the spaces and line breaks that a pasted value may have around it."""
         return value.strip()
 
 
@@ -48,21 +48,21 @@ class UserValves(BaseModel):
     )
 
 
-class Choices(NamedTuple):
-    """What is shown to this user: their own valves over the administrator's."""
+class DisplayOptions(NamedTuple):
+    """The display settings for one user: the user's valves override the administrator's."""
 
     display: str
-    citations: bool
+    tool_citations: bool
     subagent_status: bool
 
     @classmethod
-    def of(cls, valves: Valves, user: Any) -> "Choices":
-        def pick(name: str, default: Any) -> Any:
-            chosen = getattr(user, name, "default")
-            return default if chosen == "default" else {"show": True, "hide": False}.get(chosen, chosen)
+    def resolve(cls, valves: Valves, user_valves: Any) -> "DisplayOptions":
+        def choose(name: str, default: Any) -> Any:
+            value = getattr(user_valves, name, "default")
+            return default if value == "default" else {"show": True, "hide": False}.get(value, value)
 
         return cls(
-            pick("DISPLAY", valves.DISPLAY),
-            pick("TOOL_CITATIONS", valves.SHOW_TOOL_CITATIONS),
-            pick("SUBAGENT_STATUS", valves.SHOW_SUBAGENT_STATUS),
+            choose("DISPLAY", valves.DISPLAY),
+            choose("TOOL_CITATIONS", valves.SHOW_TOOL_CITATIONS),
+            choose("SUBAGENT_STATUS", valves.SHOW_SUBAGENT_STATUS),
         )

@@ -1,1 +1,1 @@
-"""The pipe for Open WebUI, as the one file that people install; and the command that installs it."""
+"""The pipe for Open WebUI, tested as the one file that users install, and the command that installs it."""

@@ -1,66 +1,66 @@
-"""One chat of one person with the pipe: what they say, and what they get to see."""
+"""One chat of one user with the pipe: messages, and the output that the user sees."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from tests.openwebui.function_rules import FUNCTION_ID, Ask, Chunk, Json, WebUI, delivered
-from tests.openwebui.output import fold, text_of
+from tests.openwebui.function_rules import FUNCTION_ID, Chunk, EventCall, Json, WebUI, through_json
+from tests.openwebui.output_items import fold_chunks, item_text
 
 USER: Json = {"id": "u-1", "name": "Änn & Co", "email": "ann@example.org", "role": "user"}
 
 
-class Seen:
-    """What one call of the pipe gave so far: chunks that it yielded, events that it emitted."""
+class Output:
+    """The output of one call of the pipe: the chunks that it has yielded and the events that it has emitted."""
 
     def __init__(self) -> None:
         self.chunks: list[Chunk] = []
         self.events: list[Json] = []
 
     async def emit(self, event: Json) -> None:
-        found = delivered(event)
-        assert isinstance(found, dict)
-        self.events.append(found)
+        received = through_json(event)
+        assert isinstance(received, dict)
+        self.events.append(received)
 
-    async def take(self, stream: AsyncGenerator[Chunk, None]) -> None:
+    async def read(self, stream: AsyncGenerator[Chunk, None]) -> None:
         async with aclosing(stream):
             async for chunk in stream:
-                self.chunks.append(delivered(chunk))
+                self.chunks.append(through_json(chunk))
 
     @property
     def items(self) -> list[Json]:
-        return fold(delivered(chunk) for chunk in self.chunks)
+        return fold_chunks(through_json(chunk) for chunk in self.chunks)
 
-    def of_type(self, kind: str) -> list[Json]:
-        return [item for item in self.items if item["type"] == kind]
+    def items_of_type(self, item_type: str) -> list[Json]:
+        return [item for item in self.items if item["type"] == item_type]
 
     @property
     def rows(self) -> dict[str, str]:
-        """What the row of each call says, and what came of it."""
-        results = {item["call_id"]: text_of(item) for item in self.of_type("function_call_output")}
-        return {item["name"]: results[item["call_id"]] for item in self.of_type("function_call")}
+        """The label and the output of each call."""
+        results = {item["call_id"]: item_text(item) for item in self.items_of_type("function_call_output")}
+        return {item["name"]: results[item["call_id"]] for item in self.items_of_type("function_call")}
 
     @property
     def text(self) -> str:
-        """What stands in the bubble."""
+        """The text of the message."""
         plain = [chunk for chunk in self.chunks if isinstance(chunk, str)]
-        return "".join([*plain, *(text_of(item) for item in self.of_type("message"))])
+        return "".join([*plain, *(item_text(item) for item in self.items_of_type("message"))])
 
     @property
     def statuses(self) -> list[str]:
         return [event["data"]["description"] for event in self.events if event["type"] == "status"]
 
     @property
-    def end(self) -> tuple[str, bool]:
-        """The last line, and whether it came to rest."""
+    def final_status(self) -> tuple[str, bool]:
+        """The last status, and whether it is marked as done."""
         data = [event for event in self.events if event["type"] == "status"][-1]["data"]
         return data["description"], data["done"]
 
     @property
     def sources(self) -> dict[str, str]:
-        found = [event["data"] for event in self.events if event["type"] == "source"]
-        return {source["source"]["name"]: source["document"][0] for source in found}
+        sources = [event["data"] for event in self.events if event["type"] == "source"]
+        return {source["source"]["name"]: source["document"][0] for source in sources}
 
     @property
     def errors(self) -> list[str]:
@@ -68,10 +68,10 @@ class Seen:
 
 
 class Chat:
-    """Every message of it is a call of the pipe. `ask` answers dialogs; valves are the administrator's."""
+    """Calls the pipe for each message. `ask` answers dialogs; the valves are the administrator's."""
 
     def __init__(
-        self, url: str, *, user: Json | None = None, ask: Ask | None = None, model: str = "default", **valves: Any
+        self, url: str, *, user: Json | None = None, ask: EventCall | None = None, model: str = "default", **valves: Any
     ) -> None:
         self.webui = WebUI(DEEP_AGENT_URL=url, **valves)
         self.metadata: Json = {"session_id": "socket-1", "chat_id": "chat-1", "message_id": "m-2"}
@@ -80,25 +80,25 @@ class Chat:
         self._user = user or USER
         self._ask = ask
 
-    async def say(self, text: str, history: Sequence[Json] = ()) -> Seen:
-        """Ask, and look at it until the end."""
-        seen = Seen()
-        await self.follow(text, seen, history)
-        return seen
+    async def send(self, text: str, history: Sequence[Json] = ()) -> Output:
+        """Send a message and return the complete output."""
+        output = Output()
+        await self.stream_into(text, output, history)
+        return output
 
-    def start(self, text: str) -> tuple[Seen, "asyncio.Task[None]"]:
-        """Ask, and do something else meanwhile. Cancelling the task is what the Stop button does."""
-        seen = Seen()
-        return seen, asyncio.create_task(self.follow(text, seen))
+    def start(self, text: str) -> tuple[Output, "asyncio.Task[None]"]:
+        """Send a message, and return the growing output and its task. The Stop button cancels such a task."""
+        output = Output()
+        return output, asyncio.create_task(self.stream_into(text, output))
 
-    async def follow(self, text: str, seen: Seen, history: Sequence[Json] = ()) -> None:
-        reply = await self.call([*history, {"role": "user", "content": text}], seen)
+    async def stream_into(self, text: str, output: Output, history: Sequence[Json] = ()) -> None:
+        reply = await self.call([*history, {"role": "user", "content": text}], output)
         assert isinstance(reply, AsyncGenerator)
-        await seen.take(reply)
+        await output.read(reply)
 
     async def call(
-        self, messages: list[Json], seen: Seen, *, stream: bool = True, metadata: Json | None = None
+        self, messages: list[Json], output: Output, *, stream: bool = True, metadata: Json | None = None
     ) -> str | AsyncGenerator[Chunk, None]:
         body = {"model": self.model, "messages": messages, "stream": stream}
         metadata = self.metadata if metadata is None else metadata
-        return await self.webui.call(body, user=self._user, metadata=metadata, emit=seen.emit, ask=self._ask)
+        return await self.webui.call(body, user=self._user, metadata=metadata, emit=output.emit, ask=self._ask)

@@ -1,6 +1,6 @@
-"""A fake of the few calls of Open WebUI's API that an installation makes, after the code of 0.12.4.
+"""A fake of the calls of Open WebUI's API that an installation makes, written after the code of 0.12.4.
 
-It is a fake: it knows what we know. `tests/system/openwebui` installs the pipe in the real one.
+`tests/system/openwebui` installs the pipe into a real Open WebUI.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from tests.openwebui.frame_server import serving_app
-from tests.openwebui.function_rules import Json, frontmatter, load
+from tests.openwebui.frame_server import running_app
+from tests.openwebui.function_rules import Json, frontmatter, load_function
 
 ADMIN: Json = {"email": "admin@example.org", "role": "admin"}
 PROHIBITED = "You do not have permission to access this resource."
@@ -28,7 +28,7 @@ class Refusal(Exception):
 
 
 class FakeWebUI:
-    """Functions, valves and models, kept in memory. `writes` are the calls that changed something."""
+    """Functions, valves and models in memory. `writes` are the paths of the calls that changed something."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -43,17 +43,17 @@ class FakeWebUI:
         self.shared: dict[str, Json] = {}
         self.writes: list[str] = []
         self.pages: set[str] = set()
-        """Paths at which there is a page with status 200: what Open WebUI has for every GET that it does not know."""
-        self.unknown = ""
-        """The beginning of paths that this version does not have."""
+        """Paths that answer with a page and status 200, as Open WebUI answers an unknown GET."""
+        self.missing_prefix = ""
+        """The prefix of the paths that this version does not have."""
 
     async def answer(self, request: Request) -> Response:
         path = request.url.path
-        if path.startswith("/old"):  # a proxy that sends everybody elsewhere
+        if path.startswith("/old"):  # a proxy that redirects all requests
             return RedirectResponse(self.url + path.removeprefix("/old"), 301)
         if path in self.pages:
             return HTMLResponse("<!doctype html><title>Open WebUI</title>")
-        if self.unknown and path.startswith(self.unknown):
+        if self.missing_prefix and path.startswith(self.missing_prefix):
             return JSONResponse({"detail": "Not Found"}, 404)
         body: Any = await request.json() if await request.body() else None
         try:
@@ -82,7 +82,9 @@ class FakeWebUI:
     def _functions(self, path: str, body: Any) -> Any:
         match path.removeprefix("/api/v1/functions/").split("/"):
             case [""]:
-                return [{key: function[key] for key in ("id", "type", "is_active")} for function in self._all()]
+                return [
+                    {key: function[key] for key in ("id", "type", "is_active")} for function in self._function_list()
+                ]
             case ["create"]:
                 if body["id"] in self.functions:
                     raise Refusal(400, "Uh-oh! This id is already registered.")
@@ -102,7 +104,9 @@ class FakeWebUI:
             case ["valves"]:
                 return self.valves.get(function["id"])
             case ["valves", "update"]:
-                valves = load(function["content"]).Pipe.Valves(**{k: v for k, v in body.items() if v is not None})
+                valves = load_function(function["content"]).Pipe.Valves(
+                    **{k: v for k, v in body.items() if v is not None}
+                )
                 self.valves[function["id"]] = valves.model_dump(exclude_unset=True)
                 return self.valves[function["id"]]
             case _:
@@ -110,12 +114,12 @@ class FakeWebUI:
         return function
 
     def _loaded(self, body: Json) -> Json:
-        """Saving a function executes it, and the manifest is what its head says."""
-        assert load(body["content"]).Pipe
+        """Execute a function that is saved, and read its manifest from the frontmatter."""
+        assert load_function(body["content"]).Pipe
         manifest = frontmatter(body["content"])
         return {**body, "type": "pipe", "meta": {**body["meta"], "manifest": manifest}}
 
-    def _all(self) -> list[Json]:
+    def _function_list(self) -> list[Json]:
         return list(self.functions.values())
 
     def _models(self, request: Request, body: Any) -> Any:
@@ -125,20 +129,20 @@ class FakeWebUI:
             assert body["id"] not in self.shared
             self.shared[body["id"]] = body
             return body
-        ids = [f"{f['id']}.{agent}" for f in self._all() if f["is_active"] for agent in self.agents]
+        ids = [f"{f['id']}.{agent}" for f in self._function_list() if f["is_active"] for agent in self.agents]
         return {"data": [{"id": id_, "name": f"Name of {id_}"} for id_ in ids]}
 
 
 @contextmanager
-def faking() -> Generator[FakeWebUI]:
-    """In a thread of its own, because a command waits for it."""
-    fake, ready, loop, over = FakeWebUI(), threading.Event(), asyncio.new_event_loop(), asyncio.Event()
+def running_fake_webui() -> Generator[FakeWebUI]:
+    """Run the fake in a thread, because a command blocks while it waits for a response."""
+    fake, ready, loop, stop = FakeWebUI(), threading.Event(), asyncio.new_event_loop(), asyncio.Event()
 
     async def serve() -> None:
         app = Starlette(routes=[Route("/{path:path}", fake.answer, methods=["GET", "POST"])])
-        async with serving_app(app) as fake.url:
+        async with running_app(app) as fake.url:
             ready.set()
-            await over.wait()
+            await stop.wait()
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
@@ -146,6 +150,6 @@ def faking() -> Generator[FakeWebUI]:
         assert ready.wait(30)
         yield fake
     finally:
-        loop.call_soon_threadsafe(over.set)
+        loop.call_soon_threadsafe(stop.set)
         thread.join(30)
         loop.close()

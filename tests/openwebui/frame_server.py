@@ -1,4 +1,4 @@
-"""A server that plays typed frames as a Limelight server would send them, over real HTTP, with faults on demand."""
+"""An HTTP server that sends given typed frames as a Limelight server would, with faults on request."""
 
 import asyncio
 import re
@@ -18,16 +18,16 @@ RUN_ID = "run_0"
 METHODS = ["GET", "POST"]
 
 
-class Asked(NamedTuple):
-    """A request that came in."""
+class RecordedRequest(NamedTuple):
+    """A request that the server has received; `route` is method and path."""
 
-    line: str
+    route: str
     headers: dict[str, str]
     body: Any
 
 
-class Stage:
-    """What is played and what was asked for. A test changes it before it talks, or in between."""
+class FrameServer:
+    """Sends `frames` to each stream and records all requests. A test sets the attributes before or during a run."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -36,65 +36,69 @@ class Stage:
     def clear(self) -> None:
         self.frames: list[bytes] = []
         self.faults: list[int | Response] = []
-        """For each stream in turn: after how many bytes it breaks, or the answer in its place."""
+        """For each stream in turn: the number of bytes after which it breaks, or the response in its place."""
         self.bodies: dict[str, bytes] = {}
-        """What there is to fetch, by path."""
-        self.one_by_one = False
-        self.cancels: list[Response] = []
-        """For each Stop in turn: the answer in place of the right one."""
-        self.hold = False
-        """Whether requests stay without an answer."""
-        self.asked: list[Asked] = []
+        """Bodies of GET responses by path."""
+        self.frame_by_frame = False
+        self.cancel_responses: list[Response] = []
+        """For each cancel request in turn: the response in place of success."""
+        self.hangs = False
+        """Whether requests get no response."""
+        self.requests: list[RecordedRequest] = []
 
-    def play(self, sent: bytes) -> None:
-        self.frames = [block + b"\n\n" for block in sent.split(b"\n\n") if block]
+    def set_stream(self, data: bytes) -> None:
+        self.frames = [block + b"\n\n" for block in data.split(b"\n\n") if block]
+
+    def set_payloads(self, *payloads: str) -> None:
+        """Set frames with these JSON payloads and the ids 1, 2, 3 …"""
+        self.frames = [f"id: {number}\ndata: {each}\n\n".encode() for number, each in enumerate(payloads, 1)]
 
     @property
-    def streams(self) -> list[Asked]:
-        return [asked for asked in self.asked if asked.line.split()[1].endswith("/stream")]
+    def stream_requests(self) -> list[RecordedRequest]:
+        return [request for request in self.requests if request.route.split()[1].endswith("/stream")]
 
     async def answer(self, request: Request) -> Response:
         body = await request.json() if await request.body() else None
         path = request.url.path
-        self.asked.append(Asked(f"{request.method} {path}", dict(request.headers), body))
-        while self.hold and (await request.receive())["type"] != "http.disconnect":
+        self.requests.append(RecordedRequest(f"{request.method} {path}", dict(request.headers), body))
+        while self.hangs and (await request.receive())["type"] != "http.disconnect":
             pass
         if path in ("/chat/stream", f"/runs/{RUN_ID}/stream"):
             return self._stream(request.headers.get("last-event-id", ""))
         if path in self.bodies:
             return Response(self.bodies[path])
         if path == f"/runs/{RUN_ID}/cancel":
-            return self.cancels.pop(0) if self.cancels else JSONResponse({"state": "cancelled"})
+            return self.cancel_responses.pop(0) if self.cancel_responses else JSONResponse({"state": "cancelled"})
         return JSONResponse({"status": 404, "title": "Not Found", "code": "not_found"}, 404)
 
     def _stream(self, cursor: str) -> Response:
         fault = self.faults.pop(0) if self.faults else None
         if isinstance(fault, Response):
             return fault
-        frames = self._behind(cursor)
+        frames = self._frames_after(cursor)
         if not frames:
             return Response(status_code=204)
         headers = {"x-run-id": RUN_ID, "x-session-id": "s"}
-        return StreamingResponse(self._bytes(frames, fault), headers=headers, media_type="text/event-stream")
+        return StreamingResponse(self._send(frames, fault), headers=headers, media_type="text/event-stream")
 
-    def _behind(self, cursor: str) -> list[bytes]:
+    def _frames_after(self, cursor: str) -> list[bytes]:
         if not cursor:
             return self.frames
         ids = [re.search(rb"^id: (.*)$", frame, re.MULTILINE) for frame in self.frames]
-        return self.frames[[found and found[1].decode() for found in ids].index(cursor) + 1 :]
+        return self.frames[[match and match[1].decode() for match in ids].index(cursor) + 1 :]
 
-    async def _bytes(self, frames: Sequence[bytes], most: int | None) -> AsyncIterator[bytes]:
-        if most is not None:
-            yield b"".join(frames)[:most]
+    async def _send(self, frames: Sequence[bytes], break_after: int | None) -> AsyncIterator[bytes]:
+        if break_after is not None:
+            yield b"".join(frames)[:break_after]
             raise ConnectionError("cut on purpose")
-        for piece in frames if self.one_by_one else [b"".join(frames)]:
-            yield piece
-            await asyncio.sleep(0)  # so that it arrives before the next one is sent
+        for chunk in frames if self.frame_by_frame else [b"".join(frames)]:
+            yield chunk
+            await asyncio.sleep(0)  # lets it arrive before the next chunk is sent
 
 
 @asynccontextmanager
-async def serving_app(app: Any) -> AsyncGenerator[str]:
-    """An ASGI app on a free port of this machine: its address."""
+async def running_app(app: Any) -> AsyncGenerator[str]:
+    """Run an ASGI app on a free port and yield its URL."""
     listener = bind("127.0.0.1", 0)
     config = uvicorn.Config(app, log_config=None, log_level="critical", lifespan="off", ws="none", access_log=False)
     server = uvicorn.Server(config)
@@ -110,9 +114,8 @@ async def serving_app(app: Any) -> AsyncGenerator[str]:
 
 
 @asynccontextmanager
-async def playing(sent: bytes = b"") -> AsyncGenerator[Stage]:
-    stage = Stage()
-    stage.play(sent)
-    app = Starlette(routes=[Route("/{path:path}", stage.answer, methods=METHODS)])
-    async with serving_app(app) as stage.url:
-        yield stage
+async def running_frame_server() -> AsyncGenerator[FrameServer]:
+    server = FrameServer()
+    app = Starlette(routes=[Route("/{path:path}", server.answer, methods=METHODS)])
+    async with running_app(app) as server.url:
+        yield server

@@ -1,7 +1,7 @@
 """Open WebUI's rules for functions, copied from 0.12.4 (`utils/plugin.py`, `functions.py`).
 
-It loads the one file from its text and calls it. Tests reach the pipe only through here, so what they test is the file
-that people install. What Open WebUI then does with the chunks is in `output.py`.
+It loads the one file from its text and calls it. Tests use the pipe only through this module, so they test the file
+that users install. `output_items.py` has the rules for the chunks.
 """
 
 import __future__
@@ -19,17 +19,17 @@ from typing import Any, cast
 
 FILE = Path(__file__).parents[2] / "openwebui" / "deep_agent_pipe.py"
 FUNCTION_ID = "deep_agent_pipe"
-REPLACED = ("from utils", "from apps", "from main", "from config")
-"""Open WebUI replaces these words anywhere in the text, as they were imports of its own long ago."""
+REPLACED_IMPORTS = ("from utils", "from apps", "from main", "from config")
+"""Open WebUI replaces these texts anywhere in a function: they were imports of old versions."""
 
 Json = dict[str, Any]
 Chunk = Json | str
-Emit = Callable[[Json], Awaitable[None]]
-Ask = Callable[[Json], Awaitable[Any]]
+EventEmitter = Callable[[Json], Awaitable[None]]
+EventCall = Callable[[Json], Awaitable[Any]]
 
 
 def frontmatter(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     lines = text.splitlines()
     if not lines or lines[0].strip() != '"""':
         return {}
@@ -37,12 +37,12 @@ def frontmatter(text: str) -> dict[str, str]:
         if '"""' in line:
             break
         if match := re.match(r"^\s*([a-z_]+):\s*(.*)\s*$", line, re.IGNORECASE):
-            found[match[1].strip()] = match[2].strip()
-    return found
+            fields[match[1].strip()] = match[2].strip()
+    return fields
 
 
-def load(text: str) -> Any:
-    """The module of a function. It is gone from `sys.modules` as soon as it is loaded, with annotations as texts."""
+def load_function(text: str) -> Any:
+    """The module of a function, removed from `sys.modules` after loading, with annotations as strings."""
     name = f"function_{FUNCTION_ID}_{uuid.uuid4().hex}"
     module = types.ModuleType(name)
     sys.modules[name] = module
@@ -56,32 +56,32 @@ def load(text: str) -> Any:
 
 @cache
 def pipe_module() -> Any:
-    """Open WebUI loads a function once, for all users and chats."""
-    return load(FILE.read_text(encoding="utf-8"))
+    """The module of the pipe. Open WebUI too loads a function once, for all users and chats."""
+    return load_function(FILE.read_text(encoding="utf-8"))
 
 
 class WebUI:
-    """One Open WebUI with the pipe in it; `stored` are the valves that an administrator has saved."""
+    """An Open WebUI with the pipe; `valves` are those that an administrator has saved."""
 
-    def __init__(self, **stored: Any) -> None:
-        self.stored = stored
+    def __init__(self, **valves: Any) -> None:
+        self.valves = valves
         self._pipe = pipe_module().Pipe()
 
     async def models(self) -> list[Json]:
-        """What `GET /api/models` makes of the pipe."""
-        pipe = self._ready()
+        """The models of the pipe in `GET /api/models`."""
+        pipe = self._configured_pipe()
         assert inspect.iscoroutinefunction(pipe.pipes)
         return [{"id": f"{FUNCTION_ID}.{p['id']}", "name": f"{pipe.name}{p['name']}"} for p in await pipe.pipes()]
 
     async def call(
-        self, body: Json, *, user: Json, metadata: Json, emit: Emit | None = None, ask: Ask | None = None
+        self, body: Json, *, user: Json, metadata: Json, emit: EventEmitter | None = None, ask: EventCall | None = None
     ) -> str | AsyncGenerator[Chunk, None]:
-        """One call. Only who has a session, a chat and a message has an emitter; only named parameters are given."""
-        pipe = self._ready()
-        watched = all(key in metadata for key in ("session_id", "chat_id", "message_id"))
+        """Call the pipe. An emitter needs session, chat and message; only parameters that the pipe names are passed."""
+        pipe = self._configured_pipe()
+        has_chat = all(key in metadata for key in ("session_id", "chat_id", "message_id"))
         given: Json = {
-            "__event_emitter__": emit if watched else None,
-            "__event_call__": ask if watched else None,
+            "__event_emitter__": emit if has_chat else None,
+            "__event_call__": ask if has_chat else None,
             "__chat_id__": metadata.get("chat_id"),
             "__session_id__": metadata.get("session_id"),
             "__message_id__": metadata.get("message_id"),
@@ -100,12 +100,12 @@ class WebUI:
         assert isinstance(result, str | AsyncGenerator)
         return cast("str | AsyncGenerator[Chunk, None]", result)
 
-    def _ready(self) -> Any:
-        self._pipe.valves = self._pipe.Valves(**self.stored)
+    def _configured_pipe(self) -> Any:
+        self._pipe.valves = self._pipe.Valves(**self.valves)
         return self._pipe
 
 
-def delivered(chunk: Chunk) -> Chunk:
-    """A chunk as it arrives: through JSON. A text that begins like an event would be taken for one, and be lost."""
+def through_json(chunk: Chunk) -> Chunk:
+    """A chunk as Open WebUI receives it. It would lose a text that begins with "data:", which it takes for an event."""
     assert not (isinstance(chunk, str) and chunk.startswith("data:")), chunk
     return json.loads(json.dumps(chunk).encode())

@@ -1,16 +1,19 @@
-"""Approvals: asked in the chat, decided there or elsewhere, against a real server."""
+"""Approvals of a real server: dialogs in the chat, decisions there or elsewhere, and long arguments."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from limelight.events import AnyEvent, ToolFinished, ToolStarted
+from limelight.sources.base import Context
 from tests.cli.conftest import twice
-from tests.openwebui.chat import Chat, Seen
+from tests.openwebui.chat import Chat, Output
+from tests.openwebui.dialog_user import DISCONNECTED, DialogUser, option_answer, text_answer
 from tests.openwebui.function_rules import Json, pipe_module
-from tests.openwebui.user import GONE, Person, choosing, writing
 from tests.support import agents
 from tests.support.server import Served, serving
 from tests.support.wait import eventually
@@ -18,13 +21,13 @@ from tests.support.wait import eventually
 
 @pytest.fixture
 async def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Served]:
-    monkeypatch.setattr(pipe_module(), "ASK_AGAIN_SECONDS", 0.02)
+    monkeypatch.setattr(pipe_module(), "REPEAT_SECONDS", 0.02)
     async with serving(agents.asker, twice, data=tmp_path) as served:
         yield served
 
 
-async def asked(served: Served, person: Person, **options: Any) -> Seen:
-    return await asyncio.wait_for(Chat(served.url, ask=person.answer, **options).say("go"), 30)
+async def chat_output(served: Served, user: DialogUser, text: str = "go", **options: Any) -> Output:
+    return await asyncio.wait_for(Chat(served.url, ask=user.answer, **options).send(text), 30)
 
 
 async def open_approvals(served: Served) -> tuple[str, list[Json]]:
@@ -38,136 +41,215 @@ async def decide(served: Served, **decision: Any) -> None:
     assert (await served.http.post(path, json=decision)).status_code == 200
 
 
-async def test_approve(asking: Served) -> None:
-    person = Person(choosing("approve"))
-    seen = await asked(asking, person)
-    assert seen.rows == {"delete": "deleted /tmp/x"}
-    assert "decision: approve" in seen.text
-    assert seen.statuses[-3:] == ["⏸ delete is waiting for approval", "🔧 delete...", "Complete"]
-    (question,) = person.questions
+async def test_approve_runs_the_tool_and_updates_the_status(asking: Served) -> None:
+    user = DialogUser(option_answer("approve"))
+    output = await chat_output(asking, user)
+    assert output.rows == {"delete": "deleted /tmp/x"}
+    assert "decision: approve" in output.text
+    assert output.statuses[-3:] == ["⏸ delete is waiting for approval", "🔧 delete...", "Complete"]
+    (question,) = user.questions
     assert question["question"].startswith("May delete run with {")
     assert '"path": "/tmp/x"' in question["question"]
     assert [option["label"] for option in question["options"]] == ["Approve", "Edit", "Reject"]
 
 
-async def test_edit_asks_again_until_it_is_an_object(asking: Served) -> None:
-    person = Person(choosing("edit"), '{"path": ', '["/tmp/y"]', '{"path": "/tmp/y"}')
-    seen = await asked(asking, person)
-    assert seen.rows == {"delete": "deleted /tmp/y"}
-    assert seen.of_type("function_call")[0]["arguments"] == '{"path": "/tmp/y"}'
-    first, second, third = person.inputs
+async def test_edit_repeats_the_editor_until_the_arguments_are_a_json_object(asking: Served) -> None:
+    user = DialogUser(option_answer("edit"), '{"path": ', '["/tmp/y"]', '{"path": "/tmp/y"}')
+    output = await chat_output(asking, user)
+    assert output.rows == {"delete": "deleted /tmp/y"}
+    assert output.items_of_type("function_call")[0]["arguments"] == '{"path": "/tmp/y"}'
+    first, second, third = user.inputs
     assert '"path": "/tmp/x"' in first["value"]
     assert "not valid JSON" in second["message"]
     assert second["value"] == '{"path": '
     assert "JSON object" in third["message"]
 
 
-@pytest.mark.parametrize(("closed", "answered"), [(False, True), (GONE, False)])
-async def test_an_edit_that_is_given_up_asks_again(asking: Served, closed: Any, answered: bool) -> None:
-    """At once if it was closed, because to look at the arguments is an answer; later if the tab is gone."""
-    person = Person(choosing("edit"), closed, choosing("approve"))
-    seen = await asked(asking, person)
-    assert seen.rows == {"delete": "deleted /tmp/x"}
-    assert len(person.questions) == 2
-    assert any("limelight approve" in line for line in seen.statuses) is not answered
+@pytest.mark.parametrize(("closed", "answered"), [(False, True), (DISCONNECTED, False)])
+async def test_closed_editor_shows_the_card_again(asking: Served, closed: Any, answered: bool) -> None:
+    """At once if the user closed it, because looking at the arguments is an answer; later if the tab is gone."""
+    user = DialogUser(option_answer("edit"), closed, option_answer("approve"))
+    output = await chat_output(asking, user)
+    assert output.rows == {"delete": "deleted /tmp/x"}
+    assert len(user.questions) == 2
+    assert any("limelight approve" in line for line in output.statuses) is not answered
 
 
-async def test_reject(asking: Served) -> None:
-    seen = await asked(asking, Person(choosing("reject")))
-    assert seen.statuses[-3:-1] == ["⏸ delete is waiting for approval", "🚫 delete was rejected"]
-    assert seen.rows["delete"].startswith("Error: ")
-    assert seen.of_type("function_call")[0]["status"] == "failed"
+async def test_reject_fails_the_call(asking: Served) -> None:
+    output = await chat_output(asking, DialogUser(option_answer("reject")))
+    assert output.statuses[-3:-1] == ["⏸ delete is waiting for approval", "🚫 delete was rejected"]
+    assert output.rows["delete"].startswith("Error: ")
+    assert output.items_of_type("function_call")[0]["status"] == "failed"
 
 
-async def test_what_is_written_is_a_rejection_with_a_reason(asking: Served) -> None:
-    assert (await asked(asking, Person(writing("not on a Sunday")))).rows == {"delete": "Error: not on a Sunday"}
+async def test_text_under_other_is_a_rejection_with_a_reason(asking: Served) -> None:
+    assert (await chat_output(asking, DialogUser(text_answer("not on a Sunday")))).rows == {
+        "delete": "Error: not on a Sunday"
+    }
 
 
-@pytest.mark.parametrize("nothing", [GONE, {"status": "cancelled", "answers": {}}, None])
-async def test_when_nobody_answers_the_row_says_where_to_decide(asking: Served, nothing: Any) -> None:
-    person = Person(nothing, nothing, nothing)
-    seen, task = Chat(asking.url, ask=person.answer).start("go")
-    await eventually(lambda: len(person.questions) == 4)
+@pytest.mark.parametrize("no_answer", [DISCONNECTED, {"status": "cancelled", "answers": {}}, None])
+async def test_row_without_an_answer_has_the_command_to_decide(asking: Served, no_answer: Any) -> None:
+    user = DialogUser(no_answer, no_answer, no_answer)
+    output, task = Chat(asking.url, ask=user.answer).start("go")
+    await eventually(lambda: len(user.questions) == 4)
     run_id, _ = await open_approvals(asking)
-    where = f"waiting for approval: answer here, or run `limelight approve {run_id}`"
-    await eventually(lambda: f"delete · {where}" in [item["name"] for item in seen.of_type("function_call")])
-    assert seen.statuses.count(f"⏸ delete · {where}") == 1
+    instruction = f"waiting for approval: answer here, or run `limelight approve {run_id}`"
+    await eventually(
+        lambda: f"delete · {instruction}" in [item["name"] for item in output.items_of_type("function_call")]
+    )
+    assert output.statuses.count(f"⏸ delete · {instruction}") == 1
     await decide(asking, decision="approve")
     await asyncio.wait_for(task, 30)
-    assert seen.rows == {"delete": "deleted /tmp/x"}
+    assert output.rows == {"delete": "deleted /tmp/x"}
 
 
-async def test_a_caller_who_cannot_be_asked_waits_for_a_decision_from_elsewhere(asking: Served) -> None:
-    seen, task = Chat(asking.url).start("go")
-    await eventually(lambda: any("limelight approve" in line for line in seen.statuses))
+async def test_chat_without_dialogs_waits_for_a_decision_from_elsewhere(asking: Served) -> None:
+    output, task = Chat(asking.url).start("go")
+    await eventually(lambda: any("limelight approve" in line for line in output.statuses))
     await decide(asking, decision="reject", reason="no")
     await asyncio.wait_for(task, 30)
-    assert seen.rows == {"delete": "Error: no"}
+    assert output.rows == {"delete": "Error: no"}
 
 
-async def test_a_decision_from_elsewhere_takes_the_dialog_away(asking: Served) -> None:
-    person = Person()
-    seen, task = Chat(asking.url, ask=person.answer).start("go")
-    await eventually(lambda: person.asked)
+async def test_decision_from_elsewhere_closes_the_dialog(asking: Served) -> None:
+    user = DialogUser()
+    output, task = Chat(asking.url, ask=user.answer).start("go")
+    await eventually(lambda: user.events)
     await decide(asking, decision="approve")
     await asyncio.wait_for(task, 30)
-    assert person.taken_away == person.asked
-    assert seen.rows == {"delete": "deleted /tmp/x"}
+    assert user.closed == user.events
+    assert output.rows == {"delete": "deleted /tmp/x"}
 
 
-async def test_two_questions_come_one_after_the_other(asking: Served) -> None:
-    person = Person(choosing("approve"), writing("not yet"))
-    seen = await asked(asking, person, model="twice")
-    assert person.most_at_once == 1
-    assert [question["question"].split()[1] for question in person.questions] == ["send_mail", "publish"]
-    assert [option["label"] for option in person.questions[1]["options"]] == ["Approve", "Reject"]
-    assert "mail: approve to ann, publish: reject, not yet" in seen.text
+async def test_two_approvals_are_asked_one_after_the_other(asking: Served) -> None:
+    user = DialogUser(option_answer("approve"), text_answer("not yet"))
+    output = await chat_output(asking, user, model="twice")
+    assert user.max_open == 1
+    assert [question["question"].split()[1] for question in user.questions] == ["send_mail", "publish"]
+    assert [option["label"] for option in user.questions[1]["options"]] == ["Approve", "Reject"]
+    assert "mail: approve to ann, publish: reject, not yet" in output.text
 
 
-async def test_a_dialog_that_breaks_is_an_answer_that_is_missing(asking: Served) -> None:
-    broken = Person(choosing("approve"))
+async def test_failing_dialog_is_shown_again(asking: Served) -> None:
+    user = DialogUser(option_answer("approve"))
     calls: list[Json] = []
 
     async def answer(event: Json) -> Any:
         calls.append(event)
         if len(calls) < 3:
             raise TimeoutError("the tab is gone")
-        return await broken.answer(event)
+        return await user.answer(event)
 
-    seen = await asyncio.wait_for(Chat(asking.url, ask=answer).say("go"), 30)
-    assert seen.rows == {"delete": "deleted /tmp/x"}
+    output = await asyncio.wait_for(Chat(asking.url, ask=answer).send("go"), 30)
+    assert output.rows == {"delete": "deleted /tmp/x"}
 
 
-class Line:
-    """The line above the text, told of approvals alone."""
+class StatusRecorder:
+    """A status line that gets only frames of approvals."""
 
     def __init__(self, *, subagents: bool = True) -> None:
-        self._status = pipe_module().StatusLine(pipe_module().Choices("native", True, subagents))
+        self._status = pipe_module().StatusLine(pipe_module().DisplayOptions("native", True, subagents))
 
-    def hear(self, kind: str, name: str, **data: Any) -> list[str]:
-        frame = pipe_module().Frame(kind, {"approval_id": name, "name": name, **data})
+    def feed(self, frame_type: str, name: str, **data: Any) -> list[str]:
+        frame = pipe_module().Frame(frame_type, {"approval_id": name, "name": name, **data})
         return [event["data"]["description"] for event in self._status.feed(frame)]
 
 
-def test_as_long_as_another_approval_is_open_the_line_says_so() -> None:
-    line = Line()
-    line.hear("approval", "mail", state="requested")
-    line.hear("approval", "publish", state="requested")
-    assert line.hear("approval", "publish", state="approve") == ["⏸ mail is waiting for approval"]
-    assert line.hear("approval", "mail", state="edit", agent_depth=1) == ["↳ 🔧 mail..."]
+def test_status_after_a_decision_names_another_open_approval() -> None:
+    status = StatusRecorder()
+    status.feed("approval", "mail", state="requested")
+    status.feed("approval", "publish", state="requested")
+    assert status.feed("approval", "publish", state="approve") == ["⏸ mail is waiting for approval"]
+    assert status.feed("approval", "mail", state="edit", agent_depth=1) == ["↳ 🔧 mail..."]
 
 
-def test_what_was_decided_meanwhile_does_not_wait_again() -> None:
-    line = Line()
-    line.hear("approval", "mail", state="requested")
-    assert line.hear("approval", "mail", state="reject") == ["🚫 mail was rejected"]
-    assert line.hear("_unanswered", "mail", where="here") == []
+def test_status_ignores_the_instruction_of_a_decided_approval() -> None:
+    status = StatusRecorder()
+    status.feed("approval", "mail", state="requested")
+    assert status.feed("approval", "mail", state="reject") == ["🚫 mail was rejected"]
+    assert status.feed("_unanswered", "mail", instruction="here") == []
 
 
-def test_of_a_sub_agent_of_which_nothing_is_told_only_what_a_person_must_do() -> None:
-    line = Line(subagents=False)
-    assert line.hear("approval", "mail", state="requested", agent_depth=1) == []
-    assert line.hear("_unanswered", "mail", where="here") == ["⏸ mail · here"]
-    assert line.hear("approval", "mail", state="approve", agent_depth=1) == ["↳ 🔧 mail..."]
-    line.hear("approval", "publish", state="requested", agent_depth=1)
-    assert line.hear("approval", "publish", state="approve", agent_depth=1) == []
+def test_status_of_hidden_sub_agents_has_only_the_instruction() -> None:
+    status = StatusRecorder(subagents=False)
+    assert status.feed("approval", "mail", state="requested", agent_depth=1) == []
+    assert status.feed("_unanswered", "mail", instruction="here") == ["⏸ mail · here"]
+    assert status.feed("approval", "mail", state="approve", agent_depth=1) == ["↳ 🔧 mail..."]
+    status.feed("approval", "publish", state="requested", agent_depth=1)
+    assert status.feed("approval", "publish", state="approve", agent_depth=1) == []
+
+
+# Long arguments: a user must not approve arguments without seeing them
+
+END = "and drop everything"
+LENGTHS = {"card": 1000, "long": 5000, "longer": 60_000, "huge": 1_100_000}
+
+
+def long_args_of(length: str) -> Json:
+    return {"text": "x" * LENGTHS[length], "then": END}
+
+
+async def request_approval(ctx: Context, length: str, *decisions: Any) -> AsyncIterator[AnyEvent]:
+    yield ToolStarted(call_id="c", name="run", args=long_args_of(length))
+    approval = await ctx.approve("run", long_args_of(length), call_id="c", decisions=decisions)
+    yield ToolFinished(
+        call_id="c", result=f"{approval.decision}, {len(approval.args['text'])}, {approval.args['then']}"
+    )
+
+
+async def editable(messages: Any, ctx: Context) -> AsyncIterator[AnyEvent]:
+    async for event in request_approval(ctx, messages[-1]["content"], "approve", "edit", "reject"):
+        yield event
+
+
+async def fixed(messages: Any, ctx: Context) -> AsyncIterator[AnyEvent]:
+    async for event in request_approval(ctx, messages[-1]["content"], "approve", "reject"):
+        yield event
+
+
+@pytest.fixture
+async def long_args(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Served]:
+    monkeypatch.setattr(pipe_module(), "REPEAT_SECONDS", 0.02)
+    async with serving(editable, fixed, data=tmp_path) as served:
+        yield served
+
+
+async def test_card_shows_short_arguments_completely(long_args: Served) -> None:
+    user = DialogUser(option_answer("approve"))
+    await chat_output(long_args, user, "card")
+    assert user.questions[0]["question"] == f"May run run with {json.dumps(long_args_of('card'))}?"
+
+
+@pytest.mark.parametrize("length", ["long", "longer"])
+async def test_long_arguments_are_complete_in_the_editor(long_args: Served, length: str) -> None:
+    changed = json.dumps({**long_args_of(length), "then": "stop"})
+    user = DialogUser(option_answer("edit"), changed)
+    output = await chat_output(long_args, user, length)
+    more = len(json.dumps(long_args_of(length))) - 1500
+    assert user.questions[0]["question"].endswith(f" … ({more:,} more characters: choose Edit to see all)?")
+    assert json.loads(user.inputs[0]["value"]) == long_args_of(length)
+    assert output.rows == {"run": f"edit, {LENGTHS[length]}, stop"}
+    assert json.loads(output.items_of_type("function_call")[0]["arguments"]) == json.loads(changed)
+
+
+@pytest.mark.parametrize("length", ["long", "longer"])
+async def test_long_arguments_without_edit_have_an_option_to_show_them(long_args: Served, length: str) -> None:
+    offered = ("approve", "reject", "show all")
+    user = DialogUser(option_answer("show all", offered), "whatever", option_answer("approve", offered))
+    output = await chat_output(long_args, user, length, model="fixed")
+    assert [option["label"] for option in user.questions[0]["options"]] == ["Approve", "Reject", "Show all"]
+    assert user.questions[0]["question"].endswith("choose Show all to see them)?")
+    assert json.loads(user.inputs[0]["value"]) == long_args_of(length)
+    assert len(user.questions) == 2
+    assert output.rows == {"run": f"approve, {LENGTHS[length]}, {END}"}
+
+
+async def test_arguments_over_the_limit_show_no_dialog(long_args: Served) -> None:
+    user = DialogUser(option_answer("approve"))
+    output, task = Chat(long_args.url, ask=user.answer).start("huge")
+    await eventually(lambda: any("its arguments cannot be shown here: run `limelight" in s for s in output.statuses))
+    assert user.events == []
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -1,4 +1,4 @@
-"""The Stop button: the agent stops too, and the line above the text comes to rest."""
+"""Stop, other cancellations and failures of a run: the run ends on the server, and the chat has a final status."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from tests.openwebui.chat import Chat
-from tests.openwebui.frame_server import Stage
+from tests.openwebui.frame_server import FrameServer
 from tests.openwebui.function_rules import Json, pipe_module
 from tests.support import agents
 from tests.support.server import serving
@@ -20,20 +20,20 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 NOT_REACHED = "Stopped here; the server was not reached, so the agent may go on"
 
 
-async def test_stop_stops_the_run(tmp_path: Path) -> None:
+async def test_stop_cancels_the_run(tmp_path: Path) -> None:
     async with serving(agents.patient, data=tmp_path) as served:
-        seen, task = Chat(served.url).start("go")
-        await eventually(lambda: "wait" in [item["name"] for item in seen.of_type("function_call")])
+        output, task = Chat(served.url).start("go")
+        await eventually(lambda: "wait" in [item["name"] for item in output.items_of_type("function_call")])
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert seen.end == ("Stopped", True)
-        assert seen.text == "Working"
+        assert output.final_status == ("Stopped", True)
+        assert output.text == "Working"
         run_id = (await served.http.get("/sessions/u-1.chat-1")).json()["run_id"]
         assert (await served.http.get(f"/runs/{run_id}")).json()["state"] == "cancelled"
 
 
-async def test_stop_takes_an_open_question_away(tmp_path: Path) -> None:
+async def test_stop_closes_an_open_dialog(tmp_path: Path) -> None:
     closed: list[Json] = []
 
     async def ask(event: Json) -> None:
@@ -43,64 +43,66 @@ async def test_stop_takes_an_open_question_away(tmp_path: Path) -> None:
             closed.append(event)
 
     async with serving(agents.asker, data=tmp_path) as served:
-        seen, task = Chat(served.url, ask=ask).start("go")
-        await eventually(lambda: "⏸ delete is waiting for approval" in seen.statuses)
+        output, task = Chat(served.url, ask=ask).start("go")
+        await eventually(lambda: "⏸ delete is waiting for approval" in output.statuses)
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert [event["type"] for event in closed] == ["request:user_input"]
-        assert seen.end == ("Stopped", True)
+        assert output.final_status == ("Stopped", True)
 
 
-async def test_stop_before_there_is_an_answer_only_ends(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe_module(), "STOP_SECONDS", 0.2)
-    stage.hold = True
-    seen, task = Chat(stage.url).start("go")
-    await eventually(lambda: stage.asked)
+async def test_stop_of_a_server_that_does_not_answer_ends_with_a_status(
+    server: FrameServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipe_module(), "CANCEL_SECONDS", 0.2)
+    server.hangs = True
+    output, task = Chat(server.url).start("go")
+    await eventually(lambda: server.requests)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert seen.end == (NOT_REACHED, True)
-    assert not [asked for asked in stage.asked if asked.line.endswith("/cancel")]
+    assert output.final_status == (NOT_REACHED, True)
+    assert not [request for request in server.requests if request.route.endswith("/cancel")]
 
 
-async def test_a_run_that_somebody_else_stops_is_stopped_here_too(tmp_path: Path) -> None:
+async def test_run_cancelled_elsewhere_is_stopped_in_the_chat(tmp_path: Path) -> None:
     async with serving(agents.patient, data=tmp_path) as served:
-        seen, task = Chat(served.url).start("go")
-        await eventually(lambda: "wait" in [item["name"] for item in seen.of_type("function_call")])
+        output, task = Chat(served.url).start("go")
+        await eventually(lambda: "wait" in [item["name"] for item in output.items_of_type("function_call")])
         run_id = (await served.http.get("/sessions/u-1.chat-1")).json()["run_id"]
         await served.http.post(f"/runs/{run_id}/cancel")
         await asyncio.wait_for(task, 20)
-        assert seen.end == ("Stopped", True)
-        assert seen.errors == []
+        assert output.final_status == ("Stopped", True)
+        assert output.errors == []
 
 
-async def test_an_agent_that_breaks_says_so_and_keeps_what_was_shown(tmp_path: Path) -> None:
+async def test_failing_agent_gives_an_error_and_keeps_the_message(tmp_path: Path) -> None:
     async with serving(agents.crasher, data=tmp_path) as served:
-        seen = await Chat(served.url).say("go")
-    assert seen.text == "So far so good"
-    assert list(seen.rows) == ["crash"]
-    assert "the wheel came off" in seen.errors[0]
-    assert seen.end == (f"Failed: {seen.errors[0]}", True)
+        output = await Chat(served.url).send("go")
+    assert output.text == "So far so good"
+    assert list(output.rows) == ["crash"]
+    assert "the wheel came off" in output.errors[0]
+    assert output.final_status == (f"Failed: {output.errors[0]}", True)
 
 
-async def test_stop_before_the_server_has_answered_stops_the_run_all_the_same(tmp_path: Path) -> None:
+async def test_stop_before_the_first_response_cancels_the_run(tmp_path: Path) -> None:
     async with serving(agents.patient, data=tmp_path) as served:
-        begun = asyncio.Event()
+        started = asyncio.Event()
         real = httpx.AsyncHTTPTransport.handle_async_request
 
-        async def answers_late(self: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
+        async def respond_never(self: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
             response = await real(self, request)
             if request.url.path == "/chat/stream":
-                begun.set()
+                started.set()
                 await asyncio.Event().wait()
             return response
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", answers_late)
+            patch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", respond_never)
             _, task = Chat(served.url).start("go")
-            await begun.wait()
+            await started.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -108,57 +110,59 @@ async def test_stop_before_the_server_has_answered_stops_the_run_all_the_same(tm
         assert (await served.http.get(f"/runs/{run_id}")).json()["state"] == "cancelled"
 
 
-def working() -> Response:
-    """A run that has said something and goes on for ever."""
+def endless_stream() -> Response:
+    """A stream with one token that does not end."""
 
-    async def pieces() -> AsyncIterator[bytes]:
+    async def chunks() -> AsyncIterator[bytes]:
         yield b'id: 1\ndata: {"type":"token","data":{"content":"Working","agent_depth":0}}\n\n'
         await asyncio.Event().wait()
 
-    return StreamingResponse(pieces(), headers={"x-run-id": "run_0"}, media_type="text/event-stream")
+    return StreamingResponse(chunks(), headers={"x-run-id": "run_0"}, media_type="text/event-stream")
 
 
-def stops(stage: Stage) -> int:
-    return sum(asked.line == "POST /runs/run_0/cancel" for asked in stage.asked)
+def cancel_count(server: FrameServer) -> int:
+    return sum(request.route == "POST /runs/run_0/cancel" for request in server.requests)
 
 
-async def test_stop_is_told_again_to_a_server_that_was_away(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe_module(), "STOP_PAUSE", 0)
-    stage.faults = [working()]
-    stage.cancels = [HTMLResponse("<html>", 502), HTMLResponse("<html>", 503)]
-    seen, task = Chat(stage.url).start("go")
-    await eventually(lambda: seen.text == "Working")
+async def test_cancel_request_is_repeated_until_it_succeeds(
+    server: FrameServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipe_module(), "CANCEL_RETRY_DELAY", 0)
+    server.faults = [endless_stream()]
+    server.cancel_responses = [HTMLResponse("<html>", 502), HTMLResponse("<html>", 503)]
+    output, task = Chat(server.url).start("go")
+    await eventually(lambda: output.text == "Working")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (seen.end, stops(stage)) == (("Stopped", True), 3)
+    assert (output.final_status, cancel_count(server)) == (("Stopped", True), 3)
 
 
-async def test_a_stop_that_nobody_hears_is_not_claimed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe_module(), "STOP_SECONDS", 0.2)
-    stage.faults = [working()]
-    seen, task = Chat(stage.url).start("go")
-    await eventually(lambda: seen.text == "Working")
+async def test_failed_cancel_request_is_in_the_status(server: FrameServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipe_module(), "CANCEL_SECONDS", 0.2)
+    server.faults = [endless_stream()]
+    output, task = Chat(server.url).start("go")
+    await eventually(lambda: output.text == "Working")
 
-    async def is_down(self: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
+    async def refuse_connection(self: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("All connection attempts failed", request=request)
 
-    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", is_down)
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", refuse_connection)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (seen.end, seen.text) == ((NOT_REACHED, True), "Working")
+    assert (output.final_status, output.text) == ((NOT_REACHED, True), "Working")
 
 
-async def test_a_second_cancel_does_not_undo_the_stop(stage: Stage) -> None:
-    stage.faults = [working()]
-    seen, task = Chat(stage.url).start("go")
-    await eventually(lambda: seen.text == "Working")
+async def test_second_cancellation_of_the_task_does_not_stop_the_cancel_request(server: FrameServer) -> None:
+    server.faults = [endless_stream()]
+    output, task = Chat(server.url).start("go")
+    await eventually(lambda: output.text == "Working")
     task.cancel()
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await eventually(lambda: stops(stage) == 1)
-    await eventually(lambda: not pipe_module().UNDER_WAY)
-    assert seen.end == ("Stopped", True)
+    await eventually(lambda: cancel_count(server) == 1)
+    await eventually(lambda: not pipe_module().CANCEL_TASKS)
+    assert output.final_status == ("Stopped", True)

@@ -1,29 +1,29 @@
-"""The one file, by the rules of Open WebUI: its head, what it imports, and what a class Pipe must have."""
+"""The one file against the rules of Open WebUI: frontmatter, imports, and the class Pipe."""
 
 import ast
 import sys
 
-from tests.openwebui.function_rules import FILE, REPLACED, frontmatter, load, pipe_module
+from tests.openwebui.function_rules import FILE, REPLACED_IMPORTS, frontmatter, load_function, pipe_module
 
 TEXT = FILE.read_text(encoding="utf-8")
 ALLOWED = {"httpx", "pydantic"}
-"""What every Open WebUI has, so that nothing is installed when the pipe is."""
+"""Packages that every Open WebUI has, so that an installation needs no others."""
 
 
-def test_the_head_says_what_it_is() -> None:
-    head = frontmatter(TEXT)
-    assert set(head) == {"title", "author", "version", "license", "description"}
-    assert all(head.values())
-    assert head["title"] == "Deep Agent Pipe"
+def test_frontmatter_is_complete() -> None:
+    fields = frontmatter(TEXT)
+    assert set(fields) == {"title", "author", "version", "license", "description"}
+    assert all(fields.values())
+    assert fields["title"] == "Deep Agent Pipe"
 
 
-def test_its_version_is_the_packages() -> None:
+def test_frontmatter_has_the_version_of_the_package() -> None:
     from limelight import __version__
 
     assert frontmatter(TEXT)["version"] == __version__
 
 
-def test_it_imports_only_what_every_open_webui_has() -> None:
+def test_imports_are_available_in_every_open_webui() -> None:
     nodes = list(ast.walk(ast.parse(TEXT)))
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "." for node in nodes if isinstance(node, ast.ImportFrom)}
@@ -31,13 +31,13 @@ def test_it_imports_only_what_every_open_webui_has() -> None:
     assert foreign == ALLOWED
 
 
-def test_open_webui_replaces_nothing_in_it() -> None:
-    assert not [words for words in REPLACED if words in TEXT]
+def test_file_has_no_text_that_open_webui_replaces() -> None:
+    assert not [text for text in REPLACED_IMPORTS if text in TEXT]
 
 
-def test_it_loads_and_leaves_nothing_behind() -> None:
+def test_loading_leaves_no_module_behind() -> None:
     before = set(sys.modules)
-    module = load(TEXT)
+    module = load_function(TEXT)
     assert module.__name__ not in sys.modules
     assert set(sys.modules) == before
     pipe = module.Pipe()
@@ -45,7 +45,7 @@ def test_it_loads_and_leaves_nothing_behind() -> None:
     assert isinstance(pipe.valves, pipe.Valves)
 
 
-def test_a_pipe_keeps_nothing_but_its_valves() -> None:
-    """One instance serves all users."""
+def test_pipe_has_no_state_but_its_valves() -> None:
+    """One instance serves all users and chats."""
     pipe: object = pipe_module().Pipe()
     assert set(vars(pipe)) == {"type", "name", "valves"}

@@ -1,4 +1,4 @@
-"""`limelight openwebui` as a shell runs it, against a fake of Open WebUI. `tests/system/openwebui` has a real one."""
+"""The commands of `limelight openwebui` against a fake of Open WebUI. `tests/system/openwebui` has a real one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from limelight.auth.key_file import Keyring
 from limelight.cli import app
 from limelight.errors import SetupError
 from limelight.openwebui.api import OpenWebUI
-from tests.openwebui.fake_openwebui import ADMIN, CREDENTIALS, FakeWebUI, faking
+from tests.openwebui.fake_openwebui import ADMIN, CREDENTIALS, FakeWebUI, running_fake_webui
 from tests.openwebui.function_rules import FILE, FUNCTION_ID
 from tests.system.processes.server_process import ServerProcess, free_port
 
@@ -20,21 +20,21 @@ TEXT = FILE.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[FakeWebUI]:
-    with faking() as fake:
+def running_webui() -> Iterator[FakeWebUI]:
+    with running_fake_webui() as fake:
         yield fake
 
 
 @pytest.fixture
-def webui(running: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -> FakeWebUI:
+def webui(running_webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -> FakeWebUI:
     for name in ("OPEN_WEBUI_TOKEN", "OPEN_WEBUI_PASSWORD", "LIMELIGHT_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    running.clear()
-    return running
+    running_webui.clear()
+    return running_webui
 
 
 def install(webui: FakeWebUI, *options: str, token: str = "token-1", **more: Any) -> list[str]:
-    """The lines that it says."""
+    """The output of the command."""
     who = ["--token", token] if token else []
     result = CliRunner().invoke(app, ["openwebui", "install", "--url", webui.url, *who, *options], **more)
     if result.exception:
@@ -42,15 +42,15 @@ def install(webui: FakeWebUI, *options: str, token: str = "token-1", **more: Any
     return result.stdout.splitlines()
 
 
-def refused(webui: FakeWebUI, *options: str, **more: Any) -> str:
-    """What is wrong; and nothing was changed."""
+def install_error(webui: FakeWebUI, *options: str, **more: Any) -> str:
+    """The error of the command, which must not change anything."""
     with pytest.raises(SetupError) as caught:
         install(webui, *options, **more)
     assert webui.writes == []
     return caught.value.detail
 
 
-def test_an_empty_open_webui_gets_the_pipe(webui: FakeWebUI) -> None:
+def test_first_installation_creates_enables_and_configures_the_pipe(webui: FakeWebUI) -> None:
     assert install(webui, "--server", "http://agents:8000", "--api-key", "sesame", "--display", "collapse") == [
         f"Open WebUI 0.12.4 at {webui.url}",
         "function deep_agent_pipe: created",
@@ -64,7 +64,7 @@ def test_an_empty_open_webui_gets_the_pipe(webui: FakeWebUI) -> None:
     assert webui.valves[FUNCTION_ID]["API_KEY"] == "sesame"
 
 
-def test_the_second_time_nothing_changes(webui: FakeWebUI) -> None:
+def test_second_installation_changes_nothing(webui: FakeWebUI) -> None:
     install(webui, "--server", "http://agents:8000")
     webui.writes.clear()
     lines = install(webui, "--server", "http://agents:8000")
@@ -72,7 +72,7 @@ def test_the_second_time_nothing_changes(webui: FakeWebUI) -> None:
     assert webui.writes == []
 
 
-def test_an_older_pipe_is_updated_and_keeps_its_valves(webui: FakeWebUI) -> None:
+def test_older_pipe_is_updated_and_keeps_its_valves(webui: FakeWebUI) -> None:
     install(webui, "--server", "http://agents:8000", "--api-key", "sesame")
     webui.functions[FUNCTION_ID]["content"] = TEXT.replace("version:", "version: 0.0.1 was")
     webui.functions[FUNCTION_ID]["meta"]["description"] = "Ours."
@@ -84,21 +84,21 @@ def test_an_older_pipe_is_updated_and_keeps_its_valves(webui: FakeWebUI) -> None
     assert webui.valves[FUNCTION_ID] == expected
 
 
-def test_one_that_was_disabled_is_enabled_again(webui: FakeWebUI) -> None:
+def test_disabled_pipe_is_enabled(webui: FakeWebUI) -> None:
     install(webui)
     webui.functions[FUNCTION_ID]["is_active"] = False
     assert install(webui)[2] == "enabled: yes, it is now"
     assert webui.functions[FUNCTION_ID]["is_active"]
 
 
-def test_an_open_webui_that_finds_one_model_only_gets_a_hint(webui: FakeWebUI) -> None:
+def test_single_model_gives_a_hint(webui: FakeWebUI) -> None:
     webui.agents = ["default"]
     assert "note: the default model alone: does Open WebUI reach the Limelight server at DEEP_AGENT_URL?" in install(
         webui
     )
 
 
-def test_sharing_is_done_once_and_leaves_entries_alone(webui: FakeWebUI) -> None:
+def test_share_creates_public_models_once(webui: FakeWebUI) -> None:
     name = "Name of deep_agent_pipe"
     assert install(webui, "--share")[-1] == f"shared with everybody: {name}.default, {name}.other"
     grants = [model["access_grants"] for model in webui.shared.values()]
@@ -108,13 +108,13 @@ def test_sharing_is_done_once_and_leaves_entries_alone(webui: FakeWebUI) -> None
     assert webui.writes == []
 
 
-WRITERS = {"principal_type": "group", "principal_id": "*", "permission": "read"}
+GROUP_GRANT = {"principal_type": "group", "principal_id": "*", "permission": "read"}
 
 
 @pytest.mark.parametrize(
-    "access", [{"access_grants": []}, {"access_grants": [WRITERS]}, {"access_control": {"read": {}}}]
+    "access", [{"access_grants": []}, {"access_grants": [GROUP_GRANT]}, {"access_control": {"read": {}}}]
 )
-def test_an_entry_that_is_not_public_is_named_and_left_alone(webui: FakeWebUI, access: Any) -> None:
+def test_share_reports_restricted_models_and_does_not_change_them(webui: FakeWebUI, access: Any) -> None:
     name = "Name of deep_agent_pipe"
     webui.shared["deep_agent_pipe.other"] = {"id": "deep_agent_pipe.other", **access}
     *_, shared, private = install(webui, "--share")
@@ -125,13 +125,13 @@ def test_an_entry_that_is_not_public_is_named_and_left_alone(webui: FakeWebUI, a
     assert webui.shared["deep_agent_pipe.other"] == {"id": "deep_agent_pipe.other", **access}
 
 
-def test_an_entry_of_an_older_version_is_public_if_it_says_nothing(webui: FakeWebUI) -> None:
+def test_model_of_an_older_version_without_access_control_is_public(webui: FakeWebUI) -> None:
     for agent in webui.agents:
         webui.shared[f"deep_agent_pipe.{agent}"] = {"id": f"deep_agent_pipe.{agent}", "access_control": None}
     assert install(webui, "--share")[-1] == "shared with everybody: as before"
 
 
-def test_sign_in_by_address(webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sign_in_with_email_and_password(webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = install(webui, "--email", ADMIN["email"], token="", input="correct horse\n")
     assert "function deep_agent_pipe: created" in lines
     assert "correct horse" not in "".join(lines)
@@ -139,58 +139,56 @@ def test_sign_in_by_address(webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -
     assert "function deep_agent_pipe: up to date" in install(webui, "--email", ADMIN["email"], token="")
 
 
-def test_the_token_may_come_from_the_environment(webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_is_read_from_the_environment(webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPEN_WEBUI_TOKEN", "token-1")
     assert "function deep_agent_pipe: created" in install(webui, token="")
 
 
-def test_a_wrong_password(webui: FakeWebUI) -> None:
-    problem = refused(webui, "--email", ADMIN["email"], token="", input="wrong\n")
-    assert problem == f"Open WebUI does not let {ADMIN['email']} in: {CREDENTIALS}"
+def test_wrong_password_is_an_error(webui: FakeWebUI) -> None:
+    error = install_error(webui, "--email", ADMIN["email"], token="", input="wrong\n")
+    assert error == f"Open WebUI does not let {ADMIN['email']} in: {CREDENTIALS}"
 
 
-def test_a_bad_token(webui: FakeWebUI) -> None:
-    assert "refuses the token: sign in with --email" in refused(webui, token="stale")
+def test_invalid_token_is_an_error(webui: FakeWebUI) -> None:
+    assert "refuses the token: sign in with --email" in install_error(webui, token="stale")
 
 
-def test_somebody_who_is_not_an_administrator(webui: FakeWebUI) -> None:
-    problem = refused(webui, token="token-2")
-    assert problem == "uma@example.org is not an administrator of Open WebUI (role user): sign in as one"
+def test_user_without_the_role_admin_is_an_error(webui: FakeWebUI) -> None:
+    error = install_error(webui, token="token-2")
+    assert error == "uma@example.org is not an administrator of Open WebUI (role user): sign in as one"
 
 
 @pytest.mark.parametrize("both", [True, False])
-def test_nobody_is_named_or_two(webui: FakeWebUI, both: bool) -> None:
+def test_token_and_email_together_or_neither_is_an_error(webui: FakeWebUI, both: bool) -> None:
     options = ("--email", "x@example.org") if both else ()
-    assert "--token, or with --email" in refused(webui, *options, token="token-1" if both else "")
+    assert "--token, or with --email" in install_error(webui, *options, token="token-1" if both else "")
 
 
-def test_the_address_given_goes_before_a_token_of_the_environment(
-    webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_email_option_overrides_a_token_of_the_environment(webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPEN_WEBUI_TOKEN", "stale")
     lines = install(webui, "--email", ADMIN["email"], token="", input="correct horse\n")
     assert "function deep_agent_pipe: created" in lines
 
 
 @pytest.mark.parametrize("by_email", [True, False])
-def test_an_address_that_redirects_is_left_for_the_one_behind_it(webui: FakeWebUI, by_email: bool) -> None:
-    moved = FakeWebUI()
-    moved.url = f"{webui.url}/old"
+def test_redirect_of_the_address_is_followed(webui: FakeWebUI, by_email: bool) -> None:
+    redirected = FakeWebUI()
+    redirected.url = f"{webui.url}/old"
     who = ("--email", ADMIN["email"]) if by_email else ()
-    lines = install(moved, *who, token="" if by_email else "token-1", input="correct horse\n")
+    lines = install(redirected, *who, token="" if by_email else "token-1", input="correct horse\n")
     assert [line for line in lines if not line.startswith("Password")][:3] == [
         f"Open WebUI 0.12.4 at {webui.url}",
-        f"note: {moved.url} redirects there",
+        f"note: {redirected.url} redirects there",
         "function deep_agent_pipe: created",
     ]
     assert webui.functions[FUNCTION_ID]["is_active"]
 
 
-def test_a_token_is_not_taken_from_https_to_http(monkeypatch: pytest.MonkeyPatch) -> None:
-    def redirected(client: httpx.Client, method: str, path: str, **_: Any) -> httpx.Response:
+def test_redirect_to_http_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def respond(client: httpx.Client, method: str, path: str, **_: Any) -> httpx.Response:
         return httpx.Response(200, json={"version": "0.12.4"}, request=httpx.Request(method, f"http://webui{path}"))
 
-    monkeypatch.setattr(httpx.Client, "request", redirected)
+    monkeypatch.setattr(httpx.Client, "request", respond)
     with (
         OpenWebUI("https://webui") as webui,
         pytest.raises(SetupError, match="https://webui redirects to http://webui"),
@@ -210,7 +208,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_in_place_of_an_answer_is_no_success(webui: FakeWebUI, path: str) -> None:
+def test_page_in_place_of_json_is_an_error(webui: FakeWebUI, path: str) -> None:
     webui.pages = {path}
     with pytest.raises(SetupError) as caught:
         install(webui, "--email", ADMIN["email"], token="", input="correct horse\n")
@@ -218,69 +216,69 @@ def test_a_page_in_place_of_an_answer_is_no_success(webui: FakeWebUI, path: str)
     assert caught.value.detail.startswith(expected)
 
 
-def test_an_open_webui_that_is_not_there(webui: FakeWebUI) -> None:
+def test_unreachable_address_is_an_error(webui: FakeWebUI) -> None:
     gone = FakeWebUI()
     gone.url = f"http://127.0.0.1:{free_port()}"
-    assert f"Open WebUI cannot be reached at {gone.url}" in refused(gone)
+    assert f"Open WebUI cannot be reached at {gone.url}" in install_error(gone)
     for wrong in ("http://[::1", "localhost:8080"):
         gone.url = wrong
-        assert refused(gone)
+        assert install_error(gone)
 
 
-def test_something_else_at_the_address(webui: FakeWebUI) -> None:
+def test_other_program_at_the_address_is_an_error(webui: FakeWebUI) -> None:
     webui.version = None
-    assert "answers, but not like Open WebUI" in refused(webui)
+    assert "answers, but not like Open WebUI" in install_error(webui)
 
 
 @pytest.mark.parametrize("version", ["0.4.8", "0.3.32"])
-def test_a_version_that_is_too_old_for_anything(webui: FakeWebUI, version: str) -> None:
+def test_version_without_pipes_is_an_error(webui: FakeWebUI, version: str) -> None:
     webui.version = version
-    assert refused(webui, "--display", "details") == f"Open WebUI {version} is too old: update it to 0.8 or newer"
+    assert install_error(webui, "--display", "details") == f"Open WebUI {version} is too old: update it to 0.8 or newer"
 
 
-def test_a_version_that_is_too_old_to_have_functions(webui: FakeWebUI) -> None:
-    webui.version, webui.unknown = "0.2.5", "/api/v1"
-    assert refused(webui) == "Open WebUI 0.2.5 is too old: update it to 0.8 or newer"
+def test_version_without_functions_is_an_error(webui: FakeWebUI) -> None:
+    webui.version, webui.missing_prefix = "0.2.5", "/api/v1"
+    assert install_error(webui) == "Open WebUI 0.2.5 is too old: update it to 0.8 or newer"
 
 
-def test_a_version_that_is_too_old_for_rows(webui: FakeWebUI) -> None:
+def test_version_without_output_items_needs_the_display_details(webui: FakeWebUI) -> None:
     webui.version = "0.7.2"
-    assert "add --display details" in refused(webui)
+    assert "add --display details" in install_error(webui)
     assert "valves: DISPLAY=details" in install(webui, "--display", "details")
 
 
-def test_another_function_of_the_same_id_is_left_alone(webui: FakeWebUI) -> None:
+def test_other_function_with_the_same_id_is_an_error(webui: FakeWebUI) -> None:
     webui.functions[FUNCTION_ID] = {"id": FUNCTION_ID, "type": "filter", "is_active": True, "content": "x", "meta": {}}
-    assert "there is another function with the id deep_agent_pipe" in refused(webui)
+    assert "there is another function with the id deep_agent_pipe" in install_error(webui)
 
 
-def test_the_pipe_can_be_printed() -> None:
+def test_pipe_command_prints_the_file() -> None:
     result = CliRunner().invoke(app, ["openwebui", "pipe"])
     assert (result.exit_code, result.stdout) == (0, TEXT)
 
 
 @pytest.mark.parametrize("token", ["tok\nen-1", "tökén-1", "token-1\x7f"])
-def test_a_token_that_cannot_be_sent_is_not_shown(webui: FakeWebUI, token: str) -> None:
-    said = refused(webui, token=token)
-    assert "--token" in said
-    assert "en-1" not in said and "tok\\n" not in said
+def test_error_about_an_invalid_token_does_not_contain_it(webui: FakeWebUI, token: str) -> None:
+    error = install_error(webui, token=token)
+    assert "--token" in error
+    assert "en-1" not in error and "tok\\n" not in error
 
 
-def test_a_token_may_be_pasted_with_a_line_break(webui: FakeWebUI) -> None:
+def test_whitespace_around_a_token_is_removed(webui: FakeWebUI) -> None:
     assert install(webui, token=" token-1\n")[1] == "function deep_agent_pipe: created"
 
 
-def test_a_key_that_makes_all_users_one_is_warned_of(webui: FakeWebUI, tmp_path: Path) -> None:
+def test_key_without_the_scope_on_behalf_of_gives_a_warning(webui: FakeWebUI, tmp_path: Path) -> None:
     keyring = Keyring(tmp_path / "data")
     of_one = keyring.create("ann", ("use",), 1)[1]
     of_all = keyring.create("open-webui", ("use", "on-behalf-of"), 1)[1]
     with ServerProcess(tmp_path / "data", "hello") as server:
-        told = {key: warning(webui, f"http://127.0.0.1:{server.port}", key) for key in (of_one, of_all, "wrong")}
+        warnings = {key: warning(webui, f"http://127.0.0.1:{server.port}", key) for key in (of_one, of_all, "wrong")}
         url = f"http://127.0.0.1:{server.port}"
-    assert "all chats are ann's" in told[of_one]
-    assert told[of_all] == ""
-    assert "refuses that API key" in told["wrong"]
-    assert warning(webui, url, of_one) == ""  # it need not be reachable from here
+    assert "all chats are ann's" in warnings[of_one]
+    assert warnings[of_all] == ""
+    assert "refuses that API key" in warnings["wrong"]
+    assert warning(webui, url, of_one) == ""  # the server may be unreachable from this machine
 
 
 def warning(webui: FakeWebUI, server: str, key: str) -> str:

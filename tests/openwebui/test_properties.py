@@ -1,4 +1,4 @@
-"""What holds for every legal run, whole or broken off anywhere, in every display."""
+"""Properties of every legal run, complete or interrupted, in every display."""
 
 import asyncio
 import re
@@ -14,23 +14,24 @@ from hypothesis import strategies as st
 from limelight.dialects.typed import TypedDialect
 from limelight.events import AnyEvent, TextDelta, ToolStarted
 from tests.dialects.transcripts import Frame, live
-from tests.openwebui.chat import Chat, Seen
-from tests.openwebui.frame_server import Stage, playing
-from tests.openwebui.function_rules import Chunk, Json, delivered, pipe_module
-from tests.openwebui.output import fold, text_of, unanswered
+from tests.openwebui.chat import Chat, Output
+from tests.openwebui.display_recorder import DisplayRecorder
+from tests.openwebui.frame_server import FrameServer, running_frame_server
+from tests.openwebui.function_rules import Json, pipe_module
+from tests.openwebui.output_items import calls_without_output, item_text
 from tests.support.strategies import as_records, legal_runs
 
 DISPLAYS = ("native", "collapse", "details", "plain")
-HEADLINE = re.compile(r"<summary>🔍 Execution Steps \((\d+) tools?\)</summary>")
-MARK = "¶sub¶"
+SUMMARY = re.compile(r"<summary>🔍 Execution Steps \((\d+) tools?\)</summary>")
+MARKER = "¶sub¶"
 
 displays = st.sampled_from(DISPLAYS)
 
 
 def frames_of(run: list[AnyEvent]) -> list[Frame]:
-    """The typed frames of a run, with a mark in each text of a sub-agent."""
+    """The typed frames of a run, with a marker in each text of a sub-agent."""
     marked = [
-        msgspec.structs.replace(event, text=f"{MARK}{event.text}")
+        msgspec.structs.replace(event, text=f"{MARKER}{event.text}")
         if isinstance(event, TextDelta) and event.agent_id
         else event
         for event in run
@@ -42,126 +43,114 @@ def payloads(run: list[AnyEvent]) -> list[Json]:
     return [msgspec.json.decode(frame.data) for frame in frames_of(run)]
 
 
-# Through the pipe, over HTTP
+# The pipe, over HTTP
 
 
-class Loop:
-    """A loop with a stage on it, for tests that hypothesis calls many times."""
+class ServerLoop:
+    """An event loop with a frame server, for tests that Hypothesis calls many times."""
 
-    def __init__(self, runner: asyncio.Runner, stage: Stage) -> None:
+    def __init__(self, runner: asyncio.Runner, server: FrameServer) -> None:
         self._runner = runner
-        self._stage = stage
+        self._server = server
 
-    def see(self, run: list[AnyEvent], display: str, *, one_by_one: bool) -> Seen:
-        self._stage.clear()
-        self._stage.one_by_one = one_by_one
-        self._stage.frames = [b"id: %b\ndata: %b\n\n" % (frame.id.encode(), frame.data) for frame in frames_of(run)]
-        chat = Chat(self._stage.url, ask=_nobody, DISPLAY=display, RECONNECT_SECONDS=0)
-        return self._runner.run(chat.say("go"))
+    def chat_output(self, run: list[AnyEvent], display: str, *, frame_by_frame: bool) -> Output:
+        self._server.clear()
+        self._server.frame_by_frame = frame_by_frame
+        self._server.frames = [b"id: %b\ndata: %b\n\n" % (frame.id.encode(), frame.data) for frame in frames_of(run)]
+        chat = Chat(self._server.url, ask=_never_answer, DISPLAY=display, RECONNECT_SECONDS=0)
+        return self._runner.run(chat.send("go"))
 
 
-async def _nobody(_: Json) -> Any:
+async def _never_answer(_: Json) -> Any:
     await asyncio.Event().wait()
 
 
 @pytest.fixture(scope="module")
-def loop() -> Iterator[Loop]:
-    async def opened() -> tuple[AsyncGenerator[Stage], Stage]:
-        stream = _playing()
-        return stream, await anext(stream)
+def loop() -> Iterator[ServerLoop]:
+    async def start() -> tuple[AsyncGenerator[FrameServer], FrameServer]:
+        generator = _frame_server()
+        return generator, await anext(generator)
 
     with asyncio.Runner() as runner:
-        stream, stage = runner.run(opened())
-        yield Loop(runner, stage)
-        runner.run(stream.aclose())
+        generator, server = runner.run(start())
+        yield ServerLoop(runner, server)
+        runner.run(generator.aclose())
 
 
-async def _playing() -> AsyncGenerator[Stage]:
-    async with playing() as stage:
-        yield stage
+async def _frame_server() -> AsyncGenerator[FrameServer]:
+    async with running_frame_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_pauses() -> Iterator[None]:
+def no_delays() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipe_module(), "PACE", 0)
+        patch.setattr(pipe_module(), "BATCH_SECONDS", 0)
         yield
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-@given(run=legal_runs(max_length=60), display=displays, one_by_one=st.booleans())
-def test_every_run_is_shown_and_comes_to_an_end(
-    loop: Loop, run: list[AnyEvent], display: str, one_by_one: bool
+@given(run=legal_runs(max_length=60), display=displays, frame_by_frame=st.booleans())
+def test_every_run_ends_with_a_final_status_and_complete_items(
+    loop: ServerLoop, run: list[AnyEvent], display: str, frame_by_frame: bool
 ) -> None:
-    seen = loop.see(run, display, one_by_one=one_by_one)
-    items = seen.items
-    assert unanswered(items) == []
+    output = loop.chat_output(run, display, frame_by_frame=frame_by_frame)
+    items = output.items
+    assert calls_without_output(items) == []
     ids = [item["id"] for item in items]
     assert len(set(ids)) == len(ids)
-    dones = [event["data"]["done"] for event in seen.events if event["type"] == "status"]
+    dones = [event["data"]["done"] for event in output.events if event["type"] == "status"]
     assert dones == [False] * (len(dones) - 1) + [True]
-    kinds = {frame["type"] for frame in payloads(run)}
-    if "done" not in kinds:
-        assert "connection" in seen.errors[0]
-    elif not kinds & {"error", "cancelled"}:
-        assert (seen.end[0], seen.errors) == ("Complete", [])
-    assert MARK not in seen.text
+    types = {frame["type"] for frame in payloads(run)}
+    if "done" not in types:
+        assert "connection" in output.errors[0]
+    elif not types & {"error", "cancelled"}:
+        assert (output.final_status[0], output.errors) == ("Complete", [])
+    assert MARKER not in output.text
 
 
-# The displays alone
+# The displays without the pipe
 
 
-class Played(msgspec.Struct):
-    chunks: list[Chunk]
-    main_text: str
+def run_display(run: list[AnyEvent], name: str, should_flush: Callable[[], bool]) -> tuple[DisplayRecorder, str]:
+    """Feed a run to a display, flushing it after frames for which `should_flush` says so, and at the end.
 
-
-def played(run: list[AnyEvent], display: str, pauses: Callable[[], bool]) -> Played:
-    """Frames into a display, which is asked for news wherever `pauses` says so, and at the end."""
-    module = pipe_module()
-    story = module.Story()
-    shown = {
-        "native": lambda: module.NativeDisplay(story, lambda: "run_0", lambda: 0.0),
-        "collapse": lambda: module.CollapseDisplay(story, lambda: "run_0", lambda: 0.0, show_steps=True),
-        "plain": lambda: module.CollapseDisplay(story, lambda: "run_0", lambda: 0.0, show_steps=False),
-        "details": lambda: module.DetailsDisplay(story, lambda: 0.0),
-    }[display]()
-    result = Played([], "")
+    Returns the display and the text of the main agent after its last tool call."""
+    display, answer = DisplayRecorder(name), ""
     for payload in payloads(run):
-        frame = module.Frame(payload["type"], payload.get("data", {}))
-        story.feed(frame)
-        shown.feed(frame)
-        if frame.type == "token" and not frame.data["agent_depth"]:
-            result.main_text += frame.data["content"]
-        elif frame.type == "tool_start" and not frame.data["agent_depth"]:
-            result.main_text = ""
-        if pauses():
-            result.chunks += [delivered(chunk) for chunk in shown.flush()]
-    shown.close()
-    result.chunks += [delivered(chunk) for chunk in shown.flush()]
-    return result
+        data = payload.get("data", {})
+        display.feed(payload["type"], **data)
+        if payload["type"] == "token" and not data["agent_depth"]:
+            answer += data["content"]
+        elif payload["type"] == "tool_start" and not data["agent_depth"]:
+            answer = ""
+        if should_flush():
+            display.flush()
+    display.close()
+    return display, answer
 
 
-def shown_by(result: Played) -> tuple[list[Json], str]:
-    return fold(result.chunks), "".join(chunk for chunk in result.chunks if isinstance(chunk, str))
+def final_content(run: list[AnyEvent], display: str, should_flush: Callable[[], bool]) -> tuple[list[Json], str]:
+    recorder, _ = run_display(run, display, should_flush)
+    return recorder.items, recorder.text
 
 
 @given(run=legal_runs(max_length=60), display=displays, seed=st.integers(0, 2**16))
-def test_where_the_stream_pauses_makes_no_difference(run: list[AnyEvent], display: str, seed: int) -> None:
+def test_output_does_not_depend_on_the_times_of_flushes(run: list[AnyEvent], display: str, seed: int) -> None:
     random = Random(seed)
-    at_once = shown_by(played(run, display, lambda: False))
-    assert shown_by(played(run, display, lambda: True)) == at_once
-    assert shown_by(played(run, display, lambda: random.random() < 0.3)) == at_once
+    expected = final_content(run, display, lambda: False)
+    assert final_content(run, display, lambda: True) == expected
+    assert final_content(run, display, lambda: random.random() < 0.3) == expected
 
 
 @given(run=legal_runs(max_length=60))
-def test_in_collapse_the_answer_is_there_once_below_the_count_of_the_tools(run: list[AnyEvent]) -> None:
-    result = played(run, "collapse", lambda: True)
-    texts = [text_of(item) for item in shown_by(result)[0]]
+def test_collapse_has_one_block_with_the_number_of_calls_and_one_answer(run: list[AnyEvent]) -> None:
+    display, answer = run_display(run, "collapse", lambda: True)
+    texts = [item_text(item) for item in display.items]
     calls = sum(isinstance(event, ToolStarted) for event in run)
-    headlines = [int(found[1]) for text in texts for found in HEADLINE.finditer(text) if text.startswith("<details>")]
-    assert headlines == ([calls] if calls else [])
+    counts = [int(match[1]) for text in texts for match in SUMMARY.finditer(text) if text.startswith("<details>")]
+    assert counts == ([calls] if calls else [])
     titles = [frame["data"]["title"] for frame in payloads(run) if frame["type"] == "answer"]
     if not any(titles):
-        assert "".join(texts[1:]) == result.main_text.lstrip("\n")
+        assert "".join(texts[1:]) == answer.lstrip("\n")
     assert len(texts) in (0, 2)

@@ -8,8 +8,7 @@ import typer
 from limelight.client import ClientError, SyncClient, Unauthorized
 from limelight.errors import SetupError
 from limelight.openwebui.api import OpenWebUI
-from limelight.openwebui.install import check_admin, check_display, check_version, install, shown_now
-from limelight.openwebui.pipe_file import pipe_text
+from limelight.openwebui.install import check_admin, check_display, check_version, current_display, install, pipe_text
 
 openwebui = typer.Typer(
     name="openwebui", help="Show agents in Open WebUI.", no_args_is_help=True, rich_markup_mode=None
@@ -58,7 +57,7 @@ def install_(
         else:
             webui.use_token(token)
         check_admin(webui.user())
-        check_display(version, display or shown_now(webui))
+        check_display(version, display or current_display(webui))
         for line in install(webui, pipe_text(), valves, share=share):
             typer.echo(line)
     if server and api_key:

@@ -1,1 +1,1 @@
-"""Puts the pipe into an Open WebUI. The pipe itself is one file that imports nothing of ours."""
+"""Installs the pipe into an Open WebUI. The pipe is one file that does not import this package."""

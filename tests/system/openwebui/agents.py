@@ -1,6 +1,6 @@
-"""The agent that these tests serve. It plays the scene that the question names, and stops at gates.
+"""The agents that these tests serve. The first runs the script that the question names, and waits at gates.
 
-A gate is a file that the test makes: until then the agent waits, so that a test looks at a state that stays.
+A gate is a file that the test creates. The agent waits for it, so that the test sees a stable state.
 """
 
 import asyncio
@@ -37,12 +37,12 @@ HOSTILE = (
     r"""[4, 8, 15] rows[3] [1] [2][3] [^1] {{user}} {{HTML_FILE_ID_abc}} \begin{equation}x\end{equation} \ce{H}\(z\)""",
     """# head > quote | a | b | ```html <b>fence</b> ``` ~~~ &lt;i&gt; ::: 1. x""",
 )
-"""What Open WebUI would make something of. Each is short enough for a preview."""
+"""Texts with markup that Open WebUI would render. Each is short enough for a preview."""
 GATES = Path(os.environ.get("LIMELIGHT_GATES", "/nonexistent"))
 
 
 async def gate(name: str) -> None:
-    """Wait for the test."""
+    """Wait until the test opens the gate."""
     while not (GATES / name).exists():  # noqa: ASYNC110 - the test is another process
         await asyncio.sleep(0.05)
 
@@ -164,9 +164,9 @@ async def structured(ctx: Any) -> AsyncIterator[str | AnyEvent]:
     yield FinalAnswer(title="On bees", content="Bees dance.", sources=("https://example.org/1",))
 
 
-SCENES = {
-    scene.__name__: scene
-    for scene in (
+SCRIPTS = {
+    script.__name__: script
+    for script in (
         one_tool,
         helpers,
         broken,
@@ -183,27 +183,27 @@ SCENES = {
 }
 
 
-async def stage(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent | FileMade]:
-    """Plays the scene whose name is in the question; otherwise says what it was told."""
-    asked = messages[-1].text
-    scene = next((scene for name, scene in SCENES.items() if f"scene {name.replace('_', ' ')}" in asked), None)
-    if scene is not None:
-        async for item in scene(ctx):
+async def scripted(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent | FileMade]:
+    """Runs the script that the question names; without one, repeats the messages that it received."""
+    text = messages[-1].text
+    script = next((script for name, script in SCRIPTS.items() if f"script {name.replace('_', ' ')}" in text), None)
+    if script is not None:
+        async for item in script(ctx):
             yield item
         return
-    said = " | ".join(f"{message.role}: {message.text}" for message in messages)
+    received = " | ".join(f"{message.role}: {message.text}" for message in messages)
     tools = sum(len(message.get("tool_calls") or ()) for message in messages)
-    yield f"I was told: {said} ({tools} calls)"
+    yield f"Received: {received} ({tools} calls)"
 
 
 async def second(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
-    """Another agent, for a second model."""
+    """The agent of a second model."""
     await gate("second")
-    yield f"The second one heard: {messages[-1].text}"
+    yield f"The second agent received: {messages[-1].text}"
 
 
 def png() -> bytes:
-    """A red square of 32 by 32."""
+    """A red square of 32 by 32 pixels."""
     import struct
 
     def chunk(kind: bytes, data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""One chat in a browser tab, with words for what a person does and sees there."""
+"""A chat in a browser tab: the actions of a user, and what the page shows."""
 
 import re
 from pathlib import Path
@@ -6,44 +6,44 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-SECONDS = 30_000
+TIMEOUT_MS = 30_000
 
 
 class Chat:
-    """A tab with Open WebUI in it."""
+    """A tab with Open WebUI."""
 
-    def __init__(self, page: Page, url: str, shots: Path) -> None:
+    def __init__(self, page: Page, url: str, screenshots: Path) -> None:
         self.page = page
         self._url = url
-        self._shots = shots
-        page.set_default_timeout(SECONDS)
-        expect.set_options(timeout=SECONDS)
+        self._screenshots = screenshots
+        page.set_default_timeout(TIMEOUT_MS)
+        expect.set_options(timeout=TIMEOUT_MS)
 
     def open(self, model: str = "deep_agent_pipe.default") -> "Chat":
-        """A new chat with a model."""
+        """Open a new chat with a model."""
         self.page.goto(f"{self._url}/?model={model}")
         self.page.wait_for_selector("#chat-input")
         return self
 
-    def say(self, text: str) -> None:
+    def send(self, text: str) -> None:
         self.page.click("#chat-input")
         self.page.keyboard.insert_text(text)
         self.page.click("#send-message-button")
 
     def reload(self) -> None:
-        """Load the page again, in the middle of things or after the end."""
+        """Load the page again."""
         self.page.evaluate("location.reload()")
         self.page.wait_for_selector(".chat-assistant")
 
     @property
     def chat_id(self) -> str:
-        found = re.search(r"/c/([\w-]+)", self.page.evaluate("location.href"))
-        assert found is not None
-        return found[1]
+        match = re.search(r"/c/([\w-]+)", self.page.evaluate("location.href"))
+        assert match is not None
+        return match[1]
 
     @property
     def answer(self) -> Locator:
-        """The last answer, with everything in it."""
+        """The last answer, with all rows and texts."""
         return self.page.locator(".chat-assistant").last
 
     @property
@@ -52,7 +52,7 @@ class Chat:
 
     @property
     def rows(self) -> Locator:
-        """The rows of tools, in whatever display."""
+        """The rows of tools in any display."""
         return self.answer.locator("[id$='-tool-call'] > [role=button], [id$='-tc'] > [role=button]")
 
     def row(self, text: str) -> Locator:
@@ -64,16 +64,16 @@ class Chat:
     def expect_no_text(self, text: str) -> None:
         expect(self.answer).not_to_contain_text(text)
 
-    def expect_end(self) -> None:
-        """Nothing works any more."""
+    def expect_idle(self) -> None:
+        """Wait until no run is live: the Stop button is gone."""
         expect(self.page.locator("button[aria-label='Stop']")).to_have_count(0)
 
     def stop(self) -> None:
         self.page.click("button[aria-label='Stop']")
 
-    def another(self) -> "Chat":
-        """A second tab of the same person."""
-        return Chat(self.page.context.new_page(), self._url, self._shots)
+    def open_tab(self) -> "Chat":
+        """A second tab of the same user."""
+        return Chat(self.page.context.new_page(), self._url, self._screenshots)
 
     def regenerate(self) -> None:
         self.page.locator("button[aria-label='Regenerate']").last.click()
@@ -92,14 +92,14 @@ class Chat:
 
     @property
     def card(self) -> Locator:
-        """The question above the input."""
+        """The card of an approval above the input."""
         return self.page.locator("form, div").filter(has_text="Submit answers").last.locator("xpath=..")
 
     def choose(self, label: str) -> None:
-        """With one question a choice is the answer."""
+        """Choose an option of the card, which is the answer."""
         self.page.get_by_text(label, exact=True).last.click()
 
-    def answer_otherwise(self, text: str) -> None:
+    def answer_with_text(self, text: str) -> None:
         self.page.get_by_placeholder("Type your answer").last.fill(text)
         self.page.get_by_text("Submit answers").click()
 
@@ -112,7 +112,7 @@ class Chat:
         self.dialog.get_by_text("Confirm", exact=True).click()
 
     def open_source(self, name: str) -> None:
-        """A source from the list below the answer, in a window of its own."""
+        """Open a source of the list below the answer in a window."""
         listed = self.page.get_by_role("button").filter(has_text=name).last
         if not listed.count():
             self.page.locator("button[aria-label*='source' i]").last.click()
@@ -128,14 +128,14 @@ class Chat:
         expect(self.page.locator(".modal")).to_have_count(0)
 
     def open_group(self) -> None:
-        """Show the rows of a group, if they are in one that is closed."""
+        """Expand the group of rows, if it is collapsed."""
         group = self.answer.locator("[aria-label='Toggle details']").first
         if group.count() and not self.rows.count():
             group.click()
 
-    def shot(self, name: str) -> None:
-        self._shots.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=self._shots / f"{name}.png")
+    def screenshot(self, name: str) -> None:
+        self._screenshots.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=self._screenshots / f"{name}.png")
 
     def evaluate(self, code: str) -> Any:
         return self.page.evaluate(code)

@@ -1,4 +1,4 @@
-"""Both programs once for all tests; for each test a tab of its own, in which nothing goes wrong unseen."""
+"""Both programs run once for all tests. Each test has a new tab, and fails if a script opens a dialog in it."""
 
 import os
 import shutil
@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Dialog, sync_playwright
 from tests.system.openwebui.chat import Chat
 from tests.system.openwebui.processes import AGENTS_FILE, KEY, ROOT, Program, limelight, open_webui, sign_up
 
-SHOTS = ROOT / "build" / "openwebui"
-FLAGS = (
+SCREENSHOTS = ROOT / "build" / "openwebui"
+CHROMIUM_FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
     "--disable-background-networking",
@@ -24,11 +24,11 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-FUNCTION = "/api/v1/functions/id/deep_agent_pipe"
+FUNCTION_PATH = "/api/v1/functions/id/deep_agent_pipe"
 
 
-class Stage(NamedTuple):
-    """What runs, and how to change it from outside the browser."""
+class Environment(NamedTuple):
+    """The running programs, and access to them outside of the browser."""
 
     webui: Program
     limelight: Program
@@ -49,23 +49,23 @@ class Stage(NamedTuple):
         reply.raise_for_status()
         return reply.json()
 
-    def valves(self, **valves: Any) -> None:
-        self.api("POST", f"{FUNCTION}/valves/update", {**self.api("GET", f"{FUNCTION}/valves"), **valves})
+    def set_valves(self, **valves: Any) -> None:
+        self.api("POST", f"{FUNCTION_PATH}/valves/update", {**self.api("GET", f"{FUNCTION_PATH}/valves"), **valves})
 
     def user_id(self) -> str:
         return self.api("GET", "/api/v1/auths/")["id"]
 
-    def ask_limelight(self, method: str, path: str, body: Any = None) -> Any:
-        """Limelight's API, for the user who sits in front of Open WebUI."""
+    def request_limelight(self, method: str, path: str, body: Any = None) -> Any:
+        """Limelight's API, for the administrator of Open WebUI."""
         headers = {"Authorization": f"Bearer {KEY}", "X-Limelight-User-Id": self.user_id()}
         reply = httpx.request(method, self.limelight.url + path, json=body, headers=headers, timeout=30)
         reply.raise_for_status()
         return reply.json()
 
-    def run_of(self, chat_id: str) -> dict[str, Any]:
-        """The newest run of a chat."""
-        session = self.ask_limelight("GET", f"/sessions/{self.user_id()}.{chat_id}")
-        return self.ask_limelight("GET", f"/runs/{session['run_id']}")
+    def latest_run(self, chat_id: str) -> dict[str, Any]:
+        """The latest run of a chat."""
+        session = self.request_limelight("GET", f"/sessions/{self.user_id()}.{chat_id}")
+        return self.request_limelight("GET", f"/runs/{session['run_id']}")
 
     def install(self, *options: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         environment = {**os.environ, **environment}
@@ -74,32 +74,34 @@ class Stage(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     folder = tmp_path_factory.mktemp("openwebui")
-    with limelight(folder, f"{AGENTS_FILE}:stage", f"{AGENTS_FILE}:second") as server, open_webui(folder) as webui:
-        stage = Stage(webui, server, sign_up(webui.url), folder)
-        done = stage.install("--token", stage.token, "--server", server.url, "--api-key", KEY)
-        assert done.returncode == 0, done.stderr
-        yield stage
+    with limelight(folder, f"{AGENTS_FILE}:scripted", f"{AGENTS_FILE}:second") as server, open_webui(folder) as webui:
+        environment = Environment(webui, server, sign_up(webui.url), folder)
+        result = environment.install("--token", environment.token, "--server", server.url, "--api-key", KEY)
+        assert result.returncode == 0, result.stderr
+        yield environment
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(CHROMIUM_FLAGS))
         yield browser
         browser.close()
 
 
 @pytest.fixture
-def tab(stage: Stage, browser: Browser, request: pytest.FixtureRequest) -> Iterator[Chat]:
-    """A tab without a chat. Requests to the internet end at once; a picture is kept of how the test ended."""
-    stage.close_gates()
-    stage.valves(DISPLAY="native", SHOW_TOOL_CITATIONS=True, SHOW_SUBAGENT_STATUS=True)
+def tab(environment: Environment, browser: Browser, request: pytest.FixtureRequest) -> Iterator[Chat]:
+    """A tab without a chat. Requests to the internet are aborted; a screenshot shows the end of the test."""
+    environment.close_gates()
+    environment.set_valves(DISPLAY="native", SHOW_TOOL_CITATIONS=True, SHOW_SUBAGENT_STATUS=True)
     context = browser.new_context(viewport={"width": 1200, "height": 900})
-    context.add_init_script(f"localStorage.token = {stage.token!r}")
-    context.route(lambda url: not url.startswith((stage.webui.url, "data:", "blob:")), lambda route: route.abort())
-    chat = Chat(context.new_page(), stage.webui.url, SHOTS)
+    context.add_init_script(f"localStorage.token = {environment.token!r}")
+    context.route(
+        lambda url: not url.startswith((environment.webui.url, "data:", "blob:")), lambda route: route.abort()
+    )
+    chat = Chat(context.new_page(), environment.webui.url, SCREENSHOTS)
     dialogs: list[str] = []
 
     def dismiss(dialog: Dialog) -> None:
@@ -108,6 +110,6 @@ def tab(stage: Stage, browser: Browser, request: pytest.FixtureRequest) -> Itera
 
     chat.page.on("dialog", dismiss)
     yield chat
-    chat.shot(f"{request.node.name}".replace("[", "-").replace("]", ""))
+    chat.screenshot(f"{request.node.name}".replace("[", "-").replace("]", ""))
     context.close()
-    assert not dialogs, "a script of somebody else ran"
+    assert not dialogs, "a script of a tool result was executed"

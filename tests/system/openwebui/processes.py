@@ -1,4 +1,4 @@
-"""The programs of these tests, each in a process of its own: Open WebUI from the cache folder, and Limelight."""
+"""The programs of these tests as processes: Open WebUI from the cache folder, and Limelight."""
 
 import os
 import subprocess
@@ -19,13 +19,13 @@ KEY = "sesame-key"
 
 
 def wait_for(what: str, check: Callable[[], Any], seconds: float = 30) -> Any:
-    """Until the check gives something. A check that fails counts as not yet."""
+    """Wait until the check returns a true value, and return it. An error of the check counts as false."""
     deadline = time.monotonic() + seconds
     problem: BaseException | None = None
     while time.monotonic() < deadline:
         try:
-            if found := check():
-                return found
+            if result := check():
+                return result
         except (httpx.HTTPError, AssertionError, KeyError) as error:
             problem = error
         time.sleep(0.05)
@@ -33,7 +33,7 @@ def wait_for(what: str, check: Callable[[], Any], seconds: float = 30) -> Any:
 
 
 class Program:
-    """A process that is started, answers at a port, and is ended by its pid."""
+    """A server process that can be started and killed several times."""
 
     def __init__(self, command: list[str], log: Path, environment: dict[str, str], url: str, start: float) -> None:
         self.url = url
@@ -114,7 +114,7 @@ def open_webui(folder: Path) -> Program:
 
 
 def sign_up(url: str) -> str:
-    """The first user, who is the administrator: their token."""
+    """Create the first user, who is the administrator, and return the token."""
     body = {"name": "Ann Admin", "email": EMAIL, "password": PASSWORD}
     reply = httpx.post(f"{url}/api/v1/auths/signup", json=body, timeout=30)
     reply.raise_for_status()
