@@ -14,7 +14,7 @@ import pytest
 
 from limelight.events import RunFinished
 from tests.builtin.test_agents import serve_agent
-from tests.openwebui.function_rules import load
+from tests.openwebui.function_rules import load_function
 from tests.sources.live_turn import checked_run
 from tests.support.server import Served, collect
 
@@ -96,7 +96,7 @@ async def test_old_sessions_continue_with_their_agents(upgraded: Upgraded) -> No
 
 
 async def test_old_pipe_shows_a_run_of_this_server_in_every_display(upgraded: Upgraded) -> None:
-    pipe = load((upgraded.folder / "deep_agent_pipe.py").read_text()).Pipe()
+    pipe = load_function((upgraded.folder / "deep_agent_pipe.py").read_text()).Pipe()
     for display in ("native", "collapse", "details", "plain"):
         pipe.valves = pipe.Valves(DEEP_AGENT_URL=upgraded.served.url, DISPLAY=display)
         assert "demo" in [model["id"] for model in await pipe.pipes()]
