@@ -120,7 +120,7 @@ async def test_new_request_with_if_busy_cancel_replaces_the_run(other: Served, l
 
 async def test_queued_request_begins_when_the_run_is_stopped(other: Served, left: Left) -> None:
     waiting = asyncio.create_task(collect(other.ask("hi", session_id="s", if_busy="wait")))
-    await eventually(lambda: other.runtime.sessions._queues)  # pyright: ignore[reportPrivateUsage]
+    await eventually(lambda: other.runtime.queues)
     await other.http.post(f"/runs/{left.run_id}/cancel")
     assert text_of(await asyncio.wait_for(waiting, 10)) == "hello"
 

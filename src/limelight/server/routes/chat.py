@@ -183,9 +183,9 @@ async def _chat_view(request: ApiRequest, run_id: str) -> ChatView:
     assert run is not None
     if run.state == "failed":
         raise RunFailedResponse(run)
-    story = await read_summary(store, run)
-    content: JsonValue = story.text
-    answer = story.answer
+    summary = await read_summary(store, run)
+    content: JsonValue = summary.text
+    answer = summary.answer
     if answer is not None:
         content = await whole_value(store, run, "content", "", answer.content, answer.truncated)
         answer = msgspec.structs.replace(answer, content=content)
@@ -209,7 +209,7 @@ async def _chat_view(request: ApiRequest, run_id: str) -> ChatView:
                 size=tool.size,
                 result_url=request.root + result_url(run_id, "result", tool.call_id),
             )
-            for tool in story.calls.values()
+            for tool in summary.calls.values()
         ],
     )
 
