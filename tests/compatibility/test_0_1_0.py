@@ -38,7 +38,7 @@ async def upgraded(tmp_path: Path) -> AsyncGenerator[Upgraded]:
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(tmp_path, filter="data")
     runs = json.loads((tmp_path / "transcripts" / "runs.json").read_text())
-    async with serve_agent(tmp_path / "data") as served:
+    async with serve_agent(tmp_path / "data", store__retention_days=36_500) as served:  # the data never gets too old
         yield Upgraded(served, tmp_path, runs)
 
 
