@@ -38,6 +38,9 @@ class GatedSource(Source):
 
     def __init__(self, target: object = None, options: Options = NO_OPTIONS) -> None:
         self.gate = asyncio.Event()
+        self.end_gate = asyncio.Event()
+        """Holds a run between its answer and its end, if the test clears it."""
+        self.end_gate.set()
         self.approvals = 0
         """How many approvals a run asks for before it ends."""
         self.decisions: list[str] = []
@@ -57,6 +60,7 @@ class GatedSource(Source):
         if not self.approvals:
             await self.gate.wait()
         yield FinalAnswer(content="done")
+        await self.end_gate.wait()
         yield RunFinished()
 
     def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:

@@ -34,6 +34,30 @@ async def test_request_for_a_busy_session_is_refused(process: Process) -> None:
     assert (await process.begin("another session")).created
 
 
+async def test_request_waits_for_the_end_of_a_run_that_has_answered(process: Process, loop_clock: Clock) -> None:
+    await process.begin()
+    process.source.end_gate.clear()
+    process.source.gate.set()
+    await loop_clock.settle()
+    second = asyncio.create_task(process.begin())
+    await loop_clock.settle()
+    assert not second.done()
+    process.source.end_gate.set()
+    await loop_clock.settle()
+    assert second.result().created
+
+
+async def test_request_does_not_wait_long_for_a_run_that_has_answered(process: Process, loop_clock: Clock) -> None:
+    await process.begin()
+    process.source.end_gate.clear()
+    process.source.gate.set()
+    await loop_clock.settle()
+    second = asyncio.create_task(process.begin())
+    await loop_clock.settle()
+    await loop_clock.advance(1.1)
+    assert isinstance(second.exception(), SessionBusy)
+
+
 async def test_request_that_cancels_ends_the_live_run_and_begins(process: Process, loop_clock: Clock) -> None:
     first = (await process.begin()).run.run_id
     second = await process.begin(if_busy="cancel")

@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 TITLE_CHARACTERS = 60
 TITLE_SOURCE_CHARACTERS = 1000
 """Characters at the start of a question, which may be large, that its title is made of."""
+ANSWERED_SECONDS = 1
+"""How long a request waits for the end of a run that has answered."""
 SEALING_SECONDS = 5
 """How long a shutdown waits for the ends of runs."""
 POLL_SECONDS = 0.2
@@ -123,12 +125,23 @@ class Sessions:
             try:
                 return await self._start(queued.request, queued.run_id)
             except SessionBusy as busy:
+                if await self._ends_after_answer(busy.run_id):
+                    continue
                 if if_busy == "error":
                     raise
                 if if_busy == "cancel":
                     await self._control.end(busy.run_id, "another request took its place")
                     continue
             await self._queues.wait(queued)
+
+    async def _ends_after_answer(self, run_id: str) -> bool:
+        """Wait a moment for the end of a live run that has answered, so that a client that has the answer can ask
+        again. False if the run has not answered or does not end."""
+        live = self._control.live_run(run_id)
+        if live is None or not live.execution.grammar.answered:
+            return False
+        done, _ = await asyncio.wait({live.task}, timeout=ANSWERED_SECONDS)
+        return bool(done)
 
     async def _start(self, request: Request, run_id: str) -> Begun:
         """Create the run and execute it. Raises TooManyRuns; runs that are being created count."""
