@@ -34,7 +34,7 @@ def test_the_page_is_used_with_a_key_and_left_again(locked: tuple[Stage, Keyring
     tab.forgive(REFUSED)
     tab.open()
     enter(tab, "lml_wrong")
-    expect(tab.page.get_by_role("alert")).to_contain_text("no key of this server")
+    expect(tab.page.get_by_role("alert")).to_contain_text("not a key of this server")
     assert tab.axe() == []
     tab.shot("keys/refused")
     enter(tab, key)
