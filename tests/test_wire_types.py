@@ -25,7 +25,7 @@ def test_a_field_is_optional_where_the_wire_may_leave_it_out() -> None:
     text = events_text()
     assert b"turn" not in msgspec.json.encode(Record(1, "r", 0, RunStarted(agent="demo")))
     assert "readonly turn?: number;" in text
-    assert "/** False if texts come whole, because the agent is set so. Absent: `true`. */" in text
+    assert "/** False if the agent is configured to send complete texts instead of deltas. Absent: `true`. */" in text
     assert b"pending" in msgspec.json.encode(Todo("x"))
     assert "readonly status: TodoStatus;" in text
     assert "readonly error?: string;" in text, "None is the default, so null never comes"

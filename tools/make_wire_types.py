@@ -14,7 +14,7 @@ import msgspec
 
 from limelight import events
 from limelight.dialects.v2.schema import CODE_PANE, PANES
-from limelight.dialects.v2.tool_calls import CODE_KEYS, PYTHON_TOOLS
+from limelight.presentation import PYTHON_KEYS
 
 WEB = Path(__file__).parents[1] / "web" / "src"
 EVENTS_FILE = WEB / "wire" / "events.ts"
@@ -56,8 +56,7 @@ def panes_text() -> str:
     table = {
         "panes": PANES,
         "code_pane": CODE_PANE,
-        "python_tools": sorted(PYTHON_TOOLS),
-        "code_keys": list(CODE_KEYS),
+        "code_keys": list(PYTHON_KEYS),
     }
     lines = [f"  {json.dumps(key)}: {_one_line_list(value)}" for key, value in table.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"

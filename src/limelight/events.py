@@ -1,8 +1,8 @@
-"""The vocabulary: everything an agent can be seen to do, as frozen values.
+"""The events of a run, as frozen values of one tagged union.
 
-An Event is one thing that happened. It knows no storage id and no clock; a Record is an Event that the log has
-numbered. Every other part of Limelight is written in these words: sources make them, the grammar checks their order,
-stores keep them, dialects turn them into frames. This module must not know any of those.
+An Event is one thing that an agent did. It has no storage id and no time; a Record is an Event with its number in the
+log. Sources emit events, the grammar checks their order, stores keep them, dialects encode them as frames. This module
+imports none of those.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 JsonValue = dict[str, Any] | list[Any] | str | int | float | bool | None
-"""Any JSON value; what a tool is called with and what it returns."""
+"""Any JSON value, such as the arguments and the result of a tool."""
 
 TodoStatus = Literal["pending", "in_progress", "completed"]
 OutputStream = Literal["stdout", "stderr"]
@@ -23,13 +23,13 @@ def _tag(class_name: str) -> str:
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag=_tag):
-    """The base of all events. `agent_id` says who acted; "" is the main agent."""
+    """The base class of all events. `agent_id` names the agent that acted; "" is the main agent."""
 
     agent_id: str = ""
 
 
 def kind_of(event: Event | type[Event]) -> str:
-    """The tag under which an Event is written: `ToolStarted` -> `tool_started`."""
+    """Return the `kind` of an event in JSON: `ToolStarted` -> `tool_started`."""
     return str(event.__struct_config__.tag)
 
 
@@ -41,7 +41,7 @@ class Todo(msgspec.Struct, frozen=True):
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file or image that came with the user's message. Bytes that were sent along are kept as an artifact."""
+    """A file or image in the user's message. If the message had its bytes, they are stored as an artifact."""
 
     media_type: str
     name: str = ""
@@ -50,19 +50,19 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunStarted(Event, frozen=True, kw_only=True):
-    """A turn began: who was asked, and what. Carries all that a dialect needs to start from nothing."""
+    """The run began: the agent, the user's input, and the settings that a dialect needs to encode the run."""
 
     agent: str
     input: str = ""
     turn: int = 1
     enable_streaming: bool = True
-    """False if texts come whole, because the agent is set so."""
+    """False if the agent is configured to send complete texts instead of deltas."""
     framework: str = ""
-    """The source that plays it, e.g. `smolagents`: what its reasoning stands for differs."""
+    """The name of the source, e.g. `smolagents`."""
     python_tools: tuple[str, ...] = ()
-    """Tools whose argument is Python code, if the agent names any."""
+    """Tools that run Python code, if the agent's settings name any."""
     traceparent: str = ""
-    """The span of the client in which the run was asked for, as the header of W3C Trace Context says it."""
+    """The `traceparent` header (W3C Trace Context) of the request that started the run."""
     attachments: tuple[Attachment, ...] = ()
     truncated: bool = False
     size: int = 0
@@ -70,46 +70,46 @@ class RunStarted(Event, frozen=True, kw_only=True):
 
 
 class Status(Event, frozen=True, kw_only=True):
-    """A line that says what goes on, for a human; it never carries results."""
+    """A short text about the progress of the run, for people. It contains no results."""
 
     text: str
 
 
 class TextDelta(Event, frozen=True, kw_only=True, gc=False):
-    """A piece of a message. The first one of a `message_id` opens the message."""
+    """A piece of a text message. The first delta with a `message_id` opens the message."""
 
     message_id: str
     text: str
 
 
 class TextFinished(Event, frozen=True, kw_only=True, gc=False):
-    """The message is whole: its text is the sum of its deltas."""
+    """The text message is complete: its text is all its deltas joined."""
 
     message_id: str
 
 
 class ReasoningDelta(Event, frozen=True, kw_only=True, gc=False):
-    """A piece of the agent's thinking. The first one of a `message_id` opens it."""
+    """A piece of the agent's reasoning. The first delta with a `message_id` opens the message."""
 
     message_id: str
     text: str
 
 
 class ReasoningFinished(Event, frozen=True, kw_only=True, gc=False):
-    """The thought is whole."""
+    """The reasoning message is complete."""
 
     message_id: str
 
 
 class PlanDelta(Event, frozen=True, kw_only=True, gc=False):
-    """A piece of a plan in words, while the agent writes it. The `plan` that follows has all of it."""
+    """A piece of a plan in words, sent while the agent writes it. The `plan` event after it has the complete plan."""
 
     text: str
     update: bool = False
 
 
 class Plan(Event, frozen=True, kw_only=True):
-    """What the agent means to do, as text or as items; `update` is false for the first plan of a run."""
+    """The agent's plan, as text or as items. `update` is False for the first plan of a run."""
 
     text: str = ""
     items: tuple[Todo, ...] = ()
@@ -118,14 +118,14 @@ class Plan(Event, frozen=True, kw_only=True):
 
 
 class StepStarted(Event, frozen=True, kw_only=True):
-    """The agent's loop began another round."""
+    """The agent's loop began a step."""
 
     number: int
     step_kind: str = "action"
 
 
 class StepFinished(Event, frozen=True, kw_only=True):
-    """The round ended, with what it cost where the framework says so."""
+    """The step ended. It has the token counts if the framework reports them."""
 
     number: int
     step_kind: str = "action"
@@ -136,35 +136,48 @@ class StepFinished(Event, frozen=True, kw_only=True):
 
 
 class ToolStarted(Event, frozen=True, kw_only=True):
-    """A tool call appeared. `args` is None while they are still streaming, and raw text if they are not valid JSON."""
+    """A tool call began. `args` is None while they are streaming, and a text if they are not valid JSON.
+
+    The server derives `summary`, `language` and `code_key` from the name and the arguments (`presentation.py`); sources
+    leave them empty.
+    """
 
     call_id: str
     name: str
     args: dict[str, Any] | str | None = None
+    summary: str = ""
+    """The argument that describes the call best, as one line of at most 80 characters."""
+    language: str = ""
+    """The language of the code that the call runs: "" if it runs none, "text" if it is not known."""
+    code_key: str = ""
+    """The argument that has the code."""
     truncated: bool = False
     size: int = 0
     result_url: str = ""
 
 
 class ToolArgsDelta(Event, frozen=True, kw_only=True, gc=False):
-    """A piece of the arguments' JSON text."""
+    """A piece of the JSON text of the arguments."""
 
     call_id: str
     text: str
 
 
 class ToolReady(Event, frozen=True, kw_only=True):
-    """The arguments are whole: the tool runs now, or waits for an approval."""
+    """The arguments are complete: the tool runs now, or waits for an approval. Derived fields as in `ToolStarted`."""
 
     call_id: str
     args: dict[str, Any] | str
+    summary: str = ""
+    language: str = ""
+    code_key: str = ""
     truncated: bool = False
     size: int = 0
     result_url: str = ""
 
 
 class ToolOutputDelta(Event, frozen=True, kw_only=True, gc=False):
-    """What a running tool printed."""
+    """A piece of the output of a running tool."""
 
     call_id: str
     text: str
@@ -172,20 +185,20 @@ class ToolOutputDelta(Event, frozen=True, kw_only=True, gc=False):
 
 
 NO_RESULT_SEEN = "No result seen"
-"""The `result` of a call whose result was not seen: readers that do not know `result_seen` show this text."""
+"""The `result` of a call whose result was not seen, for clients that do not know `result_seen`."""
 
 
 class ToolFinished(Event, frozen=True, kw_only=True):
-    """The call is over. On failure `error` is its message and `result` is "Error: " + that message.
+    """The call ended. If it failed, `error` is the error message, and `result` is "Error: " and that message.
 
-    A call without an error succeeded, unless `result_seen` is False: then it is not known how the call ended.
+    A call without an error succeeded, unless `result_seen` is False: then its outcome is unknown.
     """
 
     call_id: str
     result: JsonValue = ""
     error: str | None = None
     result_seen: bool = True
-    """False if the agent ended without showing what became of the call; `result` is then "No result seen"."""
+    """False if the agent ended without reporting a result; `result` is then "No result seen"."""
     duration_ms: int | None = None
     truncated: bool = False
     size: int = 0
@@ -193,7 +206,7 @@ class ToolFinished(Event, frozen=True, kw_only=True):
 
 
 class AgentStarted(Event, frozen=True, kw_only=True):
-    """A sub-agent began: `agent_id` is its own id, `parent_id` who started it, `call_id` the call that spawned it."""
+    """A sub-agent started. `agent_id` is its own id, `parent_id` its parent's, `call_id` the call that started it."""
 
     name: str
     parent_id: str = ""
@@ -201,17 +214,23 @@ class AgentStarted(Event, frozen=True, kw_only=True):
 
 
 class AgentFinished(Event, frozen=True, kw_only=True):
-    """The sub-agent ended; its report is the result of the call that spawned it."""
+    """The sub-agent ended. Its report is the result of the call that started it."""
 
     error: str | None = None
 
 
 class ApprovalRequested(Event, frozen=True, kw_only=True):
-    """A person must decide before the agent goes on. `expires_at` is absolute (ms)."""
+    """The agent waits for the decision of a person. `expires_at` is in ms since the epoch.
+
+    Derived fields as in `ToolStarted`.
+    """
 
     approval_id: str
     name: str
     args: dict[str, Any] | str
+    summary: str = ""
+    language: str = ""
+    code_key: str = ""
     call_id: str = ""
     decisions: tuple[Decision, ...] = ("approve", "edit", "reject")
     expires_at: int | None = None
@@ -221,11 +240,17 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
 
 
 class ApprovalResolved(Event, frozen=True, kw_only=True):
-    """Somebody decided, or the time ran out (`by` says who)."""
+    """A person decided, or the approval expired. `by` is the user, or `system`.
+
+    `args` are the edited arguments, with derived fields as in `ToolStarted`.
+    """
 
     approval_id: str
     decision: Decision
     args: dict[str, Any] | str | None = None
+    summary: str = ""
+    language: str = ""
+    code_key: str = ""
     reason: str = ""
     by: str = ""
     truncated: bool = False
@@ -234,7 +259,7 @@ class ApprovalResolved(Event, frozen=True, kw_only=True):
 
 
 class SourceCited(Event, frozen=True, kw_only=True):
-    """Something the answer rests on."""
+    """A source that the agent cites."""
 
     title: str
     url: str = ""
@@ -243,7 +268,7 @@ class SourceCited(Event, frozen=True, kw_only=True):
 
 
 class ArtifactMade(Event, frozen=True, kw_only=True):
-    """A file was made; its bytes are in the store under `artifact_id`."""
+    """The agent made a file. Its bytes are in the store under `artifact_id`."""
 
     artifact_id: str
     name: str
@@ -253,7 +278,7 @@ class ArtifactMade(Event, frozen=True, kw_only=True):
 
 
 class Usage(Event, frozen=True, kw_only=True):
-    """What one request to a model cost."""
+    """The token counts of one request to a model."""
 
     model: str = ""
     input_tokens: int = 0
@@ -261,25 +286,31 @@ class Usage(Event, frozen=True, kw_only=True):
 
 
 class FinalAnswer(Event, frozen=True, kw_only=True):
-    """The answer of the run. `message_id` names the text message that it repeats; None means it was never streamed."""
+    """The answer of the run. `message_id` names the text message that it repeats; None if it was not streamed.
+
+    If the content is an object, or a text that contains one, with a title, a content and sources, the server moves
+    these to the fields of the event (`structured_answers.py`).
+    """
 
     content: JsonValue = ""
     message_id: str | None = None
     title: str = ""
     sources: tuple[str, ...] = ()
+    data: dict[str, Any] | None = None
+    """The object as the agent gave it, if it has more than title, content and sources."""
     truncated: bool = False
     size: int = 0
     result_url: str = ""
 
 
 class RunFinished(Event, frozen=True, kw_only=True):
-    """Terminal: the agent came to its end. `code` says so if it was a limit, e.g. `max_steps`."""
+    """Terminal: the agent finished. `code` names the limit that ended it, e.g. `max_steps`; "" if none did."""
 
     code: str = ""
 
 
 class RunFailed(Event, frozen=True, kw_only=True):
-    """Terminal: it broke. `error_id` stands beside the whole story in the server's log."""
+    """Terminal: the run failed. The server's log has the complete error under `error_id`."""
 
     code: str
     message: str
@@ -287,7 +318,7 @@ class RunFailed(Event, frozen=True, kw_only=True):
 
 
 class RunCancelled(Event, frozen=True, kw_only=True):
-    """Terminal: somebody stopped it."""
+    """Terminal: the run was stopped."""
 
     reason: str = ""
 
@@ -320,7 +351,7 @@ AnyEvent = (
     | RunFailed
     | RunCancelled
 )
-"""The tagged union: what a log holds, and what every `match` must cover."""
+"""The tagged union of all events. A `match` over it ends in `assert_never`."""
 
 Terminal = RunFinished | RunFailed | RunCancelled
 EVENT_TYPES: tuple[type[Event], ...] = AnyEvent.__args__
@@ -328,12 +359,12 @@ TERMINAL_TYPES: tuple[type[Event], ...] = Terminal.__args__
 
 
 def terminal_of(event: AnyEvent) -> Terminal | None:
-    """The event itself, if it ends a run."""
+    """Return the event if it is terminal, else None."""
     return event if isinstance(event, RunFinished | RunFailed | RunCancelled) else None
 
 
 class Record(msgspec.Struct, frozen=True):
-    """An Event in the log: numbered 1, 2, 3 … per session, with the run it belongs to and the time (ms)."""
+    """An event in the log: `seq` counts 1, 2, 3 … per session, `at` is the time in ms since the epoch."""
 
     seq: int
     run_id: str

@@ -1,7 +1,7 @@
 """Structured answers: an object, or a text that contains one, with a title, a content and sources. Pure.
 
-An agent may answer with any value. A text that cannot be parsed as an object is a plain text, and nothing here raises.
-The log (`runs/truncation.py`) and the dialects that show the parts (`dialects/v2`) both decide with this module.
+`with_parts` is the only place that decides whether an answer is structured. The engine calls it, the event carries the
+result, and every dialect, the page, the pipe and the terminal show the fields of the event.
 """
 
 import ast
@@ -10,13 +10,20 @@ import re
 from typing import Any, NamedTuple, cast
 
 import msgspec
+from msgspec.structs import replace
 
-from limelight.events import JsonValue
+from limelight.events import FinalAnswer, JsonValue
 
 PREFIX = "Final answer:"
 FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
 """A text that is one markdown code block and nothing else."""
 KEYS = frozenset({"title", "content", "sources"})
+MAX_PARSED = 1024 * 1024
+"""Longer texts are not parsed, because that would block the event loop."""
+MAX_SOURCES = 100
+TITLE_KEYS = ("title", "name")
+URL_KEYS = ("url", "link", "href", "source")
+URL = re.compile(r"https?://[^\s()<>]+")
 PARSE_ERRORS = (ValueError, TypeError, OverflowError, SyntaxError, RecursionError, MemoryError, msgspec.DecodeError)
 encode = msgspec.json.Encoder().encode
 
@@ -29,17 +36,33 @@ class AnswerParts(NamedTuple):
     sources: tuple[str, ...]
 
 
-def parse_answer(answer: JsonValue) -> AnswerParts | None:
-    """Return the parts of a structured answer, None for any other."""
-    value = _parse_object(answer)
-    if value is None or not _is_structured(value, answer):
-        return None
-    return AnswerParts(to_text(value.get("title")), _content(value), _sources(value.get("sources")))
+def with_parts(answer: FinalAnswer) -> FinalAnswer:
+    """Move the title, the content and the sources inside of an answer's content to the fields of the event.
+
+    A title and sources that the event already has win. `data` keeps the object if these fields lose a part of it.
+    """
+    if isinstance(answer.content, str) and len(answer.content) > MAX_PARSED:
+        return answer
+    value = _parse_object(answer.content)
+    if value is None or not _is_structured(value, answer.content):
+        text = strip_prefix(answer.content) if isinstance(answer.content, str) else answer.content
+        return answer if text is answer.content else replace(answer, content=text)
+    parts = _parts_of(value)
+    title, sources = answer.title or parts.title, answer.sources or parts.sources
+    is_complete = bool(title or sources) and _object_of(title, parts.content, sources) == value
+    return replace(answer, title=title, content=parts.content, sources=sources, data=None if is_complete else value)
 
 
 def strip_prefix(text: str) -> str:
     """Remove "Final answer:", with which some agents begin their answer."""
     return text.lstrip().removeprefix(PREFIX).lstrip() if text.lstrip().startswith(PREFIX) else text
+
+
+def markdown_of(answer: FinalAnswer) -> str:
+    """Return the title, the content and the sources as one text."""
+    heading = f"## {answer.title}\n\n" if answer.title else ""
+    listed = "\n".join(f"- {source}" for source in answer.sources)
+    return f"{heading}{to_text(answer.content)}" + (f"\n\n**Sources**\n\n{listed}" if listed else "")
 
 
 def to_text(value: JsonValue) -> str:
@@ -49,35 +72,53 @@ def to_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else encode(value).decode()
 
 
-def _is_structured(value: dict[str, Any], answer: JsonValue) -> bool:
+def _is_structured(value: dict[str, Any], content: JsonValue) -> bool:
     """Whether an object is a structured answer: it has a content, or a title.
 
     A text may contain any JSON. If that has a title but no content, it must not have other keys.
     """
-    return "content" in value or ("title" in value and (answer is value or value.keys() <= KEYS))
+    return "content" in value or ("title" in value and (content is value or value.keys() <= KEYS))
 
 
-def _content(value: dict[str, Any]) -> str:
-    """Return the content as text; if there is none, the other keys as JSON."""
-    if "content" in value:
-        return to_text(value["content"])
+def _parts_of(value: dict[str, Any]) -> AnswerParts:
+    """Return the parts of an object. Without a content, its other keys are the content, as JSON."""
+    content = to_text(value.get("content"))
     rest = {key: item for key, item in value.items() if key not in KEYS}
-    return encode(rest).decode() if rest else ""
+    if "content" not in value and rest:
+        content = encode(rest).decode()
+    return AnswerParts(to_text(value.get("title")), content, _sources(value.get("sources")))
+
+
+def _object_of(title: str, content: str, sources: tuple[str, ...]) -> dict[str, Any]:
+    """Return the object that these parts describe completely."""
+    given: dict[str, Any] = {"title": title, "content": content, "sources": list(sources)}
+    return {key: value for key, value in given.items() if value or key == "content"}
 
 
 def _sources(value: JsonValue) -> tuple[str, ...]:
-    """Return the sources of a list, or of a single value."""
+    """Return the sources of a list, or of a single value, as texts."""
     listed = value if isinstance(value, list) else [value]
-    return tuple(text for source in listed if (text := to_text(source)))
+    return tuple(text for source in listed[:MAX_SOURCES] if (text := _source(source)))
 
 
-def _parse_object(answer: JsonValue) -> dict[str, Any] | None:
+def _source(value: JsonValue) -> str:
+    """Return a source as text. An object with a title and a URL becomes a markdown link."""
+    fields = value if isinstance(value, dict) else {}
+    title, url = (next((fields[key] for key in keys if fields.get(key)), "") for keys in (TITLE_KEYS, URL_KEYS))
+    if not isinstance(title, str) or not isinstance(url, str) or not (title or url):
+        return to_text(value)
+    if title and URL.fullmatch(url) and "]" not in title and "\n" not in title:
+        return f"[{title}]({url})"
+    return f"{title} {url}".strip()
+
+
+def _parse_object(content: JsonValue) -> dict[str, Any] | None:
     """Return a dict unchanged, and parse a text that is JSON or a Python literal. None if it is not an object."""
-    if isinstance(answer, dict):
-        return answer
-    if not isinstance(answer, str):
+    if isinstance(content, dict):
+        return content
+    if not isinstance(content, str):
         return None
-    text = strip_prefix(answer).strip()
+    text = strip_prefix(content).strip()
     if fenced := FENCED.fullmatch(text):
         text = fenced[1].strip()
     if not (text.startswith("{") and text.endswith("}")):

@@ -93,7 +93,7 @@ def test_call_is_announced_when_its_arguments_are_complete() -> None:
     )
     call = {"tool_call_id": "c", "tool_name": "read", "tool_args": {"n": 1}}
     assert frames == [
-        {"type": "tool_call_start", **call},
+        {"type": "tool_call_start", **call, "summary": "1"},
         {"type": "tool_call_complete", **call, "result": '{"found":true}'},
     ]
 

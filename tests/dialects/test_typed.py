@@ -323,7 +323,7 @@ def test_tool_end_repeats_the_name_and_has_the_result_as_string() -> None:
         ToolFinished(call_id="c", result=[3], duration_ms=7),
     )
     assert data_of(start, end) == [
-        {"tool_id": "c", "name": "sum", "agent_depth": 0, "args": {"a": 1}},
+        {"tool_id": "c", "name": "sum", "agent_depth": 0, "args": {"a": 1}, "summary": "1"},
         {"tool_id": "c", "name": "sum", "result": "[3]", "agent_depth": 0, "duration_ms": 7},
     ]
 
@@ -340,20 +340,22 @@ def test_truncated_result_has_its_size_and_a_link() -> None:
 
 
 def test_arguments_are_sent_once() -> None:
-    """Arguments that came in pieces are not repeated when they are complete; others are sent then."""
+    """Arguments that came in pieces are not repeated when they are complete: only their summary is sent then."""
     frames = [f["data"] for f in frames_of(SCRIPTS["streamed_args"]) if f["type"] == "tool_args"]
     assert frames == [
         {"tool_id": "c1", "content": '{"path": "x.txt", '},
         {"tool_id": "c1", "content": '"content": "é"}'},
-        {"tool_id": "c2", "content": '{"path":"/"}'},
+        {"tool_id": "c1", "content": "", "summary": "x.txt"},
+        {"tool_id": "c2", "content": '{"path":"/"}', "summary": "/"},
     ]
 
 
 def test_truncated_arguments_are_marked() -> None:
-    ready = ToolReady(call_id="c", args="preview", truncated=True, size=99, result_url="/u")
+    ready = ToolReady(call_id="c", args="preview", summary="a.md", truncated=True, size=99, result_url="/u")
     assert data_of(ToolStarted(call_id="c", name="t"), ready)[1] == {
         "tool_id": "c",
         "content": "preview",
+        "summary": "a.md",
         "truncated": True,
         "size": 99,
         "result_url": "/u",
@@ -383,8 +385,8 @@ def test_decision_repeats_the_request_with_the_edited_arguments() -> None:
         "agent_depth": 0,
     }
     assert data_of(ToolStarted(call_id="c", name="rm", args={}), request, edited)[2::2] == [
-        {**same, "args": {"path": "/"}, "state": "requested", "by": ""},
-        {**same, "args": {"path": "/tmp"}, "state": "edit", "by": "ada", "reason": "safer"},
+        {**same, "args": {"path": "/"}, "summary": "/", "state": "requested", "by": ""},
+        {**same, "args": {"path": "/tmp"}, "summary": "/tmp", "state": "edit", "by": "ada", "reason": "safer"},
     ]
 
 

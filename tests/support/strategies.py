@@ -23,6 +23,7 @@ from limelight.events import (
     RunStarted,
 )
 from limelight.grammar import Grammar
+from limelight.presentation import Presentation
 from tests.support.legal_runs import ODD_ANSWERS, ODD_TEXTS, START, write_run
 
 # A busy machine is no bug: how long one example takes is not what these tests are about.
@@ -159,8 +160,9 @@ def legal_runs(draw: st.DrawFn, *, max_length: int = 40, cut: bool | None = None
 
 
 def as_records(events: Sequence[AnyEvent], *, run_id: str = RUN_ID, first_seq: int = 1) -> list[Record]:
-    """Number events as the engine does."""
-    return [Record(seq, run_id, START + 3 * seq, event) for seq, event in enumerate(events, start=first_seq)]
+    """Number events and add their derived fields, as the engine does."""
+    present = Presentation().add_to
+    return [Record(seq, run_id, START + 3 * seq, present(event)) for seq, event in enumerate(events, start=first_seq)]
 
 
 def text_sums(records: Iterable[Record]) -> dict[str, str]:

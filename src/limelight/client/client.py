@@ -64,6 +64,7 @@ class _StructuredAnswer(msgspec.Struct):
     title: str = ""
     content: JsonValue = None
     sources: tuple[str, ...] = ()
+    data: dict[str, Any] | None = None
 
 
 class _Chat(msgspec.Struct):
@@ -162,7 +163,7 @@ class Client:
             content=chat.message.content,
             title=structured.title,
             sources=structured.sources,
-            value=None if isinstance(structured.content, str) else structured.content,
+            value=structured.data or (None if isinstance(structured.content, str) else structured.content),
             run_id=chat.run_id,
             session_id=chat.session_id,
             state=chat.state,

@@ -15,6 +15,7 @@ from limelight.deltas import Delta
 from limelight.errors import BadCursor
 from limelight.events import (
     AgentStarted,
+    AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
     Event,
@@ -22,8 +23,11 @@ from limelight.events import (
     JsonValue,
     Record,
     ToolFinished,
+    ToolReady,
+    ToolStarted,
 )
 from limelight.links import link
+from limelight.presentation import Presentation
 
 encode = msgspec.json.Encoder().encode
 STOPPED = "Stopped"
@@ -193,11 +197,21 @@ def result_seen_field(event: ToolFinished) -> dict[str, Any]:
     return {} if event.result_seen else {"result_seen": False}
 
 
-def with_root(record: Record, root: str) -> Record:
-    """Return the Record with the root path before its link."""
-    if not root or not (path := getattr(record.event, "result_url", "")):
-        return record
-    return replace(record, event=replace(record.event, result_url=link(root, path)))
+class EventReader:
+    """Prepares the events of one run for a dialect.
+
+    It adds the root path to links, and the derived fields to events of logs that an older version has written.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._presentation = Presentation()
+
+    def read(self, event: AnyEvent) -> AnyEvent:
+        event = self._presentation.add_to(event)
+        if not self._root or not (path := getattr(event, "result_url", "")):
+            return event
+        return replace(event, result_url=link(self._root, path))
 
 
 def text_of(value: JsonValue) -> str:
@@ -206,5 +220,10 @@ def text_of(value: JsonValue) -> str:
 
 
 def is_structured(answer: FinalAnswer) -> bool:
-    """Whether an answer is more than a text: it has a title or sources, or its content is not a string."""
-    return bool(answer.title or answer.sources) or not isinstance(answer.content, str)
+    """Whether an answer is more than a text: it has a title, sources or data, or its content is not a string."""
+    return bool(answer.title or answer.sources or answer.data) or not isinstance(answer.content, str)
+
+
+def summary_field(event: ToolStarted | ToolReady | ApprovalRequested | ApprovalResolved) -> dict[str, Any]:
+    """Return the field with the summary of a call; none if it is empty."""
+    return {"summary": event.summary} if event.summary else {}

@@ -2,8 +2,10 @@
 
 from typing import ClassVar
 
+from msgspec.structs import replace
+
 from limelight.deltas import Delta
-from limelight.dialects.base import encode, with_root
+from limelight.dialects.base import EventReader, encode
 from limelight.events import Event, Record
 
 
@@ -15,10 +17,11 @@ class RecordsDialect:
     DROPS: ClassVar[frozenset[type[Event]]] = frozenset()
 
     def __init__(self, root: str = "") -> None:
-        self._root = root
+        self._reader = EventReader(root)
 
     def feed(self, record: Record) -> list[bytes]:
-        return [encode(with_root(record, self._root))]
+        event = self._reader.read(record.event)
+        return [encode(record if event is record.event else replace(record, event=event))]
 
     def fits(self, event: Delta) -> bool:
         return False

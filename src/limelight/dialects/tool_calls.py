@@ -11,12 +11,14 @@ from limelight.deltas import Delta
 from limelight.dialects.base import (
     STOPPED,
     Approvals,
+    EventReader,
     Paragraphs,
     encode,
+    is_structured,
     result_seen_field,
+    summary_field,
     text_of,
     truncation_fields,
-    with_root,
 )
 from limelight.events import (
     AgentFinished,
@@ -49,6 +51,7 @@ from limelight.events import (
     Usage,
 )
 from limelight.links import link, result_url
+from limelight.structured_answers import markdown_of
 
 RESULT_CHARS = 2_000
 DONE = b'{"type":"done"}'
@@ -59,7 +62,8 @@ class _Call(NamedTuple):
 
     name: str
     args: dict[str, Any] | str | None
-    truncation: dict[str, Any]
+    extra: dict[str, Any]
+    """The fields that say how the call is summarised and whether its arguments are truncated."""
 
 
 class ToolCallsDialect:
@@ -88,13 +92,14 @@ class ToolCallsDialect:
 
     def __init__(self, root: str = "") -> None:
         self._root = root
+        self._reader = EventReader(root)
         self._calls: dict[str, _Call] = {}
         self._agents: dict[str, str] = {}
         self._approvals = Approvals()
         self._paragraphs = Paragraphs()
 
     def feed(self, record: Record) -> list[bytes]:
-        event = with_root(record, self._root).event
+        event = self._reader.read(record.event)
         match event:
             case TextDelta():
                 return self._message(event)
@@ -151,8 +156,8 @@ class ToolCallsDialect:
         return [_frame("message", content=self._paragraphs.separator("", event.message_id) + event.text)]
 
     def _answer(self, event: FinalAnswer) -> list[bytes]:
-        """Send the answer, unless it was streamed as a message."""
-        text = text_of(event.content)
+        """Send the answer with its title and sources, unless it was streamed as a message."""
+        text = markdown_of(event) if is_structured(event) else text_of(event.content)
         if event.message_id is not None or not text:
             return []
         return [_frame("message", content=self._paragraphs.separator("", None) + text, **truncation_fields(event))]
@@ -167,7 +172,8 @@ class ToolCallsDialect:
             name = self._qualified(event.agent_id, event.name)
         else:
             name = self._calls[event.call_id].name
-        call = self._calls[event.call_id] = _Call(name, event.args, truncation_fields(event))
+        extra = {**summary_field(event), **truncation_fields(event)}
+        call = self._calls[event.call_id] = _Call(name, event.args, extra)
         return [] if call.args is None else [_start_frame(event.call_id, call)]
 
     def _tool_finished(self, event: ToolFinished, run_id: str) -> list[bytes]:
@@ -190,7 +196,7 @@ class ToolCallsDialect:
 
 
 def _start_frame(call_id: str, call: _Call) -> bytes:
-    return _frame("tool_call_start", tool_call_id=call_id, tool_name=call.name, tool_args=call.args, **call.truncation)
+    return _frame("tool_call_start", tool_call_id=call_id, tool_name=call.name, tool_args=call.args, **call.extra)
 
 
 def _frame(type_: str, **data: Any) -> bytes:

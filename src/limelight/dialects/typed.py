@@ -12,13 +12,14 @@ from limelight.dialects.base import (
     STOPPED,
     AgentTree,
     Approvals,
+    EventReader,
     Paragraphs,
     encode,
     is_structured,
     result_seen_field,
+    summary_field,
     text_of,
     truncation_fields,
-    with_root,
 )
 from limelight.events import (
     AgentFinished,
@@ -66,6 +67,7 @@ class TypedDialect:
 
     def __init__(self, root: str = "") -> None:
         self._root = root
+        self._reader = EventReader(root)
         self._tree = AgentTree()
         self._paragraphs = Paragraphs()
         self._tool_names: dict[str, str] = {}
@@ -78,7 +80,7 @@ class TypedDialect:
             return [self._token(event)]
         if type(event) is ReasoningDelta:
             return [self._reasoning(event.text, event.agent_id)]
-        event = with_root(record, self._root).event
+        event = self._reader.read(event)
         match event:
             case RunStarted():
                 return [_frame("status", description="Thinking...", agent_depth=0)]
@@ -171,7 +173,7 @@ class TypedDialect:
         return _frame("reasoning", content=text, agent_id=agent_id, agent_depth=self._tree.depth(agent_id))
 
     def _answer(self, event: FinalAnswer) -> list[bytes]:
-        """Send the answer as text, unless it was streamed, and as structured data, if it has any."""
+        """Send the answer as text, unless it was streamed, and its parts, if it is structured."""
         text = text_of(event.content)
         frames: list[bytes] = []
         if event.message_id is None and text:
@@ -190,6 +192,7 @@ class TypedDialect:
                     title=event.title,
                     content=event.content,
                     sources=event.sources,
+                    **_present(data=event.data),
                     **truncation_fields(event),
                 )
             )
@@ -214,6 +217,7 @@ class TypedDialect:
                         name=event.name,
                         **self._agent_fields(event),
                         **args,
+                        **summary_field(event),
                         **truncation_fields(event),
                     )
                 ]
@@ -221,10 +225,12 @@ class TypedDialect:
                 self._streamed_args.add(tool_id)
                 return [_frame("tool_args", tool_id=tool_id, content=event.text)]
             case ToolReady():
-                if tool_id in self._streamed_args:
-                    self._streamed_args.discard(tool_id)
-                    return []
-                return [_frame("tool_args", tool_id=tool_id, content=text_of(event.args), **truncation_fields(event))]
+                summary = summary_field(event)
+                if tool_id not in self._streamed_args:
+                    truncation = truncation_fields(event)
+                    return [_frame("tool_args", tool_id=tool_id, content=text_of(event.args), **summary, **truncation)]
+                self._streamed_args.discard(tool_id)
+                return [_frame("tool_args", tool_id=tool_id, content="", **summary)] if summary else []
             case ToolOutputDelta():
                 return [_frame("tool_output", tool_id=tool_id, stream=event.stream, content=event.text)]
             case ToolFinished():
@@ -264,6 +270,7 @@ class TypedDialect:
             args=current.args,
             decisions=request.decisions,
             expires_at=request.expires_at,
+            **summary_field(current),
             **self._agent_fields(request),
             **truncation_fields(current),
             **state,

@@ -53,7 +53,7 @@ REDACTED_FIELDS: dict[type[AnyEvent], tuple[str, ...]] = {
     RunFailed: ("message",),
     RunCancelled: ("reason",),
     Plan: ("text", "items"),
-    FinalAnswer: ("content", "title", "sources"),
+    FinalAnswer: ("content", "title", "sources", "data"),
 }
 FIELD_TYPES: dict[str, Any] = {"items": tuple[Todo, ...], "sources": tuple[str, ...]}
 """Fields that have to be converted from and to JSON."""

@@ -37,6 +37,7 @@ from limelight.ids import now_ms, sortable_id
 from limelight.json_values import clean_text
 from limelight.log_context import log_fields
 from limelight.models import Append, Artifact, Result, Run, RunState, SessionRef, state_after
+from limelight.presentation import Presentation
 from limelight.redaction.events import EventRedactor
 from limelight.redaction.rules import DEFAULT_REDACTOR, Redactor
 from limelight.runs.committer import Committer, is_large
@@ -95,6 +96,7 @@ class Execution:
         self._unstreamed = None if streams else UnstreamedTexts()
         self._redaction = EventRedactor(engine.redactor)
         self._redacts_text = self._redaction.redacts_texts
+        self._presentation = Presentation()
         self.grammar = Grammar()
         self._committer = engine.committer
         self._loop = asyncio.get_running_loop()
@@ -236,6 +238,7 @@ class Execution:
         now, now_at = perf_counter(), now_ms()
         for record in records:
             self.grammar.check(record.event)
+            self._presentation.add_to(record.event)
             self._durations.measure(record.event, now - (now_at - record.at) / 1000)
         self._buffer.not_before(records[-1].at)
         self._state = "waiting"
@@ -362,7 +365,8 @@ class Execution:
         can_wait = isinstance(event, Delta)
         if not can_wait:
             event = self._durations.measure(event, perf_counter())
-        fitted = fit(event, self.run.run_id, self.engine.limits.result_max, self._redaction.redact)
+        result_max = self.engine.limits.result_max
+        fitted = fit(event, self.run.run_id, result_max, self._redaction.redact, self._presentation.add_to)
         for part in fitted.events:  # as the log will have them, so that the two never differ
             self.grammar.check(part)
         self._results += fitted.results

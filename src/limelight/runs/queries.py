@@ -20,6 +20,7 @@ from limelight.events import (
 from limelight.models import Result, Run
 from limelight.runs.truncation import result_key
 from limelight.stores.base import Store
+from limelight.structured_answers import with_parts
 
 BATCH = 512
 TAIL_RECORDS = 64
@@ -81,7 +82,7 @@ async def read_answer(store: Store, run: Run) -> FinalAnswer | None:
     near = max(run.first_seq, run.last_seq - TAIL_RECORDS)
     for record in reversed(await store.records(run.ref, after=near - 1, limit=TAIL_RECORDS + 1)):
         if isinstance(record.event, FinalAnswer) and record.run_id == run.run_id:
-            return record.event
+            return with_parts(record.event)
     return (await read_summary(store, run)).answer if near > run.first_seq else None
 
 
@@ -96,7 +97,7 @@ async def read_summary(store: Store, run: Run) -> RunSummary:
                 message_id, texts = event.message_id, []
             texts.append(event.text)
         elif isinstance(event, FinalAnswer):
-            summary.answer = event
+            summary.answer = with_parts(event)
         else:
             _fold_call(summary.calls, event)
     summary.text = "".join(texts)
@@ -136,6 +137,12 @@ async def whole_value(store: Store, run: Run, field: str, call_id: str, inline: 
         return msgspec.json.decode(kept.body)
     except msgspec.DecodeError:  # it was cut at `result_max`, so it is no longer JSON
         return kept.body.decode("utf-8", "replace")
+
+
+async def complete_answer(store: Store, run: Run, answer: FinalAnswer) -> FinalAnswer:
+    """Return an answer with its complete content, and not the preview that the log has of a large one."""
+    content = await whole_value(store, run, "content", "", answer.content, answer.truncated)
+    return with_parts(msgspec.structs.replace(answer, content=content))
 
 
 async def whole_body(store: Store, run: Run, field: str, call_id: str, cut: bool, size: int) -> Result | None:

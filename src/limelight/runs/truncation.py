@@ -35,7 +35,7 @@ from limelight.events import (
 from limelight.json_values import MAX_DEPTH, clean_text, is_too_deep, json_value
 from limelight.links import result_url
 from limelight.models import Result
-from limelight.structured_answers import parse_answer
+from limelight.structured_answers import to_text
 
 MAX_INLINE = 32 * 1024
 """The most bytes that a value may take in the log."""
@@ -49,9 +49,8 @@ MAX_EVENT = 56 * 1024
 """What no event exceeds as JSON, so that no SSE line exceeds 64 KiB."""
 MAX_NAME = 512
 """The most characters of an id or a name; frames repeat them beside other values."""
-LONGEST_OBJECT = 1024 * 1024
-"""Longer texts are not parsed as structured answers, because that takes long."""
 TEXT = "text/plain; charset=utf-8"
+JSON = "application/json"
 _TEXTS: dict[type, str] = {ToolFinished: "result", FinalAnswer: "content", RunStarted: "input"}
 """Fields whose text goes to the results table if it is large."""
 _NAMES = {kind: [f for f in kind.__struct_fields__ if f in ("name", "by") or f.endswith("_id")] for kind in EVENT_TYPES}
@@ -59,34 +58,37 @@ E = TypeVar("E", bound=msgspec.Struct)
 _decode = msgspec.json.Decoder(AnyEvent).decode
 
 
+Change = Callable[[AnyEvent], AnyEvent]
+
+
+def _unchanged(event: AnyEvent) -> AnyEvent:
+    return event
+
+
 class Fitted(NamedTuple):
-    """What goes into the log instead of the event, and what goes beside it."""
+    """The events that go into the log instead of one event, and the values that go to the results table."""
 
     events: list[AnyEvent]
     results: list[Result]
     size: int
-    """How many bytes all that takes."""
+    """The bytes of the events as JSON and of the results."""
 
 
 def fit(
-    event: AnyEvent, run_id: str, result_max: int, redact: Callable[[AnyEvent], AnyEvent] = lambda event: event
+    event: AnyEvent, run_id: str, result_max: int, redact: Change = _unchanged, present: Change = _unchanged
 ) -> Fitted:
-    """Bring an event into a form that every store and every wire can carry. `redact` gets it when its values are plain,
-    and before anything is cut."""
-    fitted = _fit(event, run_id, result_max, redact)
-    if isinstance(event, FinalAnswer) and (apart := _apart(event)) is not None:
-        return _with_parts(fitted, _fit(apart, run_id, result_max, redact))
-    return fitted
+    """Bring an event into a form that every store and every wire can carry.
 
-
-def _fit(event: AnyEvent, run_id: str, result_max: int, redact: Callable[[AnyEvent], AnyEvent]) -> Fitted:
-    if _large_text(event):
-        event = redact(event)
-        if text := _large_text(event):
-            return _without_text(event, text, run_id, result_max)
+    `redact` and then `present` get the event when its values are valid, and before anything is truncated. `present`
+    adds what clients show; a value that is moved to the results table is stored without these changes.
+    """
+    is_large = bool(_large_text(event))
+    event = redact(event if is_large else _as_read_back(event))
+    if text := _large_text(event):
+        return _without_text(event, text, run_id, result_max, present)
+    if is_large:  # before its secrets were removed
         event = _as_read_back(event)
-    else:
-        event = redact(_as_read_back(event))
+    given, event = event, present(event)
     if isinstance(event, Delta):
         return _fitted(_split(event))
     match event:
@@ -98,8 +100,8 @@ def _fit(event: AnyEvent, run_id: str, result_max: int, redact: Callable[[AnyEve
             return _spill(event, "args", run_id, event.approval_id, result_max, kind="approval")
         case ToolFinished():
             return _spill(_shortened(event, "error"), "result", run_id, event.call_id, result_max)
-        case FinalAnswer():
-            return _spill(_with_sources(event), "content", run_id, "", result_max)
+        case FinalAnswer() if isinstance(given, FinalAnswer):
+            return _answer(_with_sources(event), given, run_id, result_max)
         case RunStarted():
             return _spill(_with_room(event), "input", run_id, "", result_max)
         case Plan():
@@ -121,27 +123,16 @@ def _fit(event: AnyEvent, run_id: str, result_max: int, redact: Callable[[AnyEve
     return _fitted([event])
 
 
-def _apart(event: FinalAnswer) -> FinalAnswer | None:
-    """A large answer as a title, a content and sources, if it has these in it, so that a preview is of its content."""
-    if event.title or event.sources:
-        return None
-    content = event.content
-    if isinstance(content, str):
-        is_large = MAX_INLINE < len(content) <= LONGEST_OBJECT
-    else:
-        content = json_value(content)
-        is_large = isinstance(content, dict) and len(msgspec.json.encode(content)) > MAX_INLINE
-    if not is_large or (parts := parse_answer(content)) is None:
-        return None
-    return msgspec.structs.replace(event, title=parts.title, content=parts.content, sources=parts.sources)
-
-
-def _with_parts(whole: Fitted, apart: Fitted) -> Fitted:
-    """The parts in the log, and the answer as the agent gave it beside it: it may have had more in it than these."""
-    kept, told = whole.events[0], apart.events[0]
-    assert isinstance(kept, FinalAnswer) and isinstance(told, FinalAnswer)
-    cut = {"truncated": kept.truncated, "size": kept.size, "result_url": kept.result_url}
-    return _fitted([msgspec.structs.replace(told, **cut)], *whole.results)
+def _answer(event: FinalAnswer, given: FinalAnswer, run_id: str, result_max: int) -> Fitted:
+    """Fit an answer. If its parts were moved to fields of the event and are too large, the given content is stored."""
+    if event.content is given.content:
+        return _spill(event, "content", run_id, "", result_max)
+    if json_size(to_text(event.content)) + json_size(to_text(event.data)) <= MAX_INLINE:
+        return _fitted([event])
+    body = to_text(given.content).encode()
+    media_type = TEXT if isinstance(given.content, str) else JSON
+    event = msgspec.structs.replace(event, content=preview_of(to_text(event.content)), data=None)
+    return _moved(event, "content", "", body, media_type, run_id, result_max)
 
 
 def _large_text(event: AnyEvent) -> str:
@@ -150,7 +141,7 @@ def _large_text(event: AnyEvent) -> str:
     return text if type(text) is str and len(text) > MAX_INLINE else ""
 
 
-def _without_text(event: AnyEvent, text: str, run_id: str, result_max: int) -> Fitted:
+def _without_text(event: AnyEvent, text: str, run_id: str, result_max: int, present: Change) -> Fitted:
     """Do the same for a large text without encoding it as JSON, which would block the event loop."""
     field = _TEXTS[type(event)]
     try:
@@ -158,7 +149,11 @@ def _without_text(event: AnyEvent, text: str, run_id: str, result_max: int) -> F
     except UnicodeEncodeError:
         text = clean_text(text)
         body = text.encode()
-    event = fit(msgspec.structs.replace(event, **{field: preview_of(text)}), run_id, result_max).events[0]
+    shown = present(msgspec.structs.replace(event, **{field: text}))
+    changes: dict[str, Any] = {field: preview_of(getattr(shown, field))}
+    if isinstance(shown, FinalAnswer):
+        changes["data"] = None
+    event = fit(msgspec.structs.replace(shown, **changes), run_id, result_max).events[0]
     id_ = event.call_id if isinstance(event, ToolFinished) else ""
     return _moved(event, field, id_, body, TEXT, run_id, result_max)
 
@@ -230,7 +225,7 @@ def _spill(event: Any, field: str, run_id: str, id_: str, result_max: int, kind:
     body = value.encode() if is_text else msgspec.json.encode(value)
     if len(body) <= MAX_INLINE and json_size(body.decode()) <= MAX_INLINE:
         return _fitted([msgspec.structs.replace(event, **{field: value})])
-    media_type = TEXT if is_text else "application/json"
+    media_type = TEXT if is_text else JSON
     begin = body[: 4 * PREVIEW_CHARACTERS].decode(errors="ignore")  # four bytes are the most that a character takes
     event = msgspec.structs.replace(event, **{field: preview_of(begin)})
     return _moved(event, kind, id_, body, media_type, run_id, result_max)

@@ -168,11 +168,12 @@ class AnswerMessage(msgspec.Struct):
 
 
 class AnswerView(msgspec.Struct, kw_only=True):
-    """A structured answer of an agent."""
+    """A structured answer. `data` is the object as the agent gave it, if it has more than the other fields."""
 
     title: str
     content: JsonValue
     sources: tuple[str, ...]
+    data: dict[str, Any] | None = None
 
 
 class ToolSummary(msgspec.Struct, kw_only=True):

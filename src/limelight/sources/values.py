@@ -15,12 +15,10 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from limelight.events import FinalAnswer, JsonValue
-from limelight.grammar import parse_args
 from limelight.json_values import json_value
 from limelight.messages import Message, files_of
 from limelight.sources.base import FileMade
 
-MAX_SOURCES = 100
 PLACEHOLDER_ENDS = (" bytes]", " pixels]")
 """The ends of placeholders, which stand for files in a result."""
 
@@ -81,31 +79,8 @@ def args_value(value: object) -> dict[str, Any] | str:
 
 
 def final_answer(value: object, message_id: str | None = None) -> FinalAnswer:
-    """Make the answer of a run. A value with content and a title or sources becomes a structured answer."""
-    answer = json_value(value)
-    fields = answer if isinstance(answer, dict) else _object_in(answer)
-    if not fields or "content" not in fields or not fields.keys() & {"title", "sources"}:
-        return FinalAnswer(content=answer, message_id=message_id)
-    sources = fields.get("sources")
-    listed = cast("list[Any]", sources) if isinstance(sources, list) else [sources] if sources else []
-    return FinalAnswer(
-        content=fields["content"],
-        message_id=message_id,
-        title=str(fields.get("title") or ""),
-        sources=tuple(source if isinstance(source, str) else _source(source) for source in listed[:MAX_SOURCES]),
-    )
-
-
-def _object_in(value: JsonValue) -> dict[str, Any]:
-    """The JSON object in a text that consists of one, else an empty dict."""
-    return fields_of(parse_args(value)) if isinstance(value, str) and value.lstrip().startswith("{") else {}
-
-
-def _source(value: Any) -> str:
-    """The URL or the title of a source that is an object, else its JSON."""
-    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-    named = fields.get("url") or fields.get("title")
-    return str(named) if named else msgspec.json.encode(value).decode()
+    """Make the answer of a run from any value."""
+    return FinalAnswer(content=json_value(value), message_id=message_id)
 
 
 def _joined(parts: list[object]) -> object:

@@ -15,7 +15,6 @@ from limelight.cli.view.render import (
     call_rows,
     change_lines,
     format_duration,
-    main_argument,
     shorten_arguments,
 )
 from limelight.cli.view.state import Approval, ToolCall
@@ -26,7 +25,7 @@ MAIL = {"to": "ann", "text": "one\ntwo"}
 
 
 def call(path: str, error: str = "", name: str = "read_file") -> ToolCall:
-    return ToolCall("1", "", name, {"path": path}, "failed" if error else "done", 1500, error)
+    return ToolCall("1", "", name, {"path": path}, "failed" if error else "done", 1500, error, summary=path)
 
 
 def test_call_that_fits_is_one_line() -> None:
@@ -48,7 +47,7 @@ def test_call_error_that_does_not_fit_has_its_own_line() -> None:
 
 
 def test_call_without_a_seen_result_has_its_own_mark() -> None:
-    unseen = ToolCall("1", "", "send_mail", {"to": "ann"}, "unseen")
+    unseen = ToolCall("1", "", "send_mail", {"to": "ann"}, "unseen", summary="ann")
     assert call_line(unseen) == "○ send_mail ann  no result seen"
     assert call_rows(unseen, "", 24) == ["○ send_mail ann", "no result seen"]
 
@@ -137,24 +136,6 @@ def test_shortened_arguments_show_the_start_of_each() -> None:
 
 def test_argument_name_with_a_line_break_is_one_line() -> None:
     assert argument_lines({"b\nc": "d"}) == [["b c = d"]]
-
-
-@pytest.mark.parametrize(
-    ("args", "expected"),
-    [
-        (None, ""),
-        ({}, ""),
-        ("not json", "not json"),
-        ({"limit": 3, "path": "a.txt"}, "a.txt"),
-        ({"words": ["bees", "honey"]}, "bees honey"),
-        ({"a": {"b": 1}}, '{"b":1}'),
-        ({"todos": [{"content": "Look", "status": "completed"}, {"content": "Tell"}]}, "Look, Tell"),
-        ({"path": "a.txt", "content": "much"}, "a.txt"),
-        ({"query": "", "n": 5}, "5"),
-    ],
-)
-def test_main_argument_is_the_most_telling_one(args: dict[str, object] | str | None, expected: str) -> None:
-    assert main_argument(args) == expected
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
 import { api } from "../wire/api";
 import type { JsonObject } from "../wire/events";
-import { Arguments, callOf, splitArguments } from "./Arguments";
+import { Arguments, splitArguments } from "./Arguments";
 import { useChat, useDecisionDraft } from "./chatContext";
 import "./approval.css";
 
@@ -45,7 +45,7 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
         />
       ) : (
         <>
-          <ApprovalArgs run={run} approval={approval} fullArgs={fullArgs} />
+          <ApprovalArgs approval={approval} fullArgs={fullArgs} />
           {mode === "reject" ? (
             <RejectReason
               reason={draft.reason}
@@ -111,8 +111,11 @@ function useFullArgs(run: RunView, approval: ApprovalItem): FullArgs {
   return { ...current, retry: () => setTries(tries + 1) };
 }
 
-function ApprovalArgs({ run, approval, fullArgs }: { run: RunView; approval: ApprovalItem; fullArgs: FullArgs }) {
-  const parts = useMemo(() => splitArguments(callOf(run, approval, fullArgs.args)), [run, approval, fullArgs.args]);
+function ApprovalArgs({ approval, fullArgs }: { approval: ApprovalItem; fullArgs: FullArgs }) {
+  const parts = useMemo(
+    () => splitArguments({ ...approval, args: fullArgs.args, argsText: "" }),
+    [approval, fullArgs.args],
+  );
   return (
     <>
       <Arguments parts={parts} />
@@ -247,7 +250,7 @@ export function DecisionLine({ approval }: { approval: ApprovalItem }) {
   if (approval.decision === null) return <p className="decided">Waits for a decision.</p>;
   const by = approval.by === "" ? "" : ` by ${approval.by}`;
   const when = approval.decidedAt === null ? "" : ` at ${new Date(approval.decidedAt).toLocaleTimeString()}`;
-  const { name, editedArgs } = approval;
+  const { editedArgs } = approval;
   return (
     <>
       <p className="decided" data-decision={approval.decision}>
@@ -256,9 +259,7 @@ export function DecisionLine({ approval }: { approval: ApprovalItem }) {
         {when}
         {approval.reason !== "" && `: ${escapeBidi(approval.reason)}`}
       </p>
-      {editedArgs !== null && (
-        <Arguments parts={splitArguments({ name, args: editedArgs, argsText: "", isPython: false })} />
-      )}
+      {editedArgs !== null && <Arguments parts={splitArguments({ ...approval, args: editedArgs, argsText: "" })} />}
     </>
   );
 }

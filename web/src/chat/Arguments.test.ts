@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Args } from "../log/view";
 import { splitArguments } from "./Arguments";
 
-const call = (args: Args | null, isPython = false) => ({ name: "write", args, argsText: '{"path', isPython });
+const call = (args: Args | null, language = "", codeKey = "") => ({ args, argsText: '{"path', language, codeKey });
 
 it.each([
   [
@@ -20,10 +20,10 @@ it.each([
 });
 
 it("code is not repeated among the values", () => {
-  expect(splitArguments(call({ code: "a\nb", timeout: 3 }, true))).toMatchObject({
+  expect(splitArguments(call({ code: "a\nb", timeout: 3 }, "python", "code"))).toMatchObject({
     code: { text: "a\nb", language: "python" },
     values: { timeout: 3 },
     texts: [],
   });
-  expect(splitArguments(call({ timeout: 3 }, true))).toEqual({ code: null, values: { timeout: 3 }, texts: [] });
+  expect(splitArguments(call({ timeout: 3 }, "python"))).toEqual({ code: null, values: { timeout: 3 }, texts: [] });
 });

@@ -1,8 +1,8 @@
 /** The arguments of a call, split into code, short values and long texts. */
 
 import { memo, type ReactNode } from "react";
-import { codeOf, isPythonTool } from "../log/code";
-import type { ApprovalItem, Args, RunView, ToolItem } from "../log/view";
+import { type CodeCall, codeOf } from "../log/code";
+import type { Args } from "../log/view";
 import { CodeBlock } from "../text/CodeBlock";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { JsonView } from "../text/JsonView";
@@ -24,9 +24,7 @@ export interface ArgumentParts {
   readonly texts: readonly LongText[];
 }
 
-type Call = Pick<ToolItem, "name" | "args" | "argsText" | "isPython">;
-
-export function splitArguments(call: Call): ArgumentParts {
+export function splitArguments(call: CodeCall): ArgumentParts {
   const found = codeOf(call);
   const args = call.args ?? call.argsText;
   if (typeof args === "string") return { code: found, values: found === null && args !== "" ? args : null, texts: [] };
@@ -40,11 +38,6 @@ export function splitArguments(call: Call): ArgumentParts {
     else values[name] = value;
   }
   return { code, values: Object.keys(values).length > 0 ? values : null, texts };
-}
-
-/** The call that an approval asks for. */
-export function callOf(run: RunView, approval: ApprovalItem, args: Args): Call {
-  return { name: approval.name, args, argsText: "", isPython: isPythonTool(approval.name, run.pythonTools) };
 }
 
 /** The language of a text that a call writes to a file, from the file's name; "" for prose. */

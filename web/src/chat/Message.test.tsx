@@ -6,12 +6,12 @@ import { EMPTY, type Item, type RunView } from "../log/view";
 import { recordsOf } from "../testing/golden";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { TestChat } from "../testing/providers";
-import { sourceOf } from "../text/structuredAnswer";
+import { sourceOf } from "../text/answerSources";
 import { ApiError, api } from "../wire/api";
 import type { AnyEvent } from "../wire/events";
 import { Message } from "./Message";
 
-vi.mock("../text/structuredAnswer", { spy: true });
+vi.mock("../text/answerSources", { spy: true });
 installJsdomPolyfills();
 afterEach(cleanup);
 

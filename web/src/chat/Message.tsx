@@ -1,8 +1,7 @@
-import { memo, useMemo, useRef, useState } from "react";
+import { memo, useRef, useState } from "react";
 import { valueText } from "../log/format";
 import type { MessageItem, RunView, SourceItem } from "../log/view";
 import { AnswerBody } from "../text/AnswerBody";
-import { answerOf } from "../text/structuredAnswer";
 import { CopyButton } from "../ui/CopyButton";
 import { api } from "../wire/api";
 import type { JsonValue } from "../wire/events";
@@ -32,13 +31,9 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
       ? item.text
       : null;
   const content = full ?? (answer?.truncation ? (streamed ?? answer.content) : (answer?.content ?? streamed ?? ""));
-  const shown = useMemo(
-    () => (answer === null ? { title: "", content, sources: NO_SOURCES } : answerOf({ ...answer, content })),
-    [content, answer],
-  );
-  const cited = answer === null ? NO_SOURCES : [...new Set([...shown.sources, ...citedSources(run)])];
+  const cited = answer === null ? NO_SOURCES : [...new Set([...answer.sources, ...citedSources(run)])];
   const sources = useStableList(cited);
-  const load = () => api.text(`runs/${run.runId}/answer`);
+  const load = () => api.text(`runs/${run.runId}/answer?text=1`);
   const isTruncated = answer?.truncation != null && streamed === null && full === null;
   return (
     <article
@@ -47,8 +42,8 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
       data-item={item?.key}
     >
       <AnswerBody
-        title={shown.title}
-        content={shown.content}
+        title={answer?.title ?? ""}
+        content={content}
         sources={sources}
         streaming={answer === null && item?.endedAt === null}
       />
@@ -57,10 +52,7 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
       )}
       {answer !== null && (
         <div className="answer-tools">
-          <CopyButton
-            text={isTruncated ? async () => contentText(await load()) : valueText(shown.content)}
-            label="Copy answer"
-          />
+          <CopyButton text={isTruncated ? load : valueText(content)} label="Copy answer" />
         </div>
       )}
     </article>
@@ -72,11 +64,6 @@ function isComplete(text: string, beginning: JsonValue): boolean {
   return (
     typeof beginning === "string" && text.length > beginning.length && text.startsWith(beginning.replace(/…$/, ""))
   );
-}
-
-/** The text of a complete answer; of a structured answer its content. */
-function contentText(content: string): string {
-  return valueText(answerOf({ content, title: "", sources: [] }).content);
 }
 
 function citedSources(run: RunView): readonly string[] {

@@ -1,6 +1,6 @@
 import { ChevronRight } from "lucide-react";
 import { memo } from "react";
-import { formatDuration, plural, summarizeArgs } from "../log/format";
+import { callLine, formatDuration, plural } from "../log/format";
 import type { Progress, RunView } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { useNow } from "../ui/clock";
@@ -23,7 +23,7 @@ interface Props {
 export const StepsHeader = memo(function StepsHeader({ run, isExpanded, onToggle }: Props) {
   const isLive = run.endedAt === null;
   const now = useNow(isLive);
-  const busy = isLive && !isExpanded ? runningTools(run).map((tool) => `${tool.name} ${summarizeArgs(tool.args)}`) : [];
+  const busy = isLive && !isExpanded ? runningTools(run).map(callLine) : [];
   const took = (run.endedAt ?? Math.max(now, run.startedAt)) - run.startedAt;
   return (
     <button type="button" className="steps-head" aria-expanded={isExpanded} onClick={() => onToggle(run)}>

@@ -1,5 +1,5 @@
 import { memo } from "react";
-import { formatDuration, formatTokens, plural, summarizeArgs } from "../log/format";
+import { callLine, formatDuration, formatTokens, plural } from "../log/format";
 import type { RunView } from "../log/view";
 import { tokensOfRun } from "../log/view";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
@@ -53,7 +53,7 @@ function RunActivity({ run }: { run: RunView }) {
     run.state === "waiting"
       ? "Waits for you"
       : busy.length > 0
-        ? busy.map((tool) => `${tool.name} ${summarizeArgs(tool.args)}`.trim()).join(", ")
+        ? busy.map(callLine).join(", ")
         : last?.kind === "text" && last.endedAt === null
           ? "Writing"
           : main?.status || "Thinking";

@@ -1,6 +1,6 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId, useState } from "react";
-import { formatDuration, plural, subAgentTask, summarizeArgs } from "../log/format";
+import { callLine, formatDuration, plural, subAgentTask } from "../log/format";
 import type { AgentView, Item, RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
@@ -35,7 +35,7 @@ export const SubAgents = memo(function SubAgents({ run, items }: { run: RunView;
 
 function subAgentsOf(run: RunView, item: Item): readonly SubAgent[] {
   const ids = item.kind === "agent" ? [item.childId] : item.kind === "tool" ? item.agentIds : [];
-  const task = item.kind === "tool" ? subAgentTask(item.args) : "";
+  const task = item.kind === "tool" ? subAgentTask(item) : "";
   return ids.flatMap((id) => {
     const agent = run.agents.get(id);
     return agent === undefined ? [] : [{ agent, task, starter: item }];
@@ -101,7 +101,7 @@ function SubAgentActivity({ run, agent }: { run: RunView; agent: AgentView }) {
   const last = run.items[agent.items[agent.items.length - 1] ?? -1];
   const activity =
     last?.kind === "tool" && last.endedAt === null
-      ? `${last.name} ${summarizeArgs(last.args)}`
+      ? callLine(last)
       : last?.kind === "text" || last?.kind === "thought"
         ? last.kind === "text"
           ? "writing"

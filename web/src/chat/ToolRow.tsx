@@ -1,7 +1,7 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId } from "react";
 import { highlightMatches } from "../log/filter";
-import { formatDuration, summarizeArgs } from "../log/format";
+import { formatDuration } from "../log/format";
 import type { RunView, ToolItem } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { useNow } from "../ui/clock";
@@ -54,7 +54,7 @@ export const ToolRow = memo(function ToolRow({ run, tool, title }: Props) {
           <SearchHighlight text={title ?? tool.name} />
         </span>
         <span className="tool-about">
-          <SearchHighlight text={title === undefined ? summarizeArgs(tool.args) : ""} />
+          <SearchHighlight text={title === undefined ? tool.summary : ""} />
         </span>
         <ToolTime tool={tool} />
         <ChevronRight className="chevron" size={14} aria-hidden="true" />

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { codeOf, partialCode } from "./code";
 
-const tool = { name: "python", args: null, argsText: "", isPython: true };
+const tool = { args: null, argsText: "", language: "python", codeKey: "" };
 
 it("code is read from arguments at every length", () => {
   const code = 'print("é\\n")\n# \u{1f41d} done\t/\\';
@@ -19,17 +19,22 @@ it("long code is read", () => {
   expect(partialCode(`{"code": "${"x\\n".repeat(1_000_000)}`)?.length).toBe(2_000_000);
 });
 
-it("code of other tools is read from the argument `code`", () => {
-  const other = { ...tool, isPython: false };
-  expect(codeOf({ ...other, name: "run_sql", args: { code: "select 1" } })).toMatchObject({ language: "sql" });
-  expect(codeOf({ ...other, name: "run", args: { code: "1", language: "Rust" } })).toMatchObject({
-    language: "rust",
+it("code is read from the argument that the server names", () => {
+  expect(codeOf({ ...tool, args: { code: "select 1", n: 2 }, language: "sql", codeKey: "code" })).toEqual({
+    text: "select 1",
+    language: "sql",
+    isComplete: true,
   });
-  expect(codeOf({ ...other, name: "ls", args: { path: "/" } })).toBeNull();
-  expect(codeOf({ ...other, name: "copy", args: { source: "a.txt" } })).toBeNull();
+  expect(codeOf({ ...tool, args: { code: "select 1" }, language: "" })).toBeNull();
 });
 
-it("any argument of a Python tool is code", () => {
+it("code of a tool without a language is read from the argument `code` while it streams", () => {
+  const other = { ...tool, language: "" };
+  expect(codeOf({ ...other, argsText: '{"code": "select' })).toMatchObject({ text: "select", language: "text" });
+  expect(codeOf({ ...other, argsText: '{"source": "a.txt' })).toBeNull();
+});
+
+it("all arguments are code if the server names none", () => {
   expect(codeOf({ ...tool, args: { x: 1 } })?.text).toBe('{"x":1}');
   expect(codeOf({ ...tool, args: "1 +" })?.text).toBe("1 +");
   expect(codeOf({ ...tool, argsText: '{"x": 1' })).toBeNull();

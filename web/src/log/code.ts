@@ -1,8 +1,10 @@
-/** Finds the code in the arguments of a call. The table of tools comes from the server. */
+/** Finds the code in the arguments of a call. The server decides which calls have code, and in which argument. */
 
-import type { JsonObject } from "../wire/events";
 import table from "./panes.json";
 import type { Args, ToolItem } from "./view";
+
+/** The language of code while its arguments are streaming and the server has not named it yet. */
+const UNKNOWN = "text";
 
 export interface Code {
   readonly text: string;
@@ -11,44 +13,23 @@ export interface Code {
   readonly isComplete: boolean;
 }
 
-/** Whether a tool runs Python: by the agent's own list, or by the usual names if it has none. */
-export function isPythonTool(name: string, ofAgent: readonly string[]): boolean {
-  return (ofAgent.length > 0 ? ofAgent : table.python_tools).includes(name);
-}
+/** What says where the code of a call is: the server decides it. */
+export type CodeCall = Pick<ToolItem, "args" | "argsText" | "language" | "codeKey">;
 
-/** The code of a call: any argument of a Python tool, the argument `code` of other tools. */
-export function codeOf(tool: Pick<ToolItem, "name" | "args" | "argsText" | "isPython">): Code | null {
-  if (tool.args === null) {
-    const text = partialCode(tool.argsText, keysOf(tool));
-    return text === null ? null : { text, language: languageOf(tool.name, {}, tool.isPython), isComplete: false };
+/** The code of a call: the argument that the server names, or all arguments of a tool that only runs code. */
+export function codeOf(call: CodeCall): Code | null {
+  const { args, language, codeKey } = call;
+  if (args === null) {
+    const text = partialCode(call.argsText, language === "" ? ["code"] : table.code_keys);
+    return text === null ? null : { text, language: language || UNKNOWN, isComplete: false };
   }
-  const named = typeof tool.args === "string" ? null : codeArgument(tool.args, keysOf(tool));
-  if (!tool.isPython && named === null) return null;
-  const text = named ?? (typeof tool.args === "string" ? tool.args : JSON.stringify(tool.args));
-  return { text, language: languageOf(tool.name, tool.args, tool.isPython), isComplete: true };
+  if (language === "") return null;
+  const named = typeof args === "string" ? undefined : args[codeKey];
+  return { text: typeof named === "string" ? named : textOf(args), language, isComplete: true };
 }
 
-/** The `source` or `script` of other tools may be a URL. */
-function keysOf(tool: Pick<ToolItem, "isPython">): readonly string[] {
-  return tool.isPython ? table.code_keys : ["code"];
-}
-
-function codeArgument(args: JsonObject, keys: readonly string[]): string | null {
-  for (const key of keys) {
-    const value = args[key];
-    if (typeof value === "string") return value;
-  }
-  return null;
-}
-
-function languageOf(name: string, args: Args | JsonObject, isPython: boolean): string {
-  if (isPython) return "python";
-  const said = typeof args === "string" ? undefined : (args.language ?? args.lang);
-  if (typeof said === "string" && said) return said.toLowerCase();
-  if (/sql/i.test(name)) return "sql";
-  if (/shell|bash|command|exec(?!.*py)/i.test(name)) return "bash";
-  if (/js|javascript|node/i.test(name)) return "javascript";
-  return "python";
+function textOf(args: Args): string {
+  return typeof args === "string" ? args : JSON.stringify(args);
 }
 
 /** The code in the beginning of a JSON text. */

@@ -3,26 +3,6 @@
 import type { JsonObject, JsonValue } from "../wire/events";
 import type { Args, ToolItem } from "./view";
 
-const SUMMARY_KEYS = [
-  "path",
-  "file_path",
-  "filename",
-  "file",
-  "name",
-  "url",
-  "query",
-  "q",
-  "question",
-  "command",
-  "expression",
-  "pattern",
-  "description",
-  "task",
-  "request",
-  "prompt",
-  "code",
-  "text",
-];
 const LINE = 80;
 
 /** A result as text: a string as it is, anything else as JSON. */
@@ -34,42 +14,23 @@ export function argsText(args: Args): string {
   return typeof args === "string" ? args : JSON.stringify(args, null, 2);
 }
 
-/** The argument that describes a call best, in one line; "" if there is none. */
-export function summarizeArgs(args: Args | null): string {
-  if (args === null) return "";
-  if (typeof args === "string") return truncateLine(args);
-  const keys = [...SUMMARY_KEYS.filter((key) => key in args), ...Object.keys(args)];
-  for (const key of keys) {
-    const text = scalarText(args[key]);
-    if (text) return truncateLine(text);
-  }
-  return "";
-}
-
 /** The task of a sub-agent, from the arguments of the call that started it. */
-export function subAgentTask(args: Args | null): string {
-  if (args === null || typeof args === "string") return summarizeArgs(args);
+export function subAgentTask({ args, summary }: Pick<ToolItem, "args" | "summary">): string {
+  if (args === null || typeof args === "string") return summary;
   for (const key of ["description", "task", "question", "request", "prompt", "query", "instructions"]) {
     const value = (args as JsonObject)[key];
     if (typeof value === "string" && value) return value;
   }
-  return summarizeArgs(args);
+  return summary;
 }
 
 /** A call as one line. */
-export function callLine(tool: Pick<ToolItem, "name" | "args">): string {
-  const about = summarizeArgs(tool.args);
-  return about ? `${tool.name} ${about}` : tool.name;
+export function callLine({ name, summary }: Pick<ToolItem, "name" | "summary">): string {
+  return summary ? `${name} ${summary}` : name;
 }
 
-function scalarText(value: JsonValue | undefined): string {
-  if (typeof value === "string") return value.trim();
-  if (typeof value === "number" || typeof value === "boolean") return String(value);
-  if (Array.isArray(value) && value.every((part) => typeof part === "string")) return value.join(" ");
-  return "";
-}
-
-function truncateLine(text: string): string {
+/** The first line of a text, cut to the length of a row. */
+export function truncateLine(text: string): string {
   const line = text.trim().split("\n", 1)[0] ?? "";
   return line.length > LINE ? `${line.slice(0, LINE - 1)}…` : line;
 }

@@ -42,7 +42,6 @@ function newRun(record: LogRecord): RunView {
     runId: record.run_id,
     agent: "",
     framework: "",
-    pythonTools: [],
     input: "",
     inputTruncation: null,
     attachments: [],
@@ -164,7 +163,6 @@ function startRun(draft: RunDraft, event: RunStarted, at: number): void {
   const { run } = draft;
   run.agent = event.agent;
   run.framework = event.framework ?? "";
-  run.pythonTools = event.python_tools ?? [];
   run.input = event.input ?? "";
   run.inputTruncation = truncationOf(event);
   run.attachments = event.attachments ?? [];

@@ -9,7 +9,7 @@ import type {
   ToolReady,
   ToolStarted,
 } from "../wire/events";
-import { codeOf, isPythonTool } from "./code";
+import { codeOf } from "./code";
 import type { RunDraft, ToolDraft } from "./draft";
 import { callLine, valueText } from "./format";
 import type { OutputPiece } from "./view";
@@ -30,7 +30,7 @@ export function startCall(draft: RunDraft, event: ToolStarted, at: number): void
       args: event.args ?? null,
       argsText: "",
       argsTruncation: truncationOf(event),
-      isPython: isPythonTool(event.name, draft.run.pythonTools),
+      ...derivedFields(event),
       state: "running",
       ranAt: at,
       endedAt: null,
@@ -61,6 +61,7 @@ export function appendArgs(draft: RunDraft, event: ToolArgsDelta): void {
 export function setArgs(draft: RunDraft, event: ToolReady, at: number): void {
   const tool = openCall(draft, event.call_id);
   if (tool === null) return;
+  Object.assign(tool, derivedFields(event));
   tool.args = event.args;
   tool.argsText = "";
   tool.argsTruncation = truncationOf(event);
@@ -120,6 +121,7 @@ export function requestApproval(draft: RunDraft, event: ApprovalRequested, at: n
       callId: tool?.callId ?? "",
       name: event.name,
       args: event.args,
+      ...derivedFields(event),
       argsTruncation: truncationOf(event),
       decisions: event.decisions ?? ["approve", "edit", "reject"],
       expiresAt: event.expires_at ?? null,
@@ -151,11 +153,17 @@ export function resolveApproval(draft: RunDraft, event: ApprovalResolved, at: nu
     tool.state = event.decision === "reject" ? "rejected" : "running";
     tool.ranAt = at;
     if (event.decision === "edit" && event.args != null) {
+      Object.assign(tool, derivedFields(event));
       tool.args = event.args;
       tool.argsTruncation = truncationOf(event);
     }
   }
   if (!draft.isWaiting) draft.run.state = "running";
+}
+
+/** What the server derives from the arguments of a call. */
+function derivedFields(event: ToolStarted | ToolReady | ApprovalRequested | ApprovalResolved) {
+  return { summary: event.summary ?? "", language: event.language ?? "", codeKey: event.code_key ?? "" };
 }
 
 function openCall(draft: RunDraft, callId: string): ToolDraft | null {

@@ -49,7 +49,12 @@ export interface ToolItem extends Base {
   /** The streamed part of the arguments, while `args` is null. */
   readonly argsText: string;
   readonly argsTruncation: Truncation | null;
-  readonly isPython: boolean;
+  /** The argument that describes the call best. */
+  readonly summary: string;
+  /** The language of the code that the call runs; "" if it runs none. */
+  readonly language: string;
+  /** The argument with the code. */
+  readonly codeKey: string;
   readonly state: Progress;
   /** When the call began to run, after its arguments were complete and approved. */
   readonly ranAt: number;
@@ -111,6 +116,9 @@ export interface ApprovalItem extends Base {
   readonly callId: string;
   readonly name: string;
   readonly args: Args;
+  readonly summary: string;
+  readonly language: string;
+  readonly codeKey: string;
   readonly argsTruncation: Truncation | null;
   readonly decisions: readonly Decision[];
   readonly expiresAt: number | null;
@@ -202,7 +210,6 @@ export interface RunView {
   readonly runId: string;
   readonly agent: string;
   readonly framework: string;
-  readonly pythonTools: readonly string[];
   readonly input: string;
   readonly inputTruncation: Truncation | null;
   readonly attachments: readonly Attachment[];

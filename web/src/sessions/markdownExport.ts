@@ -1,6 +1,6 @@
 /** A session as a Markdown document: each question, its steps, and the answer. Pure. */
 
-import { formatDuration, plural, summarizeArgs, valueText } from "../log/format";
+import { formatDuration, plural, valueText } from "../log/format";
 import type { AgentView, Item, RunView, ToolItem } from "../log/view";
 import { STATE_LABELS } from "../ui/StateIcon";
 import type { JsonValue } from "../wire/events";
@@ -43,7 +43,7 @@ function agentLines(run: RunView, agentId: string, indent: string): string[] {
 }
 
 function toolWords(tool: ToolItem): string {
-  const about = summarizeArgs(tool.args);
+  const about = tool.summary;
   const took = tool.durationMs === null ? [] : [formatDuration(tool.durationMs)];
   const state = tool.state === "done" ? [] : [STATE_LABELS[tool.state]];
   const notes = [...state, ...took].join(", ");

@@ -1,10 +1,10 @@
 import { memo, useMemo } from "react";
 import type { JsonValue } from "../wire/events";
+import { type Source, sourceOf } from "./answerSources";
 import { escapeBidi } from "./invisibleCharacters";
 import { JsonView } from "./JsonView";
 import { Markdown } from "./Markdown";
 import { SafeLink } from "./SafeLink";
-import { type Source, sourceOf } from "./structuredAnswer";
 import { hostname, safeUrl } from "./urls";
 import "./text.css";
 

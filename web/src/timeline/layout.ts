@@ -4,7 +4,7 @@
  * All times are ms since the run's start. Open items end now, or at the end of the run.
  */
 
-import { summarizeArgs } from "../log/format";
+import { truncateLine } from "../log/format";
 import type { AgentView, ApprovalItem, Item, Progress, RunView, StepItem, Tokens } from "../log/view";
 import { tokensOf } from "../log/view";
 
@@ -19,7 +19,7 @@ const HEAD = 400;
 export function rowName(item: Item, run: RunView): RowName {
   switch (item.kind) {
     case "tool":
-      return { label: item.name || "tool", about: summarizeArgs(item.args) };
+      return { label: item.name || "tool", about: item.summary };
     case "step":
       return { label: stepName(item.stepKind, item.number), about: item.error ?? "" };
     case "thought":
@@ -27,7 +27,7 @@ export function rowName(item: Item, run: RunView): RowName {
     case "text":
       return { label: run.answer?.item === item.index ? "Answer" : "Text", about: firstLine(item.text) };
     case "approval":
-      return { label: "Approval", about: [item.name, summarizeArgs(item.args)].filter(Boolean).join(" ") };
+      return { label: "Approval", about: [item.name, item.summary].filter(Boolean).join(" ") };
     default:
       return { label: item.kind, about: "" };
   }
@@ -40,7 +40,7 @@ function stepName(kind: string, number: number): string {
 }
 
 function firstLine(text: string): string {
-  return summarizeArgs(text.slice(0, HEAD));
+  return truncateLine(text.slice(0, HEAD));
 }
 
 export interface Span {

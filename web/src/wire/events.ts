@@ -20,7 +20,7 @@ export interface Todo {
   readonly status: TodoStatus;
 }
 
-/** A file or image that came with the user's message. Bytes that were sent along are kept as an artifact. */
+/** A file or image in the user's message. If the message had its bytes, they are stored as an artifact. */
 export interface Attachment {
   readonly media_type: string;
   readonly name?: string;
@@ -28,7 +28,7 @@ export interface Attachment {
   readonly url?: string;
 }
 
-/** A turn began: who was asked, and what. Carries all that a dialect needs to start from nothing. */
+/** The run began: the agent, the user's input, and the settings that a dialect needs to encode the run. */
 export interface RunStarted {
   readonly kind: "run_started";
   readonly agent_id?: string;
@@ -36,13 +36,13 @@ export interface RunStarted {
   readonly input?: string;
   /** Absent: `1`. */
   readonly turn?: number;
-  /** False if texts come whole, because the agent is set so. Absent: `true`. */
+  /** False if the agent is configured to send complete texts instead of deltas. Absent: `true`. */
   readonly enable_streaming?: boolean;
-  /** The source that plays it, e.g. `smolagents`: what its reasoning stands for differs. */
+  /** The name of the source, e.g. `smolagents`. */
   readonly framework?: string;
-  /** Tools whose argument is Python code, if the agent names any. */
+  /** Tools that run Python code, if the agent's settings name any. */
   readonly python_tools?: readonly string[];
-  /** The span of the client in which the run was asked for, as the header of W3C Trace Context says it. */
+  /** The `traceparent` header (W3C Trace Context) of the request that started the run. */
   readonly traceparent?: string;
   readonly attachments?: readonly Attachment[];
   readonly truncated?: boolean;
@@ -50,14 +50,14 @@ export interface RunStarted {
   readonly result_url?: string;
 }
 
-/** A line that says what goes on, for a human; it never carries results. */
+/** A short text about the progress of the run, for people. It contains no results. */
 export interface Status {
   readonly kind: "status";
   readonly agent_id?: string;
   readonly text: string;
 }
 
-/** A piece of a message. The first one of a `message_id` opens the message. */
+/** A piece of a text message. The first delta with a `message_id` opens the message. */
 export interface TextDelta {
   readonly kind: "text_delta";
   readonly agent_id?: string;
@@ -65,14 +65,14 @@ export interface TextDelta {
   readonly text: string;
 }
 
-/** The message is whole: its text is the sum of its deltas. */
+/** The text message is complete: its text is all its deltas joined. */
 export interface TextFinished {
   readonly kind: "text_finished";
   readonly agent_id?: string;
   readonly message_id: string;
 }
 
-/** A piece of the agent's thinking. The first one of a `message_id` opens it. */
+/** A piece of the agent's reasoning. The first delta with a `message_id` opens the message. */
 export interface ReasoningDelta {
   readonly kind: "reasoning_delta";
   readonly agent_id?: string;
@@ -80,14 +80,14 @@ export interface ReasoningDelta {
   readonly text: string;
 }
 
-/** The thought is whole. */
+/** The reasoning message is complete. */
 export interface ReasoningFinished {
   readonly kind: "reasoning_finished";
   readonly agent_id?: string;
   readonly message_id: string;
 }
 
-/** A piece of a plan in words, while the agent writes it. The `plan` that follows has all of it. */
+/** A piece of a plan in words, sent while the agent writes it. The `plan` event after it has the complete plan. */
 export interface PlanDelta {
   readonly kind: "plan_delta";
   readonly agent_id?: string;
@@ -95,7 +95,7 @@ export interface PlanDelta {
   readonly update?: boolean;
 }
 
-/** What the agent means to do, as text or as items; `update` is false for the first plan of a run. */
+/** The agent's plan, as text or as items. `update` is False for the first plan of a run. */
 export interface Plan {
   readonly kind: "plan";
   readonly agent_id?: string;
@@ -105,7 +105,7 @@ export interface Plan {
   readonly truncated?: boolean;
 }
 
-/** The agent's loop began another round. */
+/** The agent's loop began a step. */
 export interface StepStarted {
   readonly kind: "step_started";
   readonly agent_id?: string;
@@ -114,7 +114,7 @@ export interface StepStarted {
   readonly step_kind?: string;
 }
 
-/** The round ended, with what it cost where the framework says so. */
+/** The step ended. It has the token counts if the framework reports them. */
 export interface StepFinished {
   readonly kind: "step_finished";
   readonly agent_id?: string;
@@ -127,19 +127,30 @@ export interface StepFinished {
   readonly error?: string;
 }
 
-/** A tool call appeared. `args` is None while they are still streaming, and raw text if they are not valid JSON. */
+/**
+ * A tool call began. `args` is None while they are streaming, and a text if they are not valid JSON.
+ *
+ * The server derives `summary`, `language` and `code_key` from the name and the arguments (`presentation.py`); sources
+ * leave them empty.
+ */
 export interface ToolStarted {
   readonly kind: "tool_started";
   readonly agent_id?: string;
   readonly call_id: string;
   readonly name: string;
   readonly args?: JsonObject | string;
+  /** The argument that describes the call best, as one line of at most 80 characters. */
+  readonly summary?: string;
+  /** The language of the code that the call runs: "" if it runs none, "text" if it is not known. */
+  readonly language?: string;
+  /** The argument that has the code. */
+  readonly code_key?: string;
   readonly truncated?: boolean;
   readonly size?: number;
   readonly result_url?: string;
 }
 
-/** A piece of the arguments' JSON text. */
+/** A piece of the JSON text of the arguments. */
 export interface ToolArgsDelta {
   readonly kind: "tool_args_delta";
   readonly agent_id?: string;
@@ -147,18 +158,21 @@ export interface ToolArgsDelta {
   readonly text: string;
 }
 
-/** The arguments are whole: the tool runs now, or waits for an approval. */
+/** The arguments are complete: the tool runs now, or waits for an approval. Derived fields as in `ToolStarted`. */
 export interface ToolReady {
   readonly kind: "tool_ready";
   readonly agent_id?: string;
   readonly call_id: string;
   readonly args: JsonObject | string;
+  readonly summary?: string;
+  readonly language?: string;
+  readonly code_key?: string;
   readonly truncated?: boolean;
   readonly size?: number;
   readonly result_url?: string;
 }
 
-/** What a running tool printed. */
+/** A piece of the output of a running tool. */
 export interface ToolOutputDelta {
   readonly kind: "tool_output_delta";
   readonly agent_id?: string;
@@ -169,9 +183,9 @@ export interface ToolOutputDelta {
 }
 
 /**
- * The call is over. On failure `error` is its message and `result` is "Error: " + that message.
+ * The call ended. If it failed, `error` is the error message, and `result` is "Error: " and that message.
  *
- * A call without an error succeeded, unless `result_seen` is False: then it is not known how the call ended.
+ * A call without an error succeeded, unless `result_seen` is False: then its outcome is unknown.
  */
 export interface ToolFinished {
   readonly kind: "tool_finished";
@@ -179,9 +193,7 @@ export interface ToolFinished {
   readonly call_id: string;
   readonly result?: JsonValue;
   readonly error?: string;
-  /**
-   * False if the agent ended without showing what became of the call; `result` is then "No result seen". Absent: `true`.
-   */
+  /** False if the agent ended without reporting a result; `result` is then "No result seen". Absent: `true`. */
   readonly result_seen?: boolean;
   readonly duration_ms?: number;
   readonly truncated?: boolean;
@@ -189,7 +201,7 @@ export interface ToolFinished {
   readonly result_url?: string;
 }
 
-/** A sub-agent began: `agent_id` is its own id, `parent_id` who started it, `call_id` the call that spawned it. */
+/** A sub-agent started. `agent_id` is its own id, `parent_id` its parent's, `call_id` the call that started it. */
 export interface AgentStarted {
   readonly kind: "agent_started";
   readonly agent_id?: string;
@@ -198,20 +210,27 @@ export interface AgentStarted {
   readonly call_id?: string;
 }
 
-/** The sub-agent ended; its report is the result of the call that spawned it. */
+/** The sub-agent ended. Its report is the result of the call that started it. */
 export interface AgentFinished {
   readonly kind: "agent_finished";
   readonly agent_id?: string;
   readonly error?: string;
 }
 
-/** A person must decide before the agent goes on. `expires_at` is absolute (ms). */
+/**
+ * The agent waits for the decision of a person. `expires_at` is in ms since the epoch.
+ *
+ * Derived fields as in `ToolStarted`.
+ */
 export interface ApprovalRequested {
   readonly kind: "approval_requested";
   readonly agent_id?: string;
   readonly approval_id: string;
   readonly name: string;
   readonly args: JsonObject | string;
+  readonly summary?: string;
+  readonly language?: string;
+  readonly code_key?: string;
   readonly call_id?: string;
   /** Absent: `["approve", "edit", "reject"]`. */
   readonly decisions?: readonly Decision[];
@@ -221,13 +240,20 @@ export interface ApprovalRequested {
   readonly result_url?: string;
 }
 
-/** Somebody decided, or the time ran out (`by` says who). */
+/**
+ * A person decided, or the approval expired. `by` is the user, or `system`.
+ *
+ * `args` are the edited arguments, with derived fields as in `ToolStarted`.
+ */
 export interface ApprovalResolved {
   readonly kind: "approval_resolved";
   readonly agent_id?: string;
   readonly approval_id: string;
   readonly decision: Decision;
   readonly args?: JsonObject | string;
+  readonly summary?: string;
+  readonly language?: string;
+  readonly code_key?: string;
   readonly reason?: string;
   readonly by?: string;
   readonly truncated?: boolean;
@@ -235,7 +261,7 @@ export interface ApprovalResolved {
   readonly result_url?: string;
 }
 
-/** Something the answer rests on. */
+/** A source that the agent cites. */
 export interface SourceCited {
   readonly kind: "source_cited";
   readonly agent_id?: string;
@@ -245,7 +271,7 @@ export interface SourceCited {
   readonly truncated?: boolean;
 }
 
-/** A file was made; its bytes are in the store under `artifact_id`. */
+/** The agent made a file. Its bytes are in the store under `artifact_id`. */
 export interface ArtifactMade {
   readonly kind: "artifact_made";
   readonly agent_id?: string;
@@ -256,7 +282,7 @@ export interface ArtifactMade {
   readonly call_id?: string;
 }
 
-/** What one request to a model cost. */
+/** The token counts of one request to a model. */
 export interface Usage {
   readonly kind: "usage";
   readonly agent_id?: string;
@@ -265,7 +291,12 @@ export interface Usage {
   readonly output_tokens?: number;
 }
 
-/** The answer of the run. `message_id` names the text message that it repeats; None means it was never streamed. */
+/**
+ * The answer of the run. `message_id` names the text message that it repeats; None if it was not streamed.
+ *
+ * If the content is an object, or a text that contains one, with a title, a content and sources, the server moves
+ * these to the fields of the event (`structured_answers.py`).
+ */
 export interface FinalAnswer {
   readonly kind: "final_answer";
   readonly agent_id?: string;
@@ -273,19 +304,21 @@ export interface FinalAnswer {
   readonly message_id?: string;
   readonly title?: string;
   readonly sources?: readonly string[];
+  /** The object as the agent gave it, if it has more than title, content and sources. */
+  readonly data?: JsonObject;
   readonly truncated?: boolean;
   readonly size?: number;
   readonly result_url?: string;
 }
 
-/** Terminal: the agent came to its end. `code` says so if it was a limit, e.g. `max_steps`. */
+/** Terminal: the agent finished. `code` names the limit that ended it, e.g. `max_steps`; "" if none did. */
 export interface RunFinished {
   readonly kind: "run_finished";
   readonly agent_id?: string;
   readonly code?: string;
 }
 
-/** Terminal: it broke. `error_id` stands beside the whole story in the server's log. */
+/** Terminal: the run failed. The server's log has the complete error under `error_id`. */
 export interface RunFailed {
   readonly kind: "run_failed";
   readonly agent_id?: string;
@@ -294,7 +327,7 @@ export interface RunFailed {
   readonly error_id?: string;
 }
 
-/** Terminal: somebody stopped it. */
+/** Terminal: the run was stopped. */
 export interface RunCancelled {
   readonly kind: "run_cancelled";
   readonly agent_id?: string;
@@ -335,7 +368,7 @@ export type Terminal = RunFinished | RunFailed | RunCancelled;
 
 export type EventKind = AnyEvent["kind"];
 
-/** An Event in the log: numbered 1, 2, 3 … per session, with the run it belongs to and the time (ms). */
+/** An event in the log: `seq` counts 1, 2, 3 … per session, `at` is the time in ms since the epoch. */
 export interface LogRecord {
   readonly seq: number;
   readonly run_id: string;

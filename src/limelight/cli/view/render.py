@@ -1,7 +1,7 @@
 """Items of a run as lines of text, which the plain view, the live view and `limelight approve` share. Pure."""
 
 import re
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
@@ -16,32 +16,12 @@ Args = dict[str, Any] | str
 CALL_MARKS = {"running": "▸", "waiting": "?", "done": "✓", "failed": "✗", "unseen": "○"}
 TODO_MARKS = {"pending": "·", "in_progress": "▸", "completed": "✓"}
 
-MAIN_ARGUMENT_NAMES = (
-    "path",
-    "file_path",
-    "file",
-    "filename",
-    "name",
-    "query",
-    "q",
-    "question",
-    "pattern",
-    "url",
-    "command",
-    "code",
-    "expression",
-    "description",
-    "task",
-    "title",
-    "text",
-    "content",
-)
 QUESTION_KEYS = ("question", "prompt", "message", "text", "title", "description", "value")
 """Where a LangGraph `interrupt(…)` has its question, the likeliest key first."""
 INTERRUPT = "interrupt"
 """The name of an approval request that is not about a tool: a LangGraph graph has called `interrupt(…)`."""
 
-MAIN_ARGUMENT_WIDTH = 60
+SUMMARY_WIDTH = 60
 MIN_ARGUMENT_CELLS = 12
 """If fewer cells are left for the argument, the error moves to a second line."""
 SUBJECT_WIDTH = 80
@@ -69,19 +49,9 @@ def format_duration(milliseconds: int | None) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
-def main_argument(args: Args | None) -> str:
-    """The most informative argument of a call, on one line; "" if there is none."""
-    if not args:
-        return ""
-    if isinstance(args, str):
-        return one_line(args, MAIN_ARGUMENT_WIDTH)
-    given = {key: value for key, value in args.items() if value not in (None, "", [], {})}
-    value = next((given[key] for key in MAIN_ARGUMENT_NAMES if key in given), next(iter(given.values()), ""))
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        separator = ", " if any(isinstance(item, dict) for item in items) else " "
-        value = separator.join(main_argument(item) if isinstance(item, dict) else text_of(item) for item in items)  # pyright: ignore[reportUnknownArgumentType]
-    return one_line(text_of(value), MAIN_ARGUMENT_WIDTH)
+def summary(call: ToolCall) -> str:
+    """The summary of a call, as the server has derived it from the arguments, on one line."""
+    return one_line(call.summary, SUMMARY_WIDTH)
 
 
 def argument_lines(args: Args) -> list[list[str]]:
@@ -132,13 +102,13 @@ def _cut(line: str, width: int) -> str:
 
 def call_line(call: ToolCall, owner: str = "", *, with_argument: bool = True) -> str:
     """A call on one line of any length: `✓ read_file bees.md  3 ms`."""
-    argument = main_argument(call.args) if with_argument else ""
+    argument = summary(call) if with_argument else ""
     return _join(_call_head(call, owner), argument, [_call_outcome(call), format_duration(call.duration_ms)])
 
 
 def call_rows(call: ToolCall, owner: str, width: int) -> list[str]:
     """A call in `width` cells. The argument is cut first; the outcome moves to a second line if it needs one."""
-    argument, outcome, duration = main_argument(call.args), _call_outcome(call), format_duration(call.duration_ms)
+    argument, outcome, duration = summary(call), _call_outcome(call), format_duration(call.duration_ms)
     head = _cut_cells(_call_head(call, owner), max(MIN_ARGUMENT_CELLS, width - cell_len(duration) - 2))
     space = _argument_cells(head, [outcome, duration], width)
     if not outcome or space >= min(cell_len(argument), MIN_ARGUMENT_CELLS):
@@ -172,8 +142,8 @@ def _cut_cells(text: str, cells: int) -> str:
 
 def code_lines(call: ToolCall) -> list[str]:
     """The code that a call runs, behind `>`, if it does not fit into the line of the call."""
-    code = call.args.get("code") if isinstance(call.args, dict) else None
-    if not isinstance(code, str) or (len(code.strip()) <= MAIN_ARGUMENT_WIDTH and "\n" not in code.strip()):
+    code = call.args.get(call.code_key) if isinstance(call.args, dict) else None
+    if not isinstance(code, str) or (len(code.strip()) <= SUMMARY_WIDTH and "\n" not in code.strip()):
         return []
     lines = [_cut(line, LINE_WIDTH) for line in sanitize(code).strip("\n").splitlines()]
     more = len(lines) - MAX_CODE_LINES

@@ -77,6 +77,10 @@ class ToolCall(msgspec.Struct):
     output: str = ""
     output_cut: bool = False
     approvals: list[Approval] = []
+    summary: str = ""
+    """The argument that describes the call best."""
+    code_key: str = ""
+    """The argument that has the code that the call runs."""
 
     @property
     def ended(self) -> bool:
@@ -198,7 +202,7 @@ class RunState:
         self.title, self.sources = event.title, event.sources
         message = self.messages.get(event.message_id) if event.message_id is not None else None
         is_last = message is not None and self.items[-1] is message
-        if is_last and (event.title or event.sources) and not event.truncated:
+        if is_last and (event.title or event.sources or event.data) and not event.truncated:
             self.items.pop()
         elif event.message_id is not None:
             return
@@ -208,6 +212,7 @@ class RunState:
         match event:
             case ToolStarted():
                 call = ToolCall(event.call_id, event.agent_id, event.name, event.args)
+                call.summary, call.code_key = event.summary, event.code_key
                 self.calls[event.call_id] = self._add(call)
             case ToolReady() | ToolOutputDelta() | ToolFinished() if event.call_id in self.calls:
                 self._feed_call(self.calls[event.call_id], event)
@@ -231,7 +236,7 @@ class RunState:
     def _feed_call(self, call: ToolCall, event: ToolReady | ToolOutputDelta | ToolFinished) -> None:
         match event:
             case ToolReady():
-                call.args = event.args
+                call.args, call.summary, call.code_key = event.args, event.summary, event.code_key
             case ToolOutputDelta():
                 output = call.output + event.text
                 call.output_cut = call.output_cut or len(output) > MAX_OUTPUT
@@ -265,7 +270,7 @@ class RunState:
         if event.decision == "edit":
             approval.edited_args = event.args
             if call is not None:
-                call.args = event.args
+                call.args, call.summary, call.code_key = event.args, event.summary, event.code_key
 
     def _add(self, item: ItemT) -> ItemT:
         self.status = ""  # it described what came before this item

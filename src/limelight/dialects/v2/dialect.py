@@ -6,7 +6,7 @@
 from typing import ClassVar, assert_never
 
 from limelight.deltas import DELTA_TYPES, Delta
-from limelight.dialects.base import encode, with_root
+from limelight.dialects.base import EventReader, encode
 from limelight.dialects.v2.notices import Notices
 from limelight.dialects.v2.steps import Steps
 from limelight.dialects.v2.texts import Texts
@@ -55,7 +55,7 @@ class V2Dialect:
     DROPS: ClassVar[frozenset[type[Event]]] = frozenset({ToolArgsDelta})
 
     def __init__(self, root: str = "") -> None:
-        self._root = root
+        self._reader = EventReader(root)
         self._writer = MessageWriter()
         self._live = True
         self._steps: dict[str, Steps] = {}
@@ -65,7 +65,7 @@ class V2Dialect:
 
     def feed(self, record: Record) -> list[bytes]:
         self._writer.begin_record(record.at, is_delta=isinstance(record.event, DELTA_TYPES))
-        self._write(with_root(record, self._root).event)
+        self._write(self._reader.read(record.event))
         return self._writer.take_messages()
 
     def fits(self, event: Delta) -> bool:

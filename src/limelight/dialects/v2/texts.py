@@ -6,7 +6,6 @@ then.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from limelight.dialects.base import is_structured, truncation_fields
 from limelight.dialects.v2.previews import preview
@@ -14,7 +13,7 @@ from limelight.dialects.v2.steps import Steps
 from limelight.dialects.v2.text_stream import TextStream
 from limelight.dialects.v2.writer import MessageWriter, Metadata, step_number
 from limelight.events import FinalAnswer, ReasoningDelta, ReasoningFinished, RunStarted, TextDelta, TextFinished
-from limelight.structured_answers import parse_answer, strip_prefix, to_text
+from limelight.structured_answers import markdown_of, to_text
 
 REASONING_IS_THOUGHT = frozenset({"smolagents"})
 """Frameworks whose reasoning is the thought of a step, and not the reasoning of a model beside its text."""
@@ -94,14 +93,13 @@ class Texts:
             self.release_held("")
         self._held = None
         self._steps_of("").close()
-        answer = _parse(event)
         metadata: Metadata = {"step_type": "final_answer", "agent_status": "writing", "is_final_answer": True}
-        metadata |= {"is_active": False, **answer.metadata, **truncation_fields(event)}
-        if stream is not None and not stream.is_split and (self._live or not answer.is_structured):
+        metadata |= {"is_active": False, **_answer_metadata(event), **truncation_fields(event)}
+        if stream is not None and not stream.is_split and (self._live or not is_structured(event)):
             stream.finish("final_answer", **metadata)
             return
-        content = answer.markdown
-        if stream is not None and event.truncated and not answer.is_structured:
+        content = markdown_of(event)
+        if stream is not None and event.truncated and not is_structured(event):
             content = stream.first_page
         state: Metadata = {"streaming": False, "is_delta": False, **step_number(self._steps_of("").number)}
         self._writer.write("final_answer", content, **state, **metadata)
@@ -120,37 +118,14 @@ class Texts:
             self._steps_of(agent_id).finish_pending()
 
 
-class _Answer(NamedTuple):
-    """A final answer as the API shows it."""
-
-    title: str
-    content: str
-    sources: tuple[str, ...]
-    is_structured: bool
-
-    @property
-    def markdown(self) -> str:
-        """The title, the content and the sources as one text."""
-        heading = f"## {self.title}\n\n" if self.title else ""
-        listed = "\n".join(f"- {source}" for source in self.sources)
-        return f"{heading}{self.content}" + (f"\n\n**Sources**\n\n{listed}" if listed else "")
-
-    @property
-    def metadata(self) -> Metadata:
-        if not self.is_structured:
-            return {"has_structured_data": False}
-        return {
-            "has_structured_data": True,
-            "answer_title": self.title,
-            "answer_content": self.content,
-            "answer_sources": list(self.sources),
-            "answer_format": "json",
-        }
-
-
-def _parse(event: FinalAnswer) -> _Answer:
-    """Read the parts of an answer. The title and the sources of the event win over those inside of its content."""
-    parts = parse_answer(event.content)
-    if parts is None:
-        return _Answer(event.title, strip_prefix(to_text(event.content)), event.sources, is_structured(event))
-    return _Answer(event.title or parts.title, parts.content, event.sources or parts.sources, is_structured=True)
+def _answer_metadata(event: FinalAnswer) -> Metadata:
+    """Return the metadata with the parts of a structured answer."""
+    if not is_structured(event):
+        return {"has_structured_data": False}
+    return {
+        "has_structured_data": True,
+        "answer_title": event.title,
+        "answer_content": to_text(event.content),
+        "answer_sources": list(event.sources),
+        "answer_format": "json",
+    }

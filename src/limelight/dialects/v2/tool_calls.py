@@ -10,9 +10,8 @@ from limelight.dialects.v2.text_stream import TextStream
 from limelight.dialects.v2.writer import MessageWriter, Metadata, error_type, step_number
 from limelight.events import RunStarted, ToolFinished, ToolOutputDelta, ToolReady, ToolStarted
 
-PYTHON_TOOLS = frozenset({"python_interpreter", "python", "execute_python", "run_python"})
-CODE_KEYS = ("code", "source", "script")
-"""Names under which Python tools take their code."""
+PYTHON = "python"
+"""The language of the code that goes to the code pane."""
 
 
 class ToolCalls:
@@ -22,25 +21,24 @@ class ToolCalls:
         self._writer = writer
         self._steps_of = steps_of
         self._live = True
-        self._python_tools = PYTHON_TOOLS
         self._calls: dict[str, _Call] = {}
 
     def begin(self, event: RunStarted) -> None:
         """Adopt the settings of a run."""
         self._live = event.enable_streaming
-        self._python_tools = frozenset(event.python_tools) or PYTHON_TOOLS
 
     def feed(self, event: ToolStarted | ToolReady | ToolOutputDelta | ToolFinished) -> None:
         """Write the messages of one event of a call."""
         if isinstance(event, ToolStarted):
             steps = self._steps_of(event.agent_id)
             steps.begin_tool_call()
-            self._calls[event.call_id] = _Call(event, steps.number, is_python=event.name in self._python_tools)
+            self._calls[event.call_id] = _Call(event, steps.number)
         call = self._calls[event.call_id]
         match event:
             case ToolStarted() | ToolReady():
                 if event.args is not None:
-                    self._announce(call, event.args, truncation_fields(event))
+                    call.is_python = event.language == PYTHON
+                    self._announce(call, event.args, event.code_key, truncation_fields(event))
             case ToolOutputDelta():
                 self._append_output(call, event)
             case ToolFinished():
@@ -51,12 +49,12 @@ class ToolCalls:
         output = self._calls[event.call_id].output
         return output is None or output.fits(event.text)
 
-    def _announce(self, call: "_Call", args: dict[str, Any] | str, truncation: Metadata) -> None:
+    def _announce(self, call: "_Call", args: dict[str, Any] | str, code_key: str, truncation: Metadata) -> None:
         if call.is_announced:
             return
         call.is_announced = True
         self._writer.write("tool_call", "", call.agent_id, **call.badge(args))
-        content, metadata = call.invocation(args)
+        content, metadata = call.invocation(args, code_key)
         self._writer.write("tool_invocation", content, call.agent_id, **metadata, **truncation)
 
     def _append_output(self, call: "_Call", event: ToolOutputDelta) -> None:
@@ -68,7 +66,7 @@ class ToolCalls:
     def _finish(self, call: "_Call", event: ToolFinished) -> None:
         del self._calls[call.call_id]
         self._steps_of(call.agent_id).end_tool_call()
-        self._announce(call, {}, {})
+        self._announce(call, {}, "", {})
         if call.output is not None:
             timing: Metadata = {} if event.duration_ms is None else {"execution_duration": event.duration_ms / 1000}
             call.output.finish(output_lines=call.output.lines, has_error=event.error is not None, **timing)
@@ -79,14 +77,14 @@ class ToolCalls:
 class _Call:
     """An open tool call, and the messages that describe it."""
 
-    def __init__(self, event: ToolStarted, step: int | None, *, is_python: bool) -> None:
+    def __init__(self, event: ToolStarted, step: int | None) -> None:
         self.call_id = event.call_id
         self.agent_id = event.agent_id
         self.is_announced = False
         self.output: TextStream | None = None
         self._name = event.name
         self._step = step
-        self._is_python = is_python
+        self.is_python = event.language == PYTHON
 
     @property
     def metadata(self) -> Metadata:
@@ -95,30 +93,30 @@ class _Call:
 
     @property
     def agent_status(self) -> str:
-        return "coding" if self._is_python else "actions_running"
+        return "coding" if self.is_python else "actions_running"
 
     def badge(self, args: dict[str, Any] | str) -> Metadata:
         """Return the metadata of the message that announces the call."""
         return {
             **self.metadata,
             "tool_args_summary": args_summary(args),
-            "is_python_interpreter": self._is_python,
+            "is_python_interpreter": self.is_python,
             "agent_status": self.agent_status,
             "is_active": True,
         }
 
-    def invocation(self, args: dict[str, Any] | str) -> tuple[str, Metadata]:
+    def invocation(self, args: dict[str, Any] | str, code_key: str) -> tuple[str, Metadata]:
         """Return the content and metadata of the message with the input: code, or arguments as JSON."""
         shared = {**self.metadata, "title": f"🛠️ Used tool {self._name}", "is_active": False}
         shared["agent_status"] = self.agent_status
-        if not self._is_python:
+        if not self.is_python:
             content = args if isinstance(args, str) else encode(args).decode()
             return content, {**shared, "tool_args": args}
-        code = _code_in(args)
+        code = args[code_key] if isinstance(args, dict) and code_key else text_of(args)
         lines = code.splitlines()
-        metadata: Metadata = {**shared, "code": code, "language": "python", "code_lines": len(lines)}
+        metadata: Metadata = {**shared, "code": code, "language": PYTHON, "code_lines": len(lines)}
         metadata["has_imports"] = any(line.lstrip().startswith(("import ", "from ")) for line in lines)
-        return _fenced(code, "python"), metadata
+        return _fenced(code, PYTHON), metadata
 
     def observation(self, event: ToolFinished) -> tuple[str, Metadata]:
         """Return the content and metadata of the message with the result."""
@@ -130,14 +128,6 @@ class _Call:
         text = text_of(event.result)
         metadata["output_lines"] = len(text.splitlines())
         return text, {**metadata, **result_seen_field(event), **truncation_fields(event)}
-
-
-def _code_in(args: dict[str, Any] | str) -> str:
-    """Return the code among the arguments of a Python tool, or all arguments as JSON if none is named like code."""
-    if isinstance(args, str):
-        return args
-    found = next((args[key] for key in CODE_KEYS if isinstance(args.get(key), str)), None)
-    return found if found is not None else encode(args).decode()
 
 
 def _fenced(code: str, language: str) -> str:

@@ -3,8 +3,6 @@
 import asyncio
 from typing import Any
 
-import msgspec
-
 from limelight.auth.identity import user_id_error
 from limelight.dialects.base import Cursor, is_structured, text_of
 from limelight.errors import (
@@ -31,12 +29,12 @@ from limelight.errors import (
     UnknownAgent,
     UnknownFormat,
 )
-from limelight.events import FinalAnswer, JsonValue
+from limelight.events import FinalAnswer
 from limelight.ids import sortable_id
 from limelight.links import result_url
 from limelight.messages import Message
 from limelight.models import Run, SessionRef
-from limelight.runs.queries import read_summary, whole_value
+from limelight.runs.queries import complete_answer, read_summary
 from limelight.runs.queue import QueuedRun, Request, StoppedInQueue
 from limelight.runs.viewer import Format
 from limelight.server.endpoint import FORMAT, ApiRequest, Endpoint, check_session_id, validate
@@ -184,13 +182,9 @@ async def _chat_view(request: ApiRequest, run_id: str) -> ChatView:
     if run.state == "failed":
         raise RunFailedResponse(run)
     summary = await read_summary(store, run)
-    content: JsonValue = summary.text
-    answer = summary.answer
-    if answer is not None:
-        content = await whole_value(store, run, "content", "", answer.content, answer.truncated)
-        answer = msgspec.structs.replace(answer, content=content)
+    answer = None if summary.answer is None else await complete_answer(store, run, summary.answer)
     return ChatView(
-        message=AnswerMessage("assistant", text_of(content)),
+        message=AnswerMessage("assistant", summary.text if answer is None else text_of(answer.content)),
         answer=_structured(answer),
         run_id=run_id,
         session_id=run.ref.session_id,
@@ -217,7 +211,7 @@ async def _chat_view(request: ApiRequest, run_id: str) -> ChatView:
 def _structured(answer: FinalAnswer | None) -> AnswerView | None:
     if answer is None or not is_structured(answer):
         return None
-    return AnswerView(title=answer.title, content=answer.content, sources=answer.sources)
+    return AnswerView(title=answer.title, content=answer.content, sources=answer.sources, data=answer.data)
 
 
 def _refusal(error: BaseException) -> BaseException:

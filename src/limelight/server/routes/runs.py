@@ -22,9 +22,10 @@ from limelight.errors import (
     TooManyStreams,
     UnknownFormat,
 )
+from limelight.events import JsonValue
 from limelight.links import link
 from limelight.models import Decide, Run
-from limelight.runs.queries import input_of, read_answer, read_call, whole_body, whole_value
+from limelight.runs.queries import complete_answer, input_of, read_answer, read_call, whole_body, whole_value
 from limelight.runs.queue import QueuedRun
 from limelight.runs.viewer import Format
 from limelight.server.endpoint import AFTER, FORMAT, ApiRequest, Endpoint, Param, validate
@@ -46,7 +47,9 @@ STOP_SECONDS = 2
 """Time that a Stop waits for the end of the run before it is answered."""
 CHUNK = 256 * 1024
 """Bytes of a large value that are sent at once."""
-RAW = Param("raw", "1: the result itself instead of JSON about it", {"type": "string", "enum": ["0", "1"]})
+ZERO_OR_ONE = {"type": "string", "enum": ["0", "1"]}
+TEXT = Param("text", "1: the text of a structured answer, without its title and sources", ZERO_OR_ONE)
+RAW = Param("raw", "1: the result itself instead of JSON about it", ZERO_OR_ONE)
 
 
 async def get_run(request: ApiRequest) -> RunView:
@@ -227,12 +230,15 @@ async def get_input(request: ApiRequest) -> Response:
 
 
 async def get_answer(request: ApiRequest) -> Response:
-    """The complete answer of a run, as text or, if it is structured, as JSON."""
+    """The complete answer of a run as the agent gave it: a text, or JSON. With `text=1` the text that clients show."""
     run = await request.run()
     answer = await read_answer(request.runtime.store, run)
     if answer is None:
         raise NotFound(f"run {run.run_id} has no answer")
-    whole = await whole_value(request.runtime.store, run, "content", "", answer.content, answer.truncated)
+    if request.query("text") == "1":
+        return _raw(text_of((await complete_answer(request.runtime.store, run, answer)).content), is_text=True)
+    given: JsonValue = answer.content if answer.data is None else answer.data
+    whole = await whole_value(request.runtime.store, run, "content", "", given, answer.truncated)
     return _raw(text_of(whole), isinstance(whole, str))
 
 
@@ -340,6 +346,7 @@ ENDPOINTS = (
         summary="Read the whole answer",
         handler=get_answer,
         response="text/plain",
+        query=(TEXT,),
         errors=(RunNotFound,),
         tag="Runs",
     ),
