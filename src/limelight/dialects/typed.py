@@ -270,7 +270,7 @@ class TypedDialect:
             args=current.args,
             decisions=request.decisions,
             expires_at=request.expires_at,
-            **summary_field(current),
+            summary=current.summary,
             **self._agent_fields(request),
             **truncation_fields(current),
             **state,
