@@ -99,10 +99,10 @@ async def test_complete_answer_contains_the_structured_answer(tmp_path: Path) ->
         structured = (await served.http.post("/chat", json=asking("bees"))).json()
         assert structured["message"]["content"] == "They **dance**."
         sources = ["https://example.org/bees", "A book"]
-        assert structured["answer"] == {"title": "Bees", "content": "They **dance**.", "sources": sources}
+        assert structured["answer"] == {"title": "Bees", "content": "They **dance**.", "sources": sources, "data": None}
         value = (await served.http.post("/chat/stream", json=asking("numbers", stream=False))).json()
         assert value["message"]["content"] == '{"numbers":[1,2]}'
-        assert value["answer"] == {"title": "", "content": {"numbers": [1, 2]}, "sources": []}
+        assert value["answer"] == {"title": "", "content": {"numbers": [1, 2]}, "sources": [], "data": None}
         assert (await served.http.post("/chat", json=asking("hi", agent="talker"))).json()["answer"] is None
 
 
