@@ -1,4 +1,4 @@
-"""What an agent holds of its run: who it works for, where its files are, whether it was stopped, and a way to ask."""
+"""The `ctx` of a turn: the user, the workspace, whether the run was stopped, extra events, and approvals."""
 
 import asyncio
 import threading
@@ -18,7 +18,7 @@ from limelight.sources.base import DECISIONS, Approval, ApprovalOptions, User
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What an agent asks a person."""
+    """An approval as the agent asks for it: with complete arguments and without an id."""
 
     name: str
     args: dict[str, Any]
@@ -28,14 +28,14 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A question that the run asked before its server ended, and what was answered, if it was."""
+    """An approval that a run requested before a restart, and the decision if there is one."""
 
     request: ApprovalRequested
     answer: ApprovalResolved | None = None
 
     @property
     def is_lost(self) -> bool:
-        """Whether the log has the edited arguments only in part, so that the approval is requested again."""
+        """Whether the log has the edited arguments only redacted, so that the approval is requested again."""
         return self.answer is not None and self.answer.decision == "edit" and contains_redacted(self.answer.args)
 
     def is_for(self, question: Question, redactor: Redactor) -> bool:
@@ -47,12 +47,12 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class RunContext:
-    """The `ctx` of one turn."""
+    """The implementation of `Context` for one turn."""
 
     def __init__(
         self, execution: Execution, user: User, workspace: Callable[[], Path], asked: Sequence[Asked] = ()
     ) -> None:
-        """`workspace` makes the folder, if it is not there."""
+        """`workspace` returns the folder, and creates it if it does not exist."""
         self._execution = execution
         self._thread = threading.get_ident()
         self._loop = asyncio.get_running_loop()
@@ -90,13 +90,13 @@ class RunContext:
     def approve(
         self, name: str, args: dict[str, Any], **about: Unpack[ApprovalOptions]
     ) -> Coroutine[Any, Any, Approval]:
-        """Ask a person, with `await`. No answer in time is a no."""
+        """Request an approval, with `await`. An approval that expires is rejected."""
         if threading.get_ident() != self._thread:
             raise RuntimeError("this runs in a thread of its own, where nothing can be awaited: use approve_blocking")
         return self._approve(Question(name, args, **about))
 
     def approve_blocking(self, name: str, args: dict[str, Any], **about: Unpack[ApprovalOptions]) -> Approval:
-        """The same for code that runs in a thread: it stands still until there is an answer."""
+        """Request an approval from code that runs in a thread, and block until it is decided."""
         if threading.get_ident() == self._thread:
             raise RuntimeError("this would stop the whole server: use `await ctx.approve(…)`")
         asking = self._approve(Question(name, args, **about))
@@ -121,7 +121,7 @@ class RunContext:
             resolved = await self._answer_to(request)
         args = question.args
         if resolved.decision == "edit" and isinstance(resolved.args, dict):
-            # who decided before the question was repeated saw redacted arguments
+            # a decision that was made before the approval was requested again refers to redacted arguments
             args = restore_redacted(resolved.args, question.args, redactor)
         return Approval(resolved.decision, args, resolved.reason, resolved.by)
 
@@ -142,8 +142,8 @@ class RunContext:
     async def _answer_to(self, request: ApprovalRequested) -> ApprovalResolved:
         """Wait for a decision. An approval that expires is rejected, unless a decision came first.
 
-        `wait_for` would lose a Stop that comes together with the decision, before Python 3.12; `timeout` would lose the
-        decision that comes in the last moment.
+        Before Python 3.12, `wait_for` would lose a Stop that comes together with the decision. `timeout` would lose a
+        decision that comes together with the expiry.
         """
         waiting = self._decisions.setdefault(request.approval_id, self._loop.create_future())
         seconds = None if request.expires_at is None else max(0, request.expires_at - now_ms()) / 1000
@@ -157,7 +157,7 @@ class RunContext:
             self._questions.pop(request.approval_id, None)
 
     async def _expire(self, request: ApprovalRequested) -> None:
-        """Reject an approval in the name of the system, by the same compare-and-set as a person's decision."""
+        """Reject an approval on behalf of the system, by the same compare-and-set as a user's decision."""
         store = self._execution.engine.store
         expired = Decide(self.run_id, request.approval_id, "reject", reason="expired", by="system")
         await retry_while_unavailable(lambda: store.signal(expired, now=now_ms()))
@@ -167,7 +167,7 @@ class RunContext:
         self.resolve(expired)  # without effect unless the store has no signal, because the run is not its own any more
 
     def resolve(self, decision: Decide) -> None:
-        """Apply a decision. Does nothing if no approval waits for it (any more)."""
+        """Apply a decision. Does nothing if the approval is not open."""
         waiting = self._decisions.get(decision.approval_id)
         if waiting is None or waiting.done():
             return
@@ -184,7 +184,7 @@ class RunContext:
         waiting.set_result(resolved)
 
     def _restored_args(self, decision: Decide) -> dict[str, Any] | None:
-        """The edited arguments, with the hidden values that the person has left alone."""
+        """The edited arguments, with the redacted values that the user has not changed restored."""
         question = self._questions.get(decision.approval_id)
         if question is None or decision.args is None:
             return decision.args

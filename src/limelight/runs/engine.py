@@ -42,7 +42,7 @@ from limelight.redaction.rules import DEFAULT_REDACTOR, Redactor
 from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
 from limelight.runs.error_message import error_message
-from limelight.runs.limits import ByteBudget, RunLimits
+from limelight.runs.limits import RunLimits
 from limelight.runs.metrics import NO_METRICS, RunMetrics, RunTimer
 from limelight.runs.retry import retry_while_unavailable
 from limelight.runs.truncation import fit, is_plain
@@ -64,7 +64,7 @@ Play = Callable[[Turn], AsyncGenerator[Item, None]]
 
 
 class Engine(msgspec.Struct, frozen=True):
-    """What all executions in this process share."""
+    """The objects and limits that all executions of this process share."""
 
     store: Store
     committer: Committer
@@ -91,7 +91,8 @@ class Execution:
         self.run = run
         self.timer = RunTimer(run.agent, engine.metrics)
         self._status = status
-        self._byte_budget = ByteBudget(engine.limits.session_max - session_bytes, self._on_full)
+        self._bytes_left = engine.limits.session_max - session_bytes
+        """What the run may still add to its session. The run ends when this is negative."""
         self._unstreamed = None if streams else UnstreamedTexts()
         self._redaction = EventRedactor(engine.redactor)
         self._redacts_text = self._redaction.redacts_texts
@@ -145,19 +146,15 @@ class Execution:
         pump = asyncio.create_task(self._pump(play, prepare), name=f"limelight-{self.run.run_id}")
         self._watchdog.check()
         await asyncio.wait({pump, self._verdict, self._suspended}, return_when=asyncio.FIRST_COMPLETED)
-        if self._suspended.done():
-            self._watchdog.stop()
-            pump.cancel()
-            await asyncio.wait({pump}, timeout=STOP_GRACE)
-            return
         if not pump.done():
             pump.cancel()
             await asyncio.wait({pump}, timeout=STOP_GRACE)
-            if not pump.done() and self.grammar.terminal is None:
+            if not pump.done():
                 self.emit(Status(text=UNSTOPPABLE))
         self._watchdog.stop()
         pump.add_done_callback(_log_late_error)
-        self.seal(self._verdict.result() if self._verdict.done() else self._terminal_of(pump))
+        if not self._suspended.done():
+            self.seal(self._verdict.result() if self._verdict.done() else self._terminal_of(pump))
 
     async def _pump(self, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
         turn = await prepare()
@@ -189,11 +186,11 @@ class Execution:
         name, media_type = clean_text(file.name), clean_text(file.media_type)  # as the event will have them
         artifact_id = sortable_id("art_")
         artifact = Artifact(artifact_id=artifact_id, ref=self.ref, name=name, media_type=media_type, body=data)
-        if self._byte_budget.allows(size):  # otherwise the run ends with this file
+        if size <= self._bytes_left:  # otherwise the run ends with this file
             self._storing = True
             await retry_while_unavailable(lambda: self.engine.store.put_artifact(artifact, self.run.run_id))
             self._storing = False
-        self._byte_budget.spend(size)
+        self._count_bytes(size)
         self.emit(
             ArtifactMade(
                 agent_id=file.agent_id,
@@ -286,7 +283,7 @@ class Execution:
     def emit(self, event: AnyEvent) -> None:
         """Append an event of the source, after events that must precede it. Raises BadEvent; drops events that come
         too late."""
-        if self.grammar.terminal is not None or self._suspended.done() or self._byte_budget.is_spent:
+        if self.grammar.terminal is not None or self._suspended.done() or self._bytes_left < 0:
             return
         self._watchdog.last_event_at = self._loop.time()
         if self._unstreamed is not None:
@@ -302,7 +299,7 @@ class Execution:
             if not self._buffer:
                 self._committer.schedule(self, can_wait=True)
             self._buffer.append_delta(event)
-            self._byte_budget.spend(len(event.text))
+            self._count_bytes(len(event.text))
         else:
             self._process(event)
 
@@ -366,14 +363,16 @@ class Execution:
         for part in fitted.events:  # as the log will have them, so that the two never differ
             self.grammar.check(part)
         self._results += fitted.results
-        self._byte_budget.spend(fitted.size)
+        self._count_bytes(fitted.size)
         if not self._buffer or not can_wait:
             self._committer.schedule(self, can_wait=can_wait, must_not_wait=self.grammar.terminal is not None)
         self._buffer.append(fitted.events)
 
-    def _on_full(self) -> None:
-        """End the run because its session is full. The terminal event always fits."""
-        if not self.stopping:
+    def _count_bytes(self, size: int) -> None:
+        """Count bytes that the run adds to its session. End the run if the session is full; the terminal event always
+        fits."""
+        self._bytes_left -= size
+        if self._bytes_left < 0 and not self.stopping:
             limit = f"{self.engine.limits.session_max:,} bytes"
             self.stop(self.failure(LogFull(f"more than {limit} would be kept of this session: begin a new one")))
 

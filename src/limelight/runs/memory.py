@@ -47,8 +47,8 @@ class Memories:
     async def recall(
         self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], continues_session: bool
     ) -> Recalled:
-        """Return the memory for this turn. A request with one message continues the
-        session if `continues_session`."""
+        """Return the memory for this turn. A request with one message continues the session if
+        `continues_session`."""
         known = await retry_while_unavailable(lambda: self._store.memory(ref, agent.name))
         past = before_question(messages)
         asked = fingerprint(question_of(messages))
@@ -72,7 +72,7 @@ class Memories:
         return Recalled(memory.key, history, given)
 
     def done(self, run_id: str) -> None:
-        """The run has ended: its memory is idle from now on."""
+        """Mark the memory of a run that has ended as idle."""
         key = self._busy.pop(run_id, None)
         if key in self._used:
             self._used[key] = (self._used[key][0], time.monotonic())
