@@ -60,7 +60,7 @@ MAX_UNCOMMITTED = 256
 """Uncommitted events after which the source has to wait. A large result counts as many events."""
 MAX_EMITTED = 50 * MAX_UNCOMMITTED
 """The same for events that are emitted by code that cannot wait."""
-Play = Callable[[Turn], AsyncGenerator[Item, None]]
+StreamItems = Callable[[Turn], AsyncGenerator[Item, None]]
 
 
 class Engine(msgspec.Struct, frozen=True):
@@ -127,23 +127,27 @@ class Execution:
 
     # Lifecycle
 
-    async def execute(self, started: RunStarted | None, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
+    async def execute(
+        self, started: RunStarted | None, stream: StreamItems, prepare: Callable[[], Awaitable[Turn]]
+    ) -> None:
         """Execute the run, or the rest of one that was `started` before. Returns when its terminal event is committed.
 
-        `play` runs the source on a turn; `prepare` makes the turn.
+        `prepare` makes the turn; `stream` runs the source on it and yields its items.
         """
         try:
-            await self._execute(started, play, prepare)
+            await self._execute(started, stream, prepare)
         except Exception as error:  # a bug of ours; the run must not stay open because of it
             if not self.grammar.started:
                 self.emit(RunStarted(agent=self.run.agent, turn=self.run.turn))
             self.seal(self.failure(error))
         await self._written
 
-    async def _execute(self, started: RunStarted | None, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
+    async def _execute(
+        self, started: RunStarted | None, stream: StreamItems, prepare: Callable[[], Awaitable[Turn]]
+    ) -> None:
         if started is not None:
             self.emit(started)
-        pump = asyncio.create_task(self._pump(play, prepare), name=f"limelight-{self.run.run_id}")
+        pump = asyncio.create_task(self._pump(stream, prepare), name=f"limelight-{self.run.run_id}")
         self._watchdog.check()
         await asyncio.wait({pump, self._verdict, self._suspended}, return_when=asyncio.FIRST_COMPLETED)
         if not pump.done():
@@ -156,10 +160,10 @@ class Execution:
         if not self._suspended.done():
             self.seal(self._verdict.result() if self._verdict.done() else self._terminal_of(pump))
 
-    async def _pump(self, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
+    async def _pump(self, stream: StreamItems, prepare: Callable[[], Awaitable[Turn]]) -> None:
         turn = await prepare()
         CURRENT.set(turn.context)  # for this task and everything that it starts, including threads of frameworks
-        items = play(turn)
+        items = stream(turn)
         try:
             async for item in items:
                 if isinstance(item, FileMade):

@@ -27,11 +27,11 @@ async def history_from_log(store: Store, run_ids: Sequence[str]) -> list[Message
     messages: list[Message] = []
     for run_id in run_ids:
         run = await store.run(run_id) if run_id else None
-        asked = await input_of(store, run) if run is not None else None
-        if run is None or asked is None:
+        started = await input_of(store, run) if run is not None else None
+        if run is None or started is None:
             continue
         messages += await _earlier_messages(store, run)
-        text = await whole_value(store, run, "input", "", asked.input, asked.truncated)
+        text = await whole_value(store, run, "input", "", started.input, started.truncated)
         messages.append(Message(role="user", content=_text(text)))
         messages += await _messages_of_run(store, run, await read_summary(store, run))
     return messages

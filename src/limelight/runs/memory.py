@@ -51,14 +51,14 @@ class Memories:
         `continues_session`."""
         known = await retry_while_unavailable(lambda: self._store.memory(ref, agent.name))
         past = before_question(messages)
-        asked = fingerprint(question_of(messages))
+        question = fingerprint(question_of(messages))
         earlier = [fingerprint(message) for message in past if message.role == "user"]
         if known is not None and continues(known, earlier, past, continues_session):
             given: Sequence[Message] = ()
-            memory = Memory(key=known.key, agent=agent.name, turns=(*known.turns, MemoryTurn(asked, run_id)))
+            memory = Memory(key=known.key, agent=agent.name, turns=(*known.turns, MemoryTurn(question, run_id)))
         else:
             given = past
-            turns = (*(MemoryTurn(hashed, "") for hashed in earlier), MemoryTurn(asked, run_id))
+            turns = (*(MemoryTurn(hashed, "") for hashed in earlier), MemoryTurn(question, run_id))
             memory = Memory(key=sortable_id("mem_"), agent=agent.name, turns=turns)
         await retry_while_unavailable(lambda: self._store.remember(ref, memory))
         self._used[memory.key] = (agent, time.monotonic())

@@ -30,7 +30,7 @@ from limelight.log_context import log_fields
 from limelight.messages import Message
 from limelight.models import Append, Result, Run, RunOptions, state_after
 from limelight.runs.agents import Agent, Agents
-from limelight.runs.context import Asked, Life, RunContext
+from limelight.runs.context import LoggedApproval, RunContext, RunWork
 from limelight.runs.engine import Engine, Execution
 from limelight.runs.metrics import RunTimer, measured_commit
 from limelight.runs.queries import records_of, whole_value
@@ -57,8 +57,8 @@ class WaitingRun(NamedTuple):
     run: Run
     user: User
     records: Sequence[Record]
-    asked: Sequence[Asked]
-    resume: Life
+    approvals: Sequence[LoggedApproval]
+    resume: RunWork
     """Waits for the decisions, and resumes the agent with them."""
 
 
@@ -133,9 +133,9 @@ class Recovery:
         if not _is_legal(records):
             return False
         events = [await self._complete(run, record.event) for record in records]
-        questions = questions_in(events)
+        approvals = logged_approvals(events)
         if run.agent not in self._agents:
-            return _may_wait(questions)  # a server with that agent may start before the approvals expire
+            return _may_wait(approvals)  # a server with that agent may start before the approvals expire
         agent = self._agents.get(run.agent)
         memory = await self._store.memory(run.ref, agent.name) if agent.source.resumes else None
         if memory is None or not memory.turns or memory.turns[-1].run_id != run.run_id:
@@ -144,7 +144,7 @@ class Recovery:
         if await self._take_over(run):
             user = User(run.ref.owner, options.user_name)
             resume = _resumption(agent, events, memory.key, options)
-            self._reopen(WaitingRun(agent, run, user, records, questions, resume))
+            self._reopen(WaitingRun(agent, run, user, records, approvals, resume))
             about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
             log.warning("run %s continues to wait for a decision", run.run_id, extra=about)
         return True
@@ -166,7 +166,7 @@ class Recovery:
         return msgspec.structs.replace(event, args=await whole_value(self._store, run, kind, id_, event.args, cut=True))
 
 
-def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, options: RunOptions) -> Life:
+def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, options: RunOptions) -> RunWork:
     """The work of a reopened run: it waits for its decisions, and resumes the agent with them."""
     question = next((event.input for event in events if isinstance(event, RunStarted)), "")
 
@@ -184,19 +184,20 @@ def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, optio
     return resume
 
 
-def questions_in(events: Sequence[AnyEvent]) -> list[Asked]:
-    """The approvals that a run waits for, with the decisions that were made on those requested together.
+def logged_approvals(events: Sequence[AnyEvent]) -> list[LoggedApproval]:
+    """The newest group of approvals that a run has requested together, with the decisions that were made.
 
-    A group of approvals that were all decided is over: the same request may come again, and needs a new decision then.
+    A group in which all are decided ends with the next request: that needs a decision of its own, even if it equals an
+    earlier one.
     """
-    together: dict[str, Asked] = {}
+    together: dict[str, LoggedApproval] = {}
     for event in events:
         if isinstance(event, ApprovalRequested):
-            if all(asked.answer is not None for asked in together.values()):
+            if all(approval.resolved is not None for approval in together.values()):
                 together = {}
-            together[event.approval_id] = Asked(event)
+            together[event.approval_id] = LoggedApproval(event)
         elif isinstance(event, ApprovalResolved) and event.approval_id in together:
-            together[event.approval_id] = Asked(together[event.approval_id].request, event)
+            together[event.approval_id] = LoggedApproval(together[event.approval_id].request, event)
     return list(together.values())
 
 
@@ -211,10 +212,10 @@ def _is_legal(records: Sequence[Record]) -> bool:
     return True
 
 
-def _may_wait(questions: Sequence[Asked]) -> bool:
+def _may_wait(approvals: Sequence[LoggedApproval]) -> bool:
     """Whether an approval is open that has not expired."""
     now = now_ms()
-    return any(a.answer is None and (a.request.expires_at is None or a.request.expires_at > now) for a in questions)
+    return any(a.resolved is None and (a.request.expires_at is None or a.request.expires_at > now) for a in approvals)
 
 
 def options_as_results(options: RunOptions) -> list[Result]:

@@ -41,7 +41,7 @@ from limelight.stores.sqlite import queries
 from limelight.stores.sqlite.file import DatabaseFile
 from limelight.stores.sqlite.health import Health
 from limelight.stores.sqlite.inspection import check_place, examine, query_unopened
-from limelight.stores.sqlite.journal import Journal, LiveRun, last_part, put_part
+from limelight.stores.sqlite.journal import Journal, LiveState, last_part, put_part
 from limelight.stores.sqlite.read_limiter import ReadLimiter
 from limelight.stores.sqlite.schema import touch
 from limelight.stores.sqlite.snapshots import rescue_deleted
@@ -209,7 +209,7 @@ class SqliteStore(Store):
         def add_live(outcome: tuple[Begun, int]) -> None:
             begun, session = outcome
             if begun.created:
-                live = LiveRun(new.run_id, session, begun.run.first_seq - 1, "running", new.lease_until, held=True)
+                live = LiveState(new.run_id, session, begun.run.first_seq - 1, "running", new.lease_until, held=True)
                 self._journal.live[new.run_id] = live
 
         self._health.raise_if_blocked()
@@ -323,5 +323,5 @@ class SqliteStore(Store):
         return "unowned" if _is_orphan(live, now) else self._send(signal)
 
 
-def _is_orphan(live: LiveRun, now: int) -> bool:
+def _is_orphan(live: LiveState, now: int) -> bool:
     return not live.held and live.lease_until <= now
