@@ -8,6 +8,7 @@ from limelight.redaction.rules import DEFAULT_REDACTOR, Redactor
 from limelight.runs.committer import Committer
 from limelight.runs.engine import Engine, Execution
 from limelight.runs.limits import RunLimits
+from limelight.runs.metrics import NO_METRICS, RunMetrics
 from limelight.stores.memory import MemoryStore
 
 
@@ -24,6 +25,7 @@ def execution(
     redactor: Redactor = DEFAULT_REDACTOR,
     limits: RunLimits | None = None,
     *,
+    metrics: RunMetrics = NO_METRICS,
     status: Mapping[str, str] = {},
     streams: bool = True,
 ) -> Execution:
@@ -39,5 +41,5 @@ def execution(
         first_seq=1,
         last_seq=0,
     )
-    engine = Engine(MemoryStore(), cast("Committer", IdleCommitter()), limits or RunLimits(), redactor)
+    engine = Engine(MemoryStore(), cast("Committer", IdleCommitter()), limits or RunLimits(), redactor, metrics)
     return Execution(engine, run, status=status, streams=streams)

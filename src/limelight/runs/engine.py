@@ -43,7 +43,7 @@ from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
 from limelight.runs.error_message import error_message
 from limelight.runs.limits import RunLimits
-from limelight.runs.metrics import NO_METRICS, RunMetrics, RunTimer
+from limelight.runs.metrics import NO_METRICS, RunMetrics, report_end
 from limelight.runs.retry import retry_while_unavailable
 from limelight.runs.truncation import fit, is_plain
 from limelight.runs.unstreamed_texts import UnstreamedTexts
@@ -89,7 +89,8 @@ class Execution:
         the session when the run begins."""
         self.engine = engine
         self.run = run
-        self.timer = RunTimer(run.agent, engine.metrics)
+        self.asked_at: float | None = None
+        """When the run was requested, until its first event is measured; None if another process began the run."""
         self._status = status
         self._bytes_left = engine.limits.session_max - session_bytes
         """What the run may still add to its session. The run ends when this is negative."""
@@ -210,7 +211,7 @@ class Execution:
         """The terminal event of a source that has ended: its own, or the one for its error."""
         if self.grammar.terminal is not None:
             return self.grammar.terminal
-        error = AgentFailed("the agent's work was cancelled from inside") if pump.cancelled() else pump.exception()
+        error = AgentFailed("the agent has cancelled its own task") if pump.cancelled() else pump.exception()
         return self.failure(EndedEarly() if error is None else error)
 
     def failure(self, error: BaseException) -> RunFailed:
@@ -378,7 +379,7 @@ class Execution:
         self._bytes_left -= size
         if self._bytes_left < 0 and not self.stopping:
             limit = f"{self.engine.limits.session_max:,} bytes"
-            self.stop(self.failure(LogFull(f"more than {limit} would be kept of this session: begin a new one")))
+            self.stop(self.failure(LogFull(f"the session would exceed its limit of {limit}: begin a new one")))
 
     # Commits
 
@@ -395,11 +396,13 @@ class Execution:
         self._room.set()
         self._watchdog.last_event_at = self._loop.time()  # it may have been silent because it waited for this commit
         terminal = None if self._buffer.uncommitted else self.grammar.terminal
-        if self._buffer.committed_seq - (terminal is not None) > self.run.first_seq:  # more than the start and the end
-            self.timer.first_event()
+        has_event = self._buffer.committed_seq - (terminal is not None) > self.run.first_seq  # besides start and end
+        if has_event and self.asked_at is not None:
+            self.engine.metrics.first_event(self.run.agent, perf_counter() - self.asked_at)
+            self.asked_at = None
         if terminal is not None and not self._written.done():
             self._written.set_result(None)
-            self.timer.ended(terminal)
+            report_end(self.engine.metrics, self.run.agent, terminal)
 
     def lease_lost(self) -> None:
         if not self._written.done():
@@ -408,6 +411,7 @@ class Execution:
 
     @property
     def _is_ahead(self) -> bool:
+        """Whether the source has to wait for a commit."""
         return self._buffer.uncommitted >= MAX_UNCOMMITTED or (bool(self._results) and is_large(self._results))
 
     @property

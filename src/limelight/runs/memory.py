@@ -41,6 +41,7 @@ class Memories:
         self._agents = agents
         self._idle_seconds = idle_seconds
         self._used: dict[str, tuple[Agent, float]] = {}
+        """The agent of each memory that this process has used and not released, and the time of its last use."""
         self._busy: dict[str, str] = {}
         """The keys of live runs, by run id."""
 

@@ -47,22 +47,7 @@ def measured_commit(metrics: RunMetrics, records: int) -> Generator[None]:
     metrics.committed(records, perf_counter() - started_at)
 
 
-class RunTimer:
-    """Measures one run: the time to the agent's first event, and how the run ended."""
-
-    def __init__(self, agent: str, metrics: RunMetrics = NO_METRICS) -> None:
-        self.asked_at: float | None = None
-        """When the run was requested; None if another process began it, and after the first event."""
-        self._agent = agent
-        self._metrics = metrics
-
-    def first_event(self) -> None:
-        """An event of the agent was committed. The first call counts."""
-        if self.asked_at is not None:
-            self._metrics.first_event(self._agent, perf_counter() - self.asked_at)
-            self.asked_at = None
-
-    def ended(self, terminal: Terminal) -> None:
-        """The end of the run was committed."""
-        code = terminal.code if isinstance(terminal, RunFailed) else ""
-        self._metrics.run_ended(self._agent, state_after(terminal), code)
+def report_end(metrics: RunMetrics, agent: str, terminal: Terminal) -> None:
+    """Report that the end of a run was committed."""
+    code = terminal.code if isinstance(terminal, RunFailed) else ""
+    metrics.run_ended(agent, state_after(terminal), code)

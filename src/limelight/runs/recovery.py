@@ -32,7 +32,7 @@ from limelight.models import Append, Result, Run, RunOptions, state_after
 from limelight.runs.agents import Agent, Agents
 from limelight.runs.context import LoggedApproval, RunContext, RunWork
 from limelight.runs.engine import Engine, Execution
-from limelight.runs.metrics import RunTimer, measured_commit
+from limelight.runs.metrics import measured_commit, report_end
 from limelight.runs.queries import records_of, whole_value
 from limelight.runs.queue import SessionQueues
 from limelight.runs.retry import retry_while_unavailable
@@ -123,7 +123,7 @@ class Recovery:
         )
         with measured_commit(self._engine.metrics, len(append.records)):
             await self._store.append([append])
-        RunTimer(run.agent, self._engine.metrics).ended(terminal)
+        report_end(self._engine.metrics, run.agent, terminal)
         return append.records
 
     async def _keep_waiting(self, run: Run) -> bool:

@@ -218,7 +218,7 @@ class Sessions:
     async def _work(self, request: Request, execution: Execution, context: RunContext) -> None:
         """The work of a run that begins."""
         run, agent, question = execution.run, request.agent, question_of(request.messages)
-        execution.timer.asked_at = request.asked_at
+        execution.asked_at = request.asked_at
         started = RunStarted(
             agent=run.agent,
             input=question.text,

@@ -376,4 +376,4 @@ def check_session_count(sessions: int, limit: int) -> None:
 def check_session_size(size: int, limit: int) -> None:
     """Raise SessionFull if a session of this size must not get another run; 0 means unlimited."""
     if limit and size >= limit:
-        raise SessionFull(f"{size:,} bytes are kept of this session, which is the limit: begin a new session")
+        raise SessionFull(f"this session has {size:,} bytes and its limit is {limit:,}: begin a new session")
