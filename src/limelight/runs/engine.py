@@ -173,7 +173,7 @@ class Execution:
                     self.emit(item)
                 if self._is_ahead:
                     await self._wait_for_room()
-                if self.grammar.terminal is not None:
+                if self.grammar.terminal is not None or self._bytes_left < 0:
                     return
         except (SystemExit, KeyboardInterrupt) as error:  # an agent that calls exit() ends its run, not the server
             raise AgentFailed(f"{type(error).__name__}: {error}") from error
