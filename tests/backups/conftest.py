@@ -1,11 +1,10 @@
 """The data folder that tests of backups use."""
 
-import os
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from tests.backups.operations import fill
 
 
 @pytest.fixture
@@ -25,10 +24,3 @@ def data(tmp_path: Path) -> Path:
         fill(folder / name, "wal")
     fill(folder / "agno.db", "delete")
     return folder
-
-
-def fill(path: Path, mode: str) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute(f"PRAGMA journal_mode = {mode}")
-        db.execute("CREATE TABLE rows (n INTEGER, body BLOB)")
-        db.executemany("INSERT INTO rows VALUES (?, ?)", [(n, os.urandom(500)) for n in range(100)])

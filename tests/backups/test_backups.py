@@ -3,40 +3,19 @@
 import sqlite3
 import tarfile
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from limelight.backups.content import LastBackup, Manifest, find_content, read_last_backup
-from limelight.backups.create import CreatedBackup, create_backup
+from limelight.backups.create import create_backup
 from limelight.backups.restore import restore
 from limelight.errors import SetupError
 from limelight.stores.sqlite import snapshots
+from tests.backups.operations import back_up, count, damage, modes, names_in, nothing, refused
 
 TARGETS = ["copy", "copy.tar.gz", "copy.tgz"]
-
-
-def nothing(*_: object) -> None:
-    """A callback that does nothing."""
-
-
-def count(path: Path) -> int:
-    with closing(sqlite3.connect(path)) as db:
-        return db.execute("SELECT count(*) FROM rows").fetchone()[0]
-
-
-def back_up(data: Path, target: Path) -> CreatedBackup:
-    return create_backup(data, data / "limelight.db", target, at=1000, version="1.2", progress=nothing)
-
-
-def names_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
-
-
-def modes(folder: Path) -> set[int]:
-    return {path.stat().st_mode & 0o077 for path in (folder, *folder.rglob("*"))}
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -128,15 +107,6 @@ def test_backup_includes_a_store_outside_the_data_folder(data: Path, tmp_path: P
 # Refusals
 
 
-def refused(work: Callable[[], object], folder: Path) -> str:
-    """Assert that a call raises SetupError and changes nothing. Return the detail."""
-    before = names_in(folder)
-    with pytest.raises(SetupError) as error:
-        work()
-    assert names_in(folder) == before
-    return error.value.detail
-
-
 @pytest.mark.parametrize("name", TARGETS)
 def test_backup_does_not_overwrite_its_target(data: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
@@ -166,14 +136,6 @@ def test_backup_of_a_damaged_store_is_refused(data: Path, tmp_path: Path) -> Non
 def test_backup_of_a_store_that_is_not_a_database_is_refused(data: Path, tmp_path: Path) -> None:
     (data / "limelight.db").write_text("something else")
     assert "limelight.db is damaged" in refused(lambda: back_up(data, tmp_path / "copy"), tmp_path)
-
-
-def damage(path: Path) -> None:
-    """Overwrite the middle of a database, where its rows are."""
-    size = path.stat().st_size
-    with path.open("r+b") as file:
-        file.seek(size // 2 // 4096 * 4096)
-        file.write(b"\xff" * 8192)
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -7,7 +7,7 @@ import pytest
 
 from limelight.backups.restore import restore
 from limelight.errors import SetupError
-from tests.backups.test_backups import back_up, count, modes, names_in, nothing, refused
+from tests.backups.operations import back_up, count, modes, names_in, nothing, refused
 
 
 @pytest.fixture

@@ -17,8 +17,7 @@ from limelight.backups.content import Content, find_content
 from limelight.backups.create import create_backup
 from limelight.backups.restore import restore
 from limelight.errors import SetupError
-from tests.backups.conftest import fill
-from tests.backups.test_backups import back_up, count, damage, names_in, nothing
+from tests.backups.operations import back_up, count, damage, fill, names_in, nothing
 
 NOBODY = 65534
 

@@ -1,5 +1,6 @@
-"""A run without a server: what it writes is there to be taken."""
+"""An execution without a server or a committer: tests take what it has appended."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from limelight.models import Run, SessionRef
@@ -7,19 +8,27 @@ from limelight.redaction.rules import DEFAULT_REDACTOR, Redactor
 from limelight.runs.committer import Committer
 from limelight.runs.engine import Engine, Execution
 from limelight.runs.limits import RunLimits
+from limelight.runs.metrics import NO_METRICS, RunMetrics
 from limelight.stores.memory import MemoryStore
 
 
-class Marks:
-    """A committer that only notes that there is something to commit."""
+class IdleCommitter:
+    """A committer that commits nothing: the test does it with `take` and `committed`."""
 
     failing = False
 
     def schedule(self, run: Any, *, can_wait: bool = False, must_not_wait: bool = False) -> None:
-        """Nothing is committed before the test does so."""
+        """Do nothing."""
 
 
-def execution(redactor: Redactor = DEFAULT_REDACTOR, limits: RunLimits | None = None) -> Execution:
+def execution(
+    redactor: Redactor = DEFAULT_REDACTOR,
+    limits: RunLimits | None = None,
+    *,
+    metrics: RunMetrics = NO_METRICS,
+    status: Mapping[str, str] = {},
+    streams: bool = True,
+) -> Execution:
     ref = SessionRef("ann", "s")
     run = Run(
         run_id="run_1",
@@ -32,5 +41,5 @@ def execution(redactor: Redactor = DEFAULT_REDACTOR, limits: RunLimits | None = 
         first_seq=1,
         last_seq=0,
     )
-    engine = Engine(MemoryStore(), cast("Committer", Marks()), limits or RunLimits(), redactor)
-    return Execution(engine, run)
+    engine = Engine(MemoryStore(), cast("Committer", IdleCommitter()), limits or RunLimits(), redactor, metrics)
+    return Execution(engine, run, status=status, streams=streams)

@@ -44,6 +44,7 @@ class GatedSource(Source):
         self.approvals = 0
         """How many approvals a run asks for before it ends."""
         self.decisions: list[str] = []
+        self.turns: list[Turn] = []
 
     @classmethod
     def accepts(cls, target: object) -> bool:
@@ -54,6 +55,7 @@ class GatedSource(Source):
         return ""
 
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+        self.turns.append(turn)
         for number in range(self.approvals):
             approval = await turn.context.approve(f"tool {number}", {"n": number})
             self.decisions.append(f"{approval.decision} by {approval.by}")
@@ -80,7 +82,7 @@ class Process:
         quota: Quota | None = None,
     ) -> None:
         self.source = GatedSource()
-        self.agent = Agent(name=agent, source=self.source, title="", description="")
+        self.agent = Agent(name=agent, source=self.source, title="", description="", max_steps=50)
         self.store = MemoryStore(database or MemoryDatabase())
         self.hub = Hub()
         agents, queues = Agents([self.agent]), SessionQueues()
@@ -92,11 +94,13 @@ class Process:
         memories = Memories(self.store, agents, idle_seconds=3600)
         self.sessions = Sessions(engine, self.control, queues, quota or Quota(), self.hub, Workspaces(folder), memories)
 
-    async def begin(self, session_id: str = "s", *, user: User = ANN, text: str = "go", **request: Any) -> Begun:
-        return await self.sessions.begin(self.queued(session_id, user=user, text=text, **request))
+    async def begin(self, session_id: str = "s", **request: Any) -> Begun:
+        return await self.sessions.begin(self.queued(session_id, **request))
 
-    def queued(self, session_id: str = "s", *, user: User = ANN, text: str = "go", **request: Any) -> QueuedRun:
-        messages = [Message(role="user", content=text)]
+    def queued(
+        self, session_id: str = "s", *, user: User = ANN, text: str = "go", system: Sequence[str] = (), **request: Any
+    ) -> QueuedRun:
+        messages = [*(Message(role="system", content=line) for line in system), Message(role="user", content=text)]
         ref = SessionRef(user.user_id, session_id)
         return QueuedRun.of(Request(agent=self.agent, ref=ref, user=user, messages=messages, **request))
 

@@ -1,4 +1,4 @@
-"""What an agent holds of its run: Stop, an answer to its question and the end of its time may come together."""
+"""Approvals of a run context: Stop, the decision and the expiry may come at the same time."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ from tests.support.wait import eventually
 
 
 def asking(run: Execution) -> tuple[RunContext, "asyncio.Task[Approval]"]:
-    """An agent that has asked a person whether it may."""
+    """An agent that waits for an approval."""
     ctx = RunContext(run, User("ann"), Path)
     run.emit(RunStarted(agent="a"))
     run.emit(ToolStarted(call_id="c", name="delete", args={}))
@@ -26,12 +26,12 @@ def asking(run: Execution) -> tuple[RunContext, "asyncio.Task[Approval]"]:
 
 async def _ask(ctx: RunContext) -> Approval:
     answer = await ctx.approve("delete", {}, call_id="c")
-    await asyncio.sleep(3600)  # the work that it asked for
+    await asyncio.sleep(3600)  # the approved work
     return answer
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_a_stop_that_comes_together_with_the_answer_is_not_lost(turns: int) -> None:
+async def test_stop_that_comes_together_with_the_decision_is_not_lost(turns: int) -> None:
     run = execution()
     ctx, task = asking(run)
     await eventually(lambda: run.grammar.approvals)
@@ -44,13 +44,13 @@ async def test_a_stop_that_comes_together_with_the_answer_is_not_lost(turns: int
     assert done and task.cancelled()
 
 
-async def test_an_answer_in_the_last_moment_is_the_only_one() -> None:
+async def test_decision_at_the_moment_of_expiry_is_the_only_one() -> None:
     run = execution(limits=RunLimits(approval_seconds=0.4))
     ctx, task = asking(run)
     await eventually(lambda: run.grammar.approvals)
     approval_id = next(iter(run.grammar.approvals))
     asyncio.get_running_loop().call_soon(ctx.resolve, Decide("run_1", approval_id, "approve"))
-    time.sleep(0.5)  # noqa: ASYNC251 - so that the answer and the end of the time are both due when the loop goes on
+    time.sleep(0.5)  # noqa: ASYNC251 - so that the decision and the expiry are both due when the loop continues
     for _ in range(6):
         await asyncio.sleep(0)
     task.cancel()

@@ -1,4 +1,4 @@
-"""How long something took: from when it could run to its end, whoever ends it."""
+"""Durations of calls and steps: from when they may run to their end, also if the engine ends them."""
 
 import asyncio
 from pathlib import Path
@@ -30,13 +30,13 @@ from limelight.sources.base import User
 from tests.runs.execution import execution
 from tests.support.wait import eventually
 
-Told = tuple[float, AnyEvent]
+TimedEvent = tuple[float, AnyEvent]
 CALL = ToolStarted(call_id="c", name="t", args={})
 ENDED = ToolFinished(call_id="c", result="done")
 
 
 class Clock:
-    """Stands until it is moved."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -52,17 +52,17 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def duration(*told: Told) -> int | None:
-    """What the last event says, if each was told at its second."""
+def duration(*events: TimedEvent) -> int | None:
+    """The duration of the last event, if each is measured at its second."""
     durations = Durations()
     event: Any = None
-    for now, event in told:
+    for now, event in events:
         event = durations.measure(event, now)
     return event.duration_ms
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("events", "expected"),
     [
         ([(1, CALL), (3, ENDED)], 2000),
         ([(1, ToolStarted(call_id="c", name="t")), (5, ToolReady(call_id="c", args={})), (6, ENDED)], 1000),
@@ -72,11 +72,11 @@ def duration(*told: Told) -> int | None:
         ([(1, ENDED)], None),
     ],
 )
-def test_it_is_measured_from_when_it_runs(told: list[Told], expected: int | None) -> None:
-    assert duration(*told) == expected
+def test_duration_starts_when_a_call_or_step_may_run(events: list[TimedEvent], expected: int | None) -> None:
+    assert duration(*events) == expected
 
 
-def test_the_time_that_a_person_takes_is_not_the_calls() -> None:
+def test_duration_of_a_call_excludes_the_wait_for_its_approval() -> None:
     asked = ApprovalRequested(approval_id="p", call_id="c", name="t", args={})
     assert (
         duration((1, CALL), (2, asked), (50, ApprovalResolved(approval_id="p", decision="approve")), (51, ENDED))
@@ -93,7 +93,7 @@ def ends(run: Execution) -> dict[str, int | None]:
     }
 
 
-async def test_calls_that_are_decided_on_together_run_after_the_last_answer(clock: Clock) -> None:
+async def test_calls_that_are_approved_together_are_measured_from_the_last_decision(clock: Clock) -> None:
     run = execution()
     ctx = RunContext(run, User("ann"), Path)
     run.emit(RunStarted(agent="a"))
@@ -116,7 +116,7 @@ async def test_calls_that_are_decided_on_together_run_after_the_last_answer(cloc
     assert ends(run) == {"first": 1000, "second": 1000, "free": 1000, "task": 41_000}
 
 
-async def test_what_the_engine_ends_is_measured_too(clock: Clock) -> None:
+async def test_calls_and_steps_that_the_engine_closes_are_measured(clock: Clock) -> None:
     run = execution()
     run.emit(RunStarted(agent="a"))
     run.emit(StepStarted(number=1))
@@ -126,7 +126,7 @@ async def test_what_the_engine_ends_is_measured_too(clock: Clock) -> None:
     assert ends(run) == {"c": 3000, "step": 3000}
 
 
-async def test_what_its_agents_end_closes_is_measured_too(clock: Clock) -> None:
+async def test_calls_of_a_sub_agent_that_end_with_its_call_are_measured(clock: Clock) -> None:
     run = execution()
     run.emit(RunStarted(agent="a"))
     run.emit(CALL)
@@ -137,7 +137,7 @@ async def test_what_its_agents_end_closes_is_measured_too(clock: Clock) -> None:
     assert ends(run) == {"inner": 2000, "c": 2000}
 
 
-async def test_a_call_whose_result_was_not_seen_has_no_duration(clock: Clock) -> None:
+async def test_call_whose_result_was_not_seen_has_no_duration(clock: Clock) -> None:
     run = execution()
     run.emit(RunStarted(agent="a"))
     run.emit(CALL)
@@ -147,18 +147,18 @@ async def test_a_call_whose_result_was_not_seen_has_no_duration(clock: Clock) ->
     assert ends(run) == {"c": None}
 
 
-async def test_a_call_that_was_open_before_a_restart_has_its_whole_time(
+async def test_duration_of_a_call_includes_the_time_before_a_restart(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("limelight.runs.engine.now_ms", lambda: 60_000)
-    told: list[tuple[int, AnyEvent]] = [
+    events: list[tuple[int, AnyEvent]] = [
         (10_000, RunStarted(agent="a")),
         (20_000, CALL),
         (21_000, AgentStarted(agent_id="sub", name="sub", call_id="c")),
         (22_000, ApprovalRequested(agent_id="sub", approval_id="p", name="t", args={})),
     ]
     run = execution()
-    run.reopen([Record(seq, "run_1", at, event) for seq, (at, event) in enumerate(told, start=1)])
+    run.reopen([Record(seq, "run_1", at, event) for seq, (at, event) in enumerate(events, start=1)])
     clock.now += 5
     run.emit(ENDED)
     assert ends(run) == {"c": 45_000}

@@ -1,4 +1,4 @@
-"""What is told of an exception: the address of whoever did not answer, and nothing that is secret."""
+"""The message of an exception: it names the address of a server that did not answer, without credentials."""
 
 from typing import Any
 
@@ -30,11 +30,11 @@ ADDRESS = "https://models.example:8443/v1/chat"
         (openai.AuthenticationError("no key", response=REFUSED, body=None), "AuthenticationError: no key"),
     ],
 )
-def test_the_address_is_told_if_nobody_answered(error: Exception, text: str) -> None:
+def test_message_names_the_address_of_a_request_without_an_answer(error: Exception, text: str) -> None:
     assert error_message(error) == text
 
 
-def test_it_may_stand_in_what_led_to_the_error() -> None:
+def test_address_is_found_in_causes_and_contexts() -> None:
     error = AgentFailed("Connection error.")
     error.__cause__ = httpx.ConnectError("refused", request=REQUEST)
     assert error_message(error) == f"Connection error: {ADDRESS}"

@@ -1,6 +1,6 @@
-"""Housekeeping: leases are renewed, orphans sealed, old runs removed, and a store that fails does not end it."""
+"""Housetask: leases are renewed, orphans sealed, old runs removed, and a store that fails does not end it."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from limelight.runs.recovery import LEASE_MS
 from limelight.runs.retention import Pause
 from limelight.runs.retention_guard import Confirmation, RetentionFiles, RetentionGuard
 from limelight.runs.workspace import Workspaces
+from limelight.stores.base import Store
 from limelight.stores.sqlite import SqliteStore
 from tests.runs.recover import recover
 from tests.stores.operations import S1, begin, complete_run, tokens
@@ -23,7 +24,7 @@ S2 = SessionRef("ann", "s2")
 
 
 class WatchedStore(SqliteStore):
-    """Remembers what housekeeping asks of it; refuses a renewal for each of `refusals`."""
+    """Remembers what housetask asks of it; refuses a renewal for each of `refusals`."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -64,11 +65,23 @@ async def guard(store: WatchedStore, tmp_path: Path) -> RetentionGuard:
     return guard
 
 
-async def nothing() -> None: ...
+async def nothing(*_: object) -> None: ...
 
 
-async def none_left() -> int:
+async def no_orphans() -> int:
     return 0
+
+
+def maintenance(
+    store: Store,
+    guard: RetentionGuard,
+    *,
+    forget: Callable[[SessionRef], Awaitable[None]] = nothing,
+    tidy: Callable[[], Awaitable[None]] = nothing,
+    recover: Callable[[], Awaitable[int]] = no_orphans,
+    retention_days: float = 30,
+) -> Maintenance:
+    return Maintenance(store, forget, tidy, recover, retention_days=retention_days, guard=guard)
 
 
 @pytest.fixture
@@ -77,22 +90,22 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("limelight.runs.maintenance.LEASE_MS", 15)
 
 
-async def test_the_first_round_is_at_once(store: WatchedStore, guard: RetentionGuard) -> None:
+async def test_first_round_is_at_once(store: WatchedStore, guard: RetentionGuard) -> None:
     before = now_ms()
-    keeping = Maintenance(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard)
-    keeping.start()
+    task = maintenance(store, guard)
+    task.start()
     await eventually(lambda: store.swept)
-    await keeping.stop()
+    await task.stop()
     assert before + LEASE_MS <= store.renewed[0] <= now_ms() + LEASE_MS
     assert before - 30 * DAY_MS <= store.swept[0] <= now_ms() - 30 * DAY_MS
 
 
 @pytest.mark.usefixtures("often")
-async def test_leases_are_renewed_often_and_sweeps_are_rare(store: WatchedStore, guard: RetentionGuard) -> None:
-    keeping = Maintenance(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard)
-    keeping.start()
+async def test_every_round_renews_leases_and_few_sweep(store: WatchedStore, guard: RetentionGuard) -> None:
+    task = maintenance(store, guard)
+    task.start()
     await eventually(lambda: len(store.renewed) >= 5)
-    await keeping.stop()
+    await task.stop()
     rounds = len(store.renewed)
     assert store.renewed == sorted(store.renewed)
     assert len(store.swept) == 1
@@ -100,14 +113,16 @@ async def test_leases_are_renewed_often_and_sweeps_are_rare(store: WatchedStore,
     assert len(store.renewed) == rounds
 
 
-async def test_what_is_past_its_retention_goes(store: WatchedStore, guard: RetentionGuard, tmp_path: Path) -> None:
+async def test_sweep_deletes_runs_sessions_and_workspaces_past_their_retention(
+    store: WatchedStore, guard: RetentionGuard, tmp_path: Path
+) -> None:
     now = now_ms()
     await complete_run(store, "old", S1, at=now - 2 * DAY_MS)
     await complete_run(store, "new", S2, at=now)
     workspaces = Workspaces(tmp_path / "workspaces")
     for ref in (S1, S2):
         workspaces.folder(ref).mkdir(parents=True)
-    await Maintenance(store, workspaces.remove, nothing, none_left, retention_days=1.5, guard=guard).sweep()
+    await maintenance(store, guard, forget=workspaces.remove, retention_days=1.5).sweep()
     assert (workspaces.folder(S1).exists(), workspaces.folder(S2).exists()) == (False, True)
     assert (await store.run("old"), await store.session(S1)) == (None, None)
     assert await store.run("new") is not None
@@ -124,10 +139,10 @@ async def test_paused_retention_deletes_nothing_until_it_is_confirmed(
     await guard.open(store)
     workspaces = Workspaces(tmp_path / "workspaces")
     workspaces.folder(S1).mkdir(parents=True)
-    keeping = Maintenance(store, workspaces.remove, nothing, none_left, retention_days=30, guard=guard)
+    task = maintenance(store, guard, forget=workspaces.remove)
     clock = real + 400 * DAY_MS
     for _ in range(3):
-        await keeping.sweep()
+        await task.sweep()
     assert store.swept == []
     assert workspaces.folder(S1).exists()
     (line,) = [line for line in caplog.messages if "retention is paused" in line]
@@ -135,7 +150,7 @@ async def test_paused_retention_deletes_nothing_until_it_is_confirmed(
     pause = guard.pause
     assert pause is not None
     RetentionFiles(tmp_path).confirm(Confirmation(clock, pause))
-    await keeping.sweep(is_due=False)
+    await task.sweep(is_due=False)
     assert set(store.swept) == {clock - 30 * DAY_MS}, "it does not wait for the next hour"
     assert await store.sessions("ann") == []
     assert not workspaces.folder(S1).exists()
@@ -150,12 +165,12 @@ async def test_second_jump_while_retention_is_paused_is_logged(
     guard = RetentionGuard(tmp_path, 7, clock=lambda: clock, monotonic=lambda: 0.0)
     await complete_run(store, "new", S1, at=now)
     await guard.open(store)
-    keeping = Maintenance(store, Workspaces(tmp_path).remove, nothing, none_left, retention_days=30, guard=guard)
+    task = maintenance(store, guard)
     for days in (400, 400, 800, 800):
         clock = now + days * DAY_MS
-        await keeping.sweep()
-    told = [line for line in caplog.messages if "retention is paused" in line]
-    assert ["400.0 days" in line for line in told] == [True, False]
+        await task.sweep()
+    lines = [line for line in caplog.messages if "retention is paused" in line]
+    assert ["400.0 days" in line for line in lines] == [True, False]
 
 
 async def test_pause_that_a_failing_store_cannot_count_is_reported_later(
@@ -163,7 +178,7 @@ async def test_pause_that_a_failing_store_cannot_count_is_reported_later(
 ) -> None:
     pause = Pause(expected_at=0, clock_at=400 * DAY_MS, behind=False)
     monkeypatch.setattr(RetentionGuard, "pause", pause)
-    keeping = Maintenance(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard)
+    task = maintenance(store, guard)
     count = store.retention_counts
 
     async def broken(_: int) -> None:
@@ -171,7 +186,7 @@ async def test_pause_that_a_failing_store_cannot_count_is_reported_later(
 
     monkeypatch.setattr(store, "retention_counts", broken)
     with pytest.raises(StoreUnavailable):
-        await keeping.sweep()
+        await task.sweep()
     asked: list[int] = []
 
     async def counted(before: int) -> RetentionCounts:
@@ -179,13 +194,13 @@ async def test_pause_that_a_failing_store_cannot_count_is_reported_later(
         return await count(before)
 
     monkeypatch.setattr(store, "retention_counts", counted)
-    await keeping.sweep()
-    await keeping.sweep()
+    await task.sweep()
+    await task.sweep()
     assert len(asked) == 1
 
 
 @pytest.mark.usefixtures("often")
-async def test_orphans_are_sealed_and_live_runs_are_not(store: WatchedStore, guard: RetentionGuard, path: Path) -> None:
+async def test_round_seals_orphans_and_no_live_runs(store: WatchedStore, guard: RetentionGuard, path: Path) -> None:
     orphan = await begin(store, "orphan")
     await orphan.write(*tokens(3))
     await store.close()
@@ -193,12 +208,10 @@ async def test_orphans_are_sealed_and_live_runs_are_not(store: WatchedStore, gua
     await again.open()
     await guard.open(again)
     live = await begin(again, "live", S2)
-    keeping = Maintenance(
-        again, Workspaces(Path()).remove, nothing, partial(recover, again), retention_days=30, guard=guard
-    )
-    keeping.start()
+    task = maintenance(again, guard, recover=partial(recover, again))
+    task.start()
     await eventually(lambda: len(again.renewed) >= 3)
-    await keeping.stop()
+    await task.stop()
     run, other = await again.run("orphan"), await again.run("live")
     assert run is not None and other is not None
     assert (run.state, other.state) == ("failed", "running")
@@ -207,32 +220,32 @@ async def test_orphans_are_sealed_and_live_runs_are_not(store: WatchedStore, gua
 
 
 @pytest.mark.usefixtures("often")
-async def test_a_store_that_fails_is_tried_again(
+async def test_maintenance_continues_after_a_store_error(
     store: WatchedStore, guard: RetentionGuard, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.refusals = 3
-    keeping = Maintenance(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard)
-    keeping.start()
+    task = maintenance(store, guard)
+    task.start()
     await eventually(lambda: len(store.renewed) >= 2)
-    await keeping.stop()
+    await task.stop()
     assert store.refusals == 0
     assert "disk full" in caplog.text
 
 
 @pytest.mark.usefixtures("often")
-async def test_an_agent_that_cannot_let_go_does_not_end_it(
+async def test_maintenance_continues_after_an_unexpected_error(
     store: WatchedStore, guard: RetentionGuard, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken() -> None:
         raise ValueError("no rest")
 
-    keeping = Maintenance(store, Workspaces(Path()).remove, broken, none_left, retention_days=30, guard=guard)
-    keeping.start()
+    task = maintenance(store, guard, tidy=broken)
+    task.start()
     await eventually(lambda: len(store.renewed) >= 3)
-    await keeping.stop()
+    await task.stop()
     assert "Traceback" in caplog.text and "ValueError: no rest" in caplog.text
 
 
-async def test_it_can_be_stopped_without_a_start(store: WatchedStore, guard: RetentionGuard) -> None:
-    await Maintenance(store, Workspaces(Path()).remove, nothing, none_left, retention_days=30, guard=guard).stop()
+async def test_stop_without_start_does_nothing(store: WatchedStore, guard: RetentionGuard) -> None:
+    await maintenance(store, guard).stop()
     assert store.renewed == []

@@ -1,4 +1,4 @@
-"""Which memory a turn goes on with, and what becomes of those that no turn will use again."""
+"""Agent memories: which one a turn continues, and when a source forgets or releases one."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -17,8 +17,8 @@ from tests.stores.operations import S1, begin, opened
 from tests.support.server import serving
 
 
-class Forgetful(Source):
-    """A source that only notes what it is told to forget."""
+class RecordingSource(Source):
+    """A source that records which memories it has to forget or to release."""
 
     framework: ClassVar[str] = "test"
     keeps_memory: ClassVar[bool] = True
@@ -49,19 +49,19 @@ class Forgetful(Source):
 
 
 class Session:
-    """Turns of one session, by what is said."""
+    """Turns of one session, by their messages."""
 
     def __init__(self, store: SqliteStore, idle_seconds: float = 3600) -> None:
         self.store = store
-        self.source = Forgetful(None)
+        self.source = RecordingSource(None)
         self.agent = Agent(name="deep", source=self.source, title="", description="")
         self.memories = Memories(store, Agents([self.agent]), idle_seconds)
         self.turns = 0
 
-    async def key(self, *said: str, ref: SessionRef = S1, continues_session: bool = True) -> str:
+    async def key(self, *texts: str, ref: SessionRef = S1, continues_session: bool = True) -> str:
         """The memory that a request with these messages gets; user and assistant take turns."""
         self.turns += 1
-        messages = [message(("user", "assistant")[n % 2], text) for n, text in enumerate(said)]
+        messages = [message(("user", "assistant")[n % 2], text) for n, text in enumerate(texts)]
         return (await self.memories.recall(self.agent, ref, f"r{self.turns}", messages, continues_session)).key
 
 
@@ -82,7 +82,7 @@ async def test_request_with_one_message_continues_the_session(session: Session) 
     assert await session.key("one") == first
 
 
-async def test_a_chat_without_a_past_starts_afresh(session: Session) -> None:
+async def test_chat_request_with_one_message_starts_a_new_memory(session: Session) -> None:
     first = await session.key("one", continues_session=False)
     assert await session.key("two", continues_session=False) != first
 
@@ -94,20 +94,22 @@ async def test_same_user_messages_continue_the_session_whatever_the_answers_are(
 
 
 @pytest.mark.parametrize(
-    "said",
+    "texts",
     [
         pytest.param(("other", "a", "two", "b", "three"), id="edited"),
         pytest.param(("one", "a", "three"), id="shorter"),
         pytest.param(("one", "a", "two", "b", "more", "c", "three"), id="longer"),
     ],
 )
-async def test_another_past_starts_afresh(session: Session, said: tuple[str, ...]) -> None:
+async def test_request_with_other_earlier_messages_starts_a_new_memory(
+    session: Session, texts: tuple[str, ...]
+) -> None:
     first = await session.key("one")
     assert await session.key("one", "a", "two") == first
-    assert await session.key(*said) != first
+    assert await session.key(*texts) != first
 
 
-async def test_regenerating_an_answer_starts_afresh_from_what_was_before_it(session: Session) -> None:
+async def test_regenerated_answer_starts_a_new_memory_that_later_turns_continue(session: Session) -> None:
     first = await session.key("one")
     assert await session.key("one", "a", "two") == first
     again = await session.key("one", "a", "two")
@@ -115,12 +117,12 @@ async def test_regenerating_an_answer_starts_afresh_from_what_was_before_it(sess
     assert await session.key("one", "a", "two", "b", "three") == again
 
 
-async def test_sessions_and_owners_never_share(session: Session) -> None:
+async def test_sessions_and_owners_do_not_share_a_memory(session: Session) -> None:
     keys = [await session.key("one", ref=SessionRef(*ref)) for ref in (("ann", "s1"), ("ann", "s2"), ("bob", "s1"))]
     assert len(set(keys)) == 3
 
 
-async def test_what_nobody_will_use_again_is_forgotten(session: Session) -> None:
+async def test_replaced_memory_is_forgotten_by_the_source(session: Session) -> None:
     first = await session.key("one", continues_session=False)
     second = await session.key("other", continues_session=False)
     await session.memories.tidy()
@@ -128,7 +130,7 @@ async def test_what_nobody_will_use_again_is_forgotten(session: Session) -> None
     assert await session.key("other", "a", "next") == second
 
 
-async def test_a_framework_that_cannot_forget_is_asked_once(session: Session) -> None:
+async def test_memory_that_the_source_fails_to_forget_is_not_tried_again(session: Session) -> None:
     session.source.fails = True
     first = await session.key("one", continues_session=False)
     await session.key("other", continues_session=False)
@@ -137,13 +139,13 @@ async def test_a_framework_that_cannot_forget_is_asked_once(session: Session) ->
     assert session.source.forgotten == [first]
 
 
-async def test_what_is_idle_is_let_go_of_once(tmp_path: Path) -> None:
+async def test_idle_memory_is_released_once_after_its_run(tmp_path: Path) -> None:
     async with opened(lambda: SqliteStore(tmp_path / "limelight.db")) as store:
         assert isinstance(store, SqliteStore)
         session = Session(store, idle_seconds=-1)
         key = await session.key("one")
         await session.memories.tidy()
-        assert session.source.rested == []  # its run goes on
+        assert session.source.rested == []  # its run is live
         session.memories.done("r1")
         await session.memories.tidy()
         await session.memories.tidy()
@@ -151,7 +153,7 @@ async def test_what_is_idle_is_let_go_of_once(tmp_path: Path) -> None:
         assert await session.key("two") == key
 
 
-def test_messages_that_say_the_same_have_the_same_fingerprint() -> None:
+def test_fingerprint_depends_on_text_and_files_only() -> None:
     text = fingerprint(message("user", "hello"))
     assert text == fingerprint(message("user", [{"type": "text", "text": "hello"}]))
     assert text == fingerprint(message("user", " hello\n"))
@@ -161,17 +163,17 @@ def test_messages_that_say_the_same_have_the_same_fingerprint() -> None:
     assert fingerprint(message("user", "\ud800")) == fingerprint(message("user", "\ud800"))
 
 
-# A past that only the log has
+# The history
 
 
-async def test_the_history_is_what_the_client_sends_if_it_sends_one(session: Session) -> None:
+async def test_history_is_the_earlier_messages_of_the_client(session: Session) -> None:
     await session.key("one")
     messages = [message("user", "one"), message("assistant", "A."), message("system", "x"), message("user", "two")]
     recalled = await session.memories.recall(session.agent, S1, "r9", messages, continues_session=True)
     assert await recalled.history() == messages[:2]
 
 
-async def test_otherwise_it_is_what_the_log_has(session: Session) -> None:
+async def test_history_without_earlier_messages_is_read_from_the_log(session: Session) -> None:
     run = await begin(session.store, "r1")
     await run.write(
         RunStarted(agent="deep", input="How many?"),
@@ -197,24 +199,24 @@ async def test_otherwise_it_is_what_the_log_has(session: Session) -> None:
     assert history[2]["tool_call_id"] == history[1]["tool_calls"][0]["id"]
 
 
-class Teller(Forgetful):
-    """An agent that keeps its state in this process only, and says what it is told of the past."""
+class HistoryEcho(RecordingSource):
+    """An agent that keeps its state in this process only, and answers with the history that it gets."""
 
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        told = [f"{message.role}: {message.text}" for message in await turn.history()]
-        yield FinalAnswer(content=" | ".join(told))
+        past = [f"{message.role}: {message.text}" for message in await turn.history()]
+        yield FinalAnswer(content=" | ".join(past))
         yield RunFinished()
 
 
-async def test_a_past_that_the_client_told_outlives_the_server(tmp_path: Path) -> None:
+async def test_earlier_messages_of_a_client_are_part_of_the_history_after_a_restart(tmp_path: Path) -> None:
     past = [message("user", "one"), message("assistant", "A."), message("user", "two")]
-    said: list[str] = []
+    answers: list[str] = []
     for messages in (past, [message("user", "three")], [message("user", "four")]):
-        teller = Agent(name="teller", source=Teller(None), title="", description="")
-        async with serving(agents=[teller], data=tmp_path) as served:
+        echo = Agent(name="echo", source=HistoryEcho(None), title="", description="")
+        async with serving(agents=[echo], data=tmp_path) as served:
             response = await served.http.post("/chat", json={"messages": messages, "session_id": "s"})
-            said.append(response.json()["message"]["content"])
-    told = "user: one | assistant: A."
-    assert said[0] == told
-    assert said[1] == f"{told} | user: two | assistant: {said[0]}"
-    assert said[2] == f"{said[1]} | user: three | assistant: {said[1]}"
+            answers.append(response.json()["message"]["content"])
+    first = "user: one | assistant: A."
+    assert answers[0] == first
+    assert answers[1] == f"{first} | user: two | assistant: {answers[0]}"
+    assert answers[2] == f"{answers[1]} | user: three | assistant: {answers[1]}"

@@ -9,7 +9,7 @@ from limelight.errors import LeaseLost, StoreUnavailable
 from limelight.events import RunCancelled, RunFailed, RunFinished, RunStarted, Status, Terminal
 from limelight.models import RunState
 from limelight.runs.engine import Execution
-from limelight.runs.metrics import RunTimer, measured_commit
+from limelight.runs.metrics import measured_commit
 from tests.runs.execution import execution
 
 
@@ -33,9 +33,8 @@ class RecordedMetrics:
 
 
 def measured(metrics: RecordedMetrics, *, asked: bool = True) -> Execution:
-    run = execution()
-    run.timer = RunTimer("echo", metrics)
-    run.timer.asked_at = perf_counter() if asked else None
+    run = execution(metrics=metrics)
+    run.asked_at = perf_counter() if asked else None
     return run
 
 
@@ -47,20 +46,20 @@ def commit(run: Execution) -> None:
 async def test_first_event_of_the_agent_is_measured_once_after_its_commit() -> None:
     metrics = RecordedMetrics()
     run = measured(metrics)
-    run.emit(RunStarted(agent="echo"))
+    run.emit(RunStarted(agent="a"))
     commit(run)
     commit(run)
     assert metrics.calls == []
     for _ in range(2):
         run.emit(Status(text="at work"))
         commit(run)
-    assert metrics.calls == [("first event", "echo")]
+    assert metrics.calls == [("first event", "a")]
 
 
 async def test_run_that_another_process_began_has_no_first_event() -> None:
     metrics = RecordedMetrics()
     run = measured(metrics, asked=False)
-    run.emit(RunStarted(agent="echo"))
+    run.emit(RunStarted(agent="a"))
     run.emit(Status(text="resumed"))
     commit(run)
     assert metrics.calls == []
@@ -79,11 +78,11 @@ async def test_end_of_a_run_without_events_of_the_agent_is_measured_with_its_cod
 ) -> None:
     metrics = RecordedMetrics()
     run = measured(metrics)
-    run.emit(RunStarted(agent="echo"))
+    run.emit(RunStarted(agent="a"))
     run.seal(terminal)
     assert metrics.calls == [], "nothing is committed yet"
     commit(run)
-    assert metrics.calls == [("run ended", "echo", state, code)]
+    assert metrics.calls == [("run ended", "a", state, code)]
 
 
 @pytest.mark.parametrize(

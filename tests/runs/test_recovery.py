@@ -1,4 +1,4 @@
-"""Recovery: whatever a crash cut off is closed, said to be interrupted, and never run again."""
+"""Recovery closes what a crash has cut off, ends the run as interrupted, and never repeats it."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -53,12 +53,12 @@ BUSY: tuple[AnyEvent, ...] = (
 """A run with everything open at once."""
 
 
-Life = Callable[[], AbstractAsyncContextManager[Store]]
-"""The store of one process. It ends without a word to its runs; the next life is the next server's start."""
+OpenStore = Callable[[], AbstractAsyncContextManager[Store]]
+"""The store of one process. Its runs do not end with it; the next one stands for the next start of the server."""
 
 
 @pytest.fixture
-def life(tmp_path: Path) -> Life:
+def open_store(tmp_path: Path) -> OpenStore:
     return lambda: opened(lambda: SqliteStore(tmp_path / "limelight.db"))
 
 
@@ -69,7 +69,7 @@ async def run_of(store: Store, run_id: str) -> Run:
 
 
 def check(log: Sequence[Record]) -> Grammar:
-    """The log of one run is legal and whole."""
+    """Assert that the log of one run is legal and complete."""
     grammar = Grammar()
     for record in log:
         grammar.check(record.event)
@@ -79,11 +79,11 @@ def check(log: Sequence[Record]) -> Grammar:
     return grammar
 
 
-async def test_all_that_was_open_is_closed(life: Life) -> None:
-    async with life() as store:
+async def test_recovery_closes_everything_that_was_open(open_store: OpenStore) -> None:
+    async with open_store() as store:
         run = await begin(store, "r1")
         await run.write(*BUSY, state="waiting")
-    async with life() as store:
+    async with open_store() as store:
         assert await recover(store) == 1
         log = await read_all(store)
         assert log[: len(BUSY)] == run.acknowledged
@@ -109,11 +109,11 @@ async def test_all_that_was_open_is_closed(life: Life) -> None:
         assert failed.error_id.startswith("err_")
 
 
-async def test_the_session_takes_new_work_and_the_old_is_not_run_again(life: Life) -> None:
-    async with life() as store:
+async def test_recovered_session_is_free_and_its_run_is_not_repeated(open_store: OpenStore) -> None:
+    async with open_store() as store:
         run = await begin(store, "r1")
         await run.write(*BUSY[:4])
-    async with life() as store:
+    async with open_store() as store:
         await recover(store)
         sealed = await run_of(store, "r1")
         assert (sealed.state, sealed.live, sealed.error and sealed.error.code) == ("failed", False, "interrupted")
@@ -122,18 +122,18 @@ async def test_the_session_takes_new_work_and_the_old_is_not_run_again(life: Lif
         assert await recover(store) == 0
         following = await complete_run(store, "r2", at=sealed.ended_at or 0)
         assert (following.run.turn, following.run.first_seq) == (2, sealed.last_seq + 1)
-    async with life() as store:
+    async with open_store() as store:
         assert await recover(store) == 0
 
 
-async def test_wherever_it_was_cut_the_log_is_whole(life: Life) -> None:
+async def test_log_that_was_cut_at_any_event_is_legal_after_recovery(open_store: OpenStore) -> None:
     refs = [SessionRef("ann", f"cut-{cut}") for cut in range(len(BUSY) + 1)]
-    async with life() as store:
+    async with open_store() as store:
         for cut, ref in enumerate(refs):
             await complete_run(store, f"old-{cut}", ref)
             run = await begin(store, f"r-{cut}", ref, at=2000)
             await run.write(*BUSY[:cut])
-    async with life() as store:
+    async with open_store() as store:
         assert await recover(store) == len(refs)
         for cut, ref in enumerate(refs):
             run = await run_of(store, f"r-{cut}")
@@ -143,33 +143,33 @@ async def test_wherever_it_was_cut_the_log_is_whole(life: Life) -> None:
             assert (log[0].seq, log[-1].seq) == (run.first_seq, run.last_seq)
 
 
-async def test_a_run_that_had_said_nothing_begins_and_ends(life: Life) -> None:
-    async with life() as store:
+async def test_run_without_records_gets_a_start_and_an_end(open_store: OpenStore) -> None:
+    async with open_store() as store:
         await begin(store, "r1")
-    async with life() as store:
+    async with open_store() as store:
         await recover(store)
         started, failed = [record.event for record in await read_all(store)]
         assert started == RunStarted(agent="echo", turn=1)
         assert isinstance(failed, RunFailed)
 
 
-async def test_a_clock_that_went_back_does_not_make_the_log_go_back(life: Life) -> None:
-    async with life() as store:
+async def test_times_of_the_log_do_not_decrease_if_the_clock_was_set_back(open_store: OpenStore) -> None:
+    async with open_store() as store:
         run = await begin(store, "r1", at=10**14)
         await run.write(*BUSY[:3])
-    async with life() as store:
+    async with open_store() as store:
         await recover(store)
         check(await read_all(store))
         assert (await run_of(store, "r1")).ended_at == run.acknowledged[-1].at
 
 
-async def test_arguments_that_were_long_when_it_was_cut_are_kept_whole(life: Life) -> None:
+async def test_long_arguments_that_were_cut_are_stored_completely(open_store: OpenStore) -> None:
     piece = "x" * 16_000
-    async with life() as store:
+    async with open_store() as store:
         run = await begin(store, "r1")
         pieces = [ToolArgsDelta(call_id="c1", text=piece) for _ in range(5)]
         await run.write(BUSY[0], ToolStarted(call_id="c1", name="write"), *pieces)
-    async with life() as store:
+    async with open_store() as store:
         await recover(store)
         ready = next(r.event for r in await read_all(store) if isinstance(r.event, ToolReady))
         assert (ready.truncated, ready.size) == (True, 5 * len(piece))
@@ -177,20 +177,20 @@ async def test_arguments_that_were_long_when_it_was_cut_are_kept_whole(life: Lif
         assert kept is not None and kept.body == (piece * 5).encode()
 
 
-async def test_an_odd_log_is_sealed_all_the_same(life: Life) -> None:
-    async with life() as store:
+async def test_log_that_breaks_the_grammar_is_sealed(open_store: OpenStore) -> None:
+    async with open_store() as store:
         run = await begin(store, "r1")
         await run.write(BUSY[0], ToolFinished(call_id="never started"), *tokens(3), BUSY[0])
         other = await begin(store, "r2", SessionRef("ann", "s2"))
         await other.write(*BUSY)
-    async with life() as store:
+    async with open_store() as store:
         assert await recover(store) == 2
         assert isinstance((await read_all(store))[-1].event, RunFailed)
         check(await read_all(store, SessionRef("ann", "s2")))
 
 
-async def test_runs_that_go_on_here_are_left_alone(life: Life) -> None:
-    async with life() as store:
+async def test_runs_of_this_process_are_not_recovered(open_store: OpenStore) -> None:
+    async with open_store() as store:
         run = await begin(store, "r1")
         await run.write(*BUSY)
         await store.renew(0)
@@ -199,12 +199,14 @@ async def test_runs_that_go_on_here_are_left_alone(life: Life) -> None:
         assert await read_all(store) == run.acknowledged
 
 
-async def test_a_store_that_fails_is_tried_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_recovery_is_retried_while_the_store_fails(
+    open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("limelight.runs.retry.RETRY_SECONDS", (0.0,))
-    async with life() as store:
+    async with open_store() as store:
         run = RunWriter(store, (await store.begin(new_run("r1"))).run)
         await run.write(*BUSY)
-    async with life() as store:
+    async with open_store() as store:
         append, refusals = store.append, [StoreUnavailable("disk full"), StoreUnavailable("disk full")]
 
         async def flaky(batch: Sequence[Append]) -> None:

@@ -1,91 +1,50 @@
-"""A run that waits goes on after a restart on the terms on which it was asked for."""
+"""A run that waits for a decision is reopened after a restart with the options of its request."""
 
-from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
-from limelight.events import AnyEvent, FinalAnswer, RunFinished
-from limelight.messages import Message
-from limelight.models import SessionRef
-from limelight.runs.agents import Agent
-from limelight.runs.queue import QueuedRun, Request
-from limelight.sources.base import NO_OPTIONS, Item, Options, Source, Turn, User
-from tests.support.server import Served, serving
-from tests.support.wait import eventually
+from limelight.runs.committer import INTERVAL
+from limelight.sources.base import Turn, User
+from limelight.stores.memory import MemoryDatabase
+from tests.runs.process import Process, started
+from tests.support.clock import Clock
 
 
-class Patient(Source):
-    """Asks, and survives its server; remembers the turn that it was given to go on with."""
-
-    framework: ClassVar[str] = "test"
-    keeps_memory: ClassVar[bool] = True
-    resumes: ClassVar[bool] = True
-
-    def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
-        self.turns: list[Turn] = []
-
-    @classmethod
-    def accepts(cls, target: object) -> bool:
-        return False
-
-    @property
-    def description(self) -> str:
-        return ""
-
-    async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        self.turns.append(turn)
-        await turn.context.approve("go", {})
-        yield FinalAnswer(content="done")
-        yield RunFinished()
-
-    def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
-        return self.run(turn)
+async def reopened(folder: Path, clock: Clock, **request: Any) -> tuple[Turn, Turn]:
+    """The turn that the agent got at first, and the one after a restart."""
+    database = MemoryDatabase()
+    before, after = Process(folder, database), Process(folder, database)
+    before.source.approvals = after.source.approvals = 1
+    async with started(before):
+        await before.begin(**request)
+        await clock.settle()
+        await clock.advance(INTERVAL)
+    await before.store.close()
+    async with started(after):
+        assert await after.recovery.recover() == 0
+        await clock.settle()
+    return before.source.turns[0], after.source.turns[0]
 
 
-def patient(source: Patient) -> Agent:
-    return Agent(name="patient", source=source, title="", description="", max_steps=50)
-
-
-async def wait_for(served: Served, agent: Agent, messages: list[Message], user: User, **more: Any) -> str:
-    """Begin a run; returns once it waits."""
-    parts = served.runtime
-    request = Request(agent=agent, ref=SessionRef(user.user_id, "s"), user=user, messages=messages, **more)
-    run = (await parts.sessions.begin(QueuedRun.of(request))).run
-    await eventually(lambda: (live := parts.control.live_run(run.run_id)) and live.execution.grammar.waiting)
-    return run.run_id
-
-
-async def reopened(data: Path, messages: list[Message], user: User, **more: Any) -> tuple[Turn, Turn]:
-    """The turn that the agent was given, and the one after a restart."""
-    before, after = Patient(None), Patient(None)
-    async with serving(agents=[patient(before)], data=data) as served:
-        await wait_for(served, patient(before), messages, user, **more)
-    async with serving(agents=[patient(after)], data=data):
-        await eventually(lambda: after.turns)
-    return before.turns[0], after.turns[0]
-
-
-SYSTEM = [Message(role="system", content="Be brief."), Message(role="system", content="Be kind.")]
-QUESTION = Message(role="user", content="May I?")
-
-
-async def test_what_the_request_said_still_counts(tmp_path: Path) -> None:
-    before, after = await reopened(tmp_path, [*SYSTEM, QUESTION], User("ann", "Ann Onym"), max_steps=3)
+async def test_reopened_run_has_the_options_of_its_request(tmp_path: Path, loop_clock: Clock) -> None:
+    request = {"text": "May I?", "system": ["Be brief.", "Be kind."], "user": User("ann", "Ann Onym"), "max_steps": 3}
+    before, after = await reopened(tmp_path, loop_clock, **request)
     assert after.instructions == before.instructions == "Be brief.\n\nBe kind."
     assert after.max_steps == before.max_steps == 3
     assert after.context.user == before.context.user == User("ann", "Ann Onym")
     assert (after.question.text, after.memory_key) == ("May I?", before.memory_key)
 
 
-async def test_what_it_did_not_say_is_the_agents(tmp_path: Path) -> None:
-    _, after = await reopened(tmp_path, [QUESTION], User("ann"))
+async def test_reopened_run_of_a_request_without_options_has_those_of_its_agent(
+    tmp_path: Path, loop_clock: Clock
+) -> None:
+    _, after = await reopened(tmp_path, loop_clock, user=User("ann"))
     assert (after.instructions, after.max_steps, after.context.user) == ("", 50, User("ann"))
 
 
 @pytest.mark.parametrize("words", [10, 20_000], ids=["short", "long"])
-async def test_the_question_comes_back_whole(words: int, tmp_path: Path) -> None:
-    text = "please " * words
-    _, after = await reopened(tmp_path, [Message(role="user", content=text)], User("ann"))
-    assert after.question.text == text
+async def test_reopened_run_has_its_complete_question(words: int, tmp_path: Path, loop_clock: Clock) -> None:
+    _, after = await reopened(tmp_path, loop_clock, text="please " * words)
+    assert after.question.text == "please " * words

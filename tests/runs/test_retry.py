@@ -1,4 +1,4 @@
-"""What a run waits for, and for how long."""
+"""Retries of store operations."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from limelight.runs.retry import TRIES_UNEXPLAINED, retry_while_unavailable
 
 
 class Failing:
-    """A store that fails so often, and knows why or not."""
+    """A store that fails `times` times; `words` name the fault, or are empty."""
 
     def __init__(self, times: int, words: str) -> None:
         self.left = times
@@ -22,16 +22,16 @@ class Failing:
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retry, "RETRY_SECONDS", (0.0,))
 
 
-async def test_trouble_that_passes_is_waited_for() -> None:
+async def test_operation_is_retried_until_the_store_works() -> None:
     assert await retry_while_unavailable(Failing(100, "the disk is full").work) == "done"
     assert await retry_while_unavailable(Failing(TRIES_UNEXPLAINED, "").work) == "done"
 
 
-async def test_what_nobody_can_explain_is_not_tried_for_ever() -> None:
+async def test_retries_without_a_named_fault_are_limited() -> None:
     store = Failing(100, "")
     with pytest.raises(StoreUnavailable):
         await retry_while_unavailable(store.work)

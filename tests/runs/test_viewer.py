@@ -1,4 +1,4 @@
-"""A viewer's way: what it missed, then what comes, exactly once and in order, however it is interrupted."""
+"""Viewers get missed Records from the log and new ones from the frame buffer, each exactly once and in order."""
 
 import asyncio
 
@@ -24,10 +24,10 @@ from tests.runs.viewers import (
 )
 from tests.support.strategies import as_records
 
-# What it missed, then what comes
+# Replay, then live
 
 
-async def test_it_replays_the_log_and_then_shares_the_frame_buffer() -> None:
+async def test_viewer_replays_the_log_and_then_reads_the_frame_buffer() -> None:
     stage, records = Stage(), statuses(3 * BATCH)
     stage.commit(records[:-20])
     async with stage.viewer() as viewer:
@@ -38,12 +38,12 @@ async def test_it_replays_the_log_and_then_shares_the_frame_buffer() -> None:
         reads = stage.store.reads
         stage.play(records[-20:])
         frames += await task or []
-        assert stage.store.reads == reads, "what is live comes from the frame buffer"
+        assert stage.store.reads == reads, "live frames come from the frame buffer"
     assert frames == live(DIALECTS["records"], records)
 
 
 @pytest.mark.parametrize(("format_", "replayed"), [("typed", ["1", "6"]), ("records", ["1", "2", "3", "4", "5", "6"])])
-async def test_a_replay_joins_deltas_where_the_format_allows_it(format_: str, replayed: list[str]) -> None:
+async def test_replay_joins_deltas_if_the_format_allows_it(format_: str, replayed: list[str]) -> None:
     stage, records = Stage(), whole_run(tokens=10)
     stage.commit(records[:6])
     async with stage.viewer(format_) as viewer:
@@ -69,7 +69,7 @@ async def test_viewers_of_one_format_share_frames_and_bytes() -> None:
     assert typed[-1].data == b'{"type":"done"}'
 
 
-async def test_one_that_falls_off_the_frame_buffer_reads_the_log_again_and_misses_nothing() -> None:
+async def test_slow_viewer_replays_the_log_and_then_reads_the_frame_buffer_again() -> None:
     stage, records = Stage(), statuses(5 * BUFFER_RECORDS)
     async with stage.viewer() as slow, stage.viewer() as quick:
         slow.start(Cursor(0), fresh=True)
@@ -78,17 +78,17 @@ async def test_one_that_falls_off_the_frame_buffer_reads_the_log_again_and_misse
         for start in range(0, len(records), 100):
             stage.play(records[start : start + 100])
             got += await soon(quick) or []
-        assert stage.store.reads == 0, "the quick one never needs the log"
+        assert stage.store.reads == 0, "the quick viewer does not read the log"
         late = await read_to(slow, str(records[-1].seq))
         assert stage.store.reads > 0
         task = asyncio.create_task(soon(slow))
         assert await is_waiting(task)
         stage.play(statuses(1, first_seq=len(records) + 1))
-        assert ids(await task or []) == [str(len(records) + 1)], "it is on the frame buffer again"
+        assert ids(await task or []) == [str(len(records) + 1)], "it reads the frame buffer again"
     assert got == late == live(DIALECTS["records"], records)
 
 
-async def test_a_hole_between_two_publishes_is_filled_from_the_log() -> None:
+async def test_records_that_were_not_published_are_read_from_the_log() -> None:
     stage, records = Stage(), statuses(9)
     async with stage.viewer() as viewer:
         viewer.start(Cursor(0), fresh=True)
@@ -99,7 +99,7 @@ async def test_a_hole_between_two_publishes_is_filled_from_the_log() -> None:
         assert ids(await read_to(viewer, "9")) == ["4", "5", "6", "7", "8", "9"]
 
 
-async def test_what_is_published_during_the_last_read_is_not_missed() -> None:
+async def test_records_published_during_the_last_read_are_not_missed() -> None:
     stage, records = Stage(), statuses(8)
     stage.commit(records[:4])
     async with stage.viewer() as viewer:
@@ -109,7 +109,7 @@ async def test_what_is_published_during_the_last_read_is_not_missed() -> None:
         assert ids(await read_to(viewer, "8")) == ["5", "6", "7", "8"]
 
 
-async def test_the_log_may_be_ahead_of_the_hub() -> None:
+async def test_record_that_was_replayed_before_it_was_published_comes_once() -> None:
     """A replay that has read what is committed and not yet published does not get it a second time."""
     stage, records = Stage(), statuses(6)
     async with stage.viewer() as viewer:
@@ -124,7 +124,7 @@ async def test_the_log_may_be_ahead_of_the_hub() -> None:
         assert ids(await task or []) == ["7"]
 
 
-async def test_one_that_read_ahead_of_anothers_buffer_waits_for_the_frame_buffer() -> None:
+async def test_viewer_ahead_of_an_existing_frame_buffer_waits_for_it() -> None:
     stage, records = Stage(), statuses(9)
     stage.commit(records[:3])
     async with stage.viewer() as early, stage.viewer() as late:
@@ -143,10 +143,10 @@ async def test_one_that_read_ahead_of_anothers_buffer_waits_for_the_frame_buffer
         assert ids(await task or []) == ["10"]
 
 
-# Beginning with a run
+# Views that start with a run
 
 
-async def test_a_fresh_run_needs_no_read() -> None:
+async def test_view_of_a_new_run_does_not_read_the_log() -> None:
     stage = Stage()
     async with stage.viewer() as viewer:
         viewer.start(Cursor(0), only_run=True, fresh=True)
@@ -157,7 +157,7 @@ async def test_a_fresh_run_needs_no_read() -> None:
 
 
 @pytest.mark.parametrize("published", [1, 4, 7])
-async def test_a_run_that_was_faster_than_the_viewer_is_shown_from_its_start(published: int) -> None:
+async def test_new_run_that_is_ahead_of_its_viewer_is_shown_from_its_start(published: int) -> None:
     stage, records = Stage(), whole_run()
     async with stage.viewer() as viewer:
         stage.play(records[:published])
@@ -170,7 +170,7 @@ async def test_a_run_that_was_faster_than_the_viewer_is_shown_from_its_start(pub
     assert same(frames, live(DIALECTS["records"], records))
 
 
-async def test_a_fresh_run_in_a_session_that_somebody_watches_already() -> None:
+async def test_new_run_in_a_session_with_another_viewer_is_shown_to_both() -> None:
     stage, first, second = Stage(), whole_run(), whole_run(first_seq=8, run_id="run_2")
     async with stage.viewer() as watcher, stage.viewer() as viewer:
         watcher.start(Cursor(0))
@@ -185,11 +185,11 @@ async def test_a_fresh_run_in_a_session_that_somebody_watches_already() -> None:
     assert frames == live(DIALECTS["records"], second)
 
 
-# The end
+# Ends of views, and batches
 
 
 @pytest.mark.parametrize("ahead", [True, False], ids=["replayed", "live"])
-async def test_only_one_run_is_shown_if_that_is_asked(ahead: bool) -> None:
+async def test_view_of_one_run_ends_with_it(ahead: bool) -> None:
     stage, first, second = Stage(), whole_run(), whole_run(first_seq=8, run_id="run_2")
     async with stage.viewer() as viewer:
         viewer.start(Cursor(0), only_run=True, fresh=not ahead)
@@ -200,7 +200,7 @@ async def test_only_one_run_is_shown_if_that_is_asked(ahead: bool) -> None:
 
 
 @pytest.mark.parametrize("ahead", [True, False], ids=["replayed", "live"])
-async def test_runs_that_are_history_do_not_end_the_view(ahead: bool) -> None:
+async def test_view_through_a_record_does_not_end_with_earlier_runs(ahead: bool) -> None:
     runs = [whole_run(first_seq=1 + 7 * n, run_id=f"run_{n}") for n in range(3)]
     stage, records = Stage(), [record for run in runs for record in run]
     async with stage.viewer() as viewer:
@@ -211,7 +211,7 @@ async def test_runs_that_are_history_do_not_end_the_view(ahead: bool) -> None:
         assert same(await read_all(viewer), live(DIALECTS["records"], records[14:]))
 
 
-async def test_a_format_that_takes_more_is_read_in_growing_batches_while_records_are_small() -> None:
+async def test_small_records_are_read_in_growing_batches_up_to_the_limit_of_the_format() -> None:
     stage = Stage()
     stage.commit(statuses(4000))
     batches: dict[int, int] = {}
@@ -225,7 +225,7 @@ async def test_a_format_that_takes_more_is_read_in_growing_batches_while_records
     assert batches[2048] <= 9
 
 
-async def test_batches_of_large_records_stay_small() -> None:
+async def test_large_records_are_read_in_small_batches() -> None:
     stage = Stage()
     stage.commit(as_records([Status(text="x" * 4096) for _ in range(1000)]))
     sizes: list[int] = []
@@ -236,7 +236,7 @@ async def test_batches_of_large_records_stay_small() -> None:
     assert max(sizes) == 128
 
 
-async def test_a_view_of_the_session_goes_on_from_run_to_run() -> None:
+async def test_view_of_a_session_continues_with_its_next_run() -> None:
     stage, first, second = Stage(), whole_run(), whole_run(first_seq=8, run_id="run_2")
     async with stage.viewer("typed") as viewer:
         viewer.start(Cursor(0))
@@ -247,10 +247,10 @@ async def test_a_view_of_the_session_goes_on_from_run_to_run() -> None:
     assert [frame.data for frame in frames].count(b'{"type":"done"}') == 2
 
 
-# Nudges
+# Wake-ups
 
 
-async def test_a_wake_up_ends_the_wait_and_nothing_else() -> None:
+async def test_wake_ends_one_wait() -> None:
     stage = Stage()
     async with stage.viewer() as viewer:
         viewer.start(Cursor(0), fresh=True)
@@ -264,15 +264,7 @@ async def test_a_wake_up_ends_the_wait_and_nothing_else() -> None:
         assert ids(await task or []) == ["1"]
 
 
-async def test_a_nudge_before_the_wait_counts() -> None:
-    stage = Stage()
-    async with stage.viewer() as viewer:
-        viewer.start(Cursor(0), fresh=True)
-        viewer.wake()
-        assert await soon(viewer) == []
-
-
-async def test_frames_come_before_a_wake() -> None:
+async def test_frames_are_returned_before_a_wake() -> None:
     stage = Stage()
     async with stage.viewer() as viewer:
         viewer.start(Cursor(0), fresh=True)
@@ -282,7 +274,7 @@ async def test_frames_come_before_a_wake() -> None:
         assert await soon(viewer) == []
 
 
-async def test_a_heartbeat_does_not_wait_for_a_slow_read_and_the_read_is_not_repeated() -> None:
+async def test_heartbeat_does_not_wait_for_a_slow_read_and_the_read_is_not_repeated() -> None:
     stage = Stage()
     stage.commit(statuses(3))
     stage.store.may_answer.clear()
@@ -301,7 +293,7 @@ async def test_a_heartbeat_does_not_wait_for_a_slow_read_and_the_read_is_not_rep
         assert stage.store.reads == 2
 
 
-async def test_a_nudge_that_is_no_heartbeat_lets_a_read_end_first() -> None:
+async def test_wake_without_in_read_waits_for_the_read() -> None:
     stage = Stage()
     stage.commit(statuses(3))
     stage.store.may_answer.clear()
@@ -315,7 +307,7 @@ async def test_a_nudge_that_is_no_heartbeat_lets_a_read_end_first() -> None:
         assert ids(await asyncio.wait_for(task, 5) or []) == ["1", "2", "3"]
 
 
-async def test_leaving_ends_a_read() -> None:
+async def test_exit_ends_a_read_in_progress() -> None:
     stage = Stage()
     stage.commit(statuses(1))
     stage.store.may_answer.clear()
@@ -330,7 +322,7 @@ async def test_leaving_ends_a_read() -> None:
     assert asyncio.all_tasks() == before
 
 
-async def test_a_viewer_ends_when_its_session_is_deleted_while_it_reads_the_log() -> None:
+async def test_viewer_ends_if_its_session_is_deleted_during_a_read() -> None:
     stage = Stage()
     async with stage.viewer() as viewer:
         stage.store.during_read = lambda: stage.hub.forget(REF)

@@ -1,4 +1,4 @@
-"""A viewer that comes back: its cursor, what is left of the log, and any order of things."""
+"""Viewers that resume from a cursor, with gaps in the log and under random scheduling."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ from tests.runs.viewers import (
 from tests.support.strategies import as_records, write_run
 
 
-async def test_a_cursor_behind_retention_gets_a_gap_first() -> None:
+async def test_cursor_before_the_oldest_record_gets_a_gap_first() -> None:
     stage, records = Stage(), whole_run(first_seq=50)
     stage.commit(records)
     async with stage.viewer() as viewer:
@@ -40,7 +40,7 @@ async def test_a_cursor_behind_retention_gets_a_gap_first() -> None:
     assert same(frames, live(DIALECTS["records"], records))
 
 
-async def test_a_cursor_inside_a_record_that_is_gone_skips_nothing_of_another() -> None:
+async def test_cursor_inside_a_deleted_record_skips_no_frames_of_another() -> None:
     stage, records = Stage(), whole_run(first_seq=50)
     stage.commit(records)
     async with stage.viewer("typed") as viewer:
@@ -50,7 +50,7 @@ async def test_a_cursor_inside_a_record_that_is_gone_skips_nothing_of_another() 
     assert (first.id, msgspec.json.decode(first.data)["type"]) == ("50", "status")
 
 
-async def test_no_gap_is_reported_where_there_is_none() -> None:
+async def test_cursor_at_the_start_of_a_complete_log_gets_no_gap() -> None:
     stage = Stage()
     stage.commit(whole_run())
     for cursor in (Cursor(0), Cursor(0, 1)):
@@ -59,7 +59,7 @@ async def test_no_gap_is_reported_where_there_is_none() -> None:
             assert same(await read_all(viewer), live(DIALECTS["records"], whole_run()))
 
 
-async def test_a_cursor_inside_a_record_gets_its_other_frames() -> None:
+async def test_cursor_inside_a_record_resumes_with_its_remaining_frames() -> None:
     stage = Stage()
     stage.commit(as_records([RunStarted(agent="a"), RunFailed(code="c", message="m")]))
     async with stage.viewer("typed") as viewer:
@@ -67,24 +67,24 @@ async def test_a_cursor_inside_a_record_gets_its_other_frames() -> None:
         assert await read_all(viewer) == [Frame("2", "", b'{"type":"done"}')]
 
 
-async def test_a_cursor_inside_a_record_is_exact_also_beside_another_viewer() -> None:
-    """Who shares the frames of others gets whole Records only."""
+async def test_cursor_inside_a_record_is_exact_beside_another_viewer() -> None:
+    """The frame buffer has complete Records only."""
     stage, records = Stage(), as_records(SCRIPTS["plan"])
     expected = live(DIALECTS["v2"], records)
-    async with stage.viewer("v2") as watching:
-        watching.start(Cursor(0), fresh=True)
+    async with stage.viewer("v2") as other:
+        other.start(Cursor(0), fresh=True)
         stage.play(records)
-        assert same(await read_to(watching, expected[-1].id), expected, "v2")
+        assert same(await read_to(other, expected[-1].id), expected, "v2")
         for position, frame in enumerate(expected[:-1]):
             async with stage.viewer("v2") as viewer:
                 viewer.start(Cursor.parse(frame.id))
                 assert same(await read_to(viewer, expected[-1].id), expected[position + 1 :], "v2"), frame.id
 
 
-async def test_a_cursor_inside_a_record_that_is_not_there_yet_waits_for_it() -> None:
+async def test_cursor_inside_a_future_record_waits_for_it() -> None:
     stage, records = Stage(), whole_run()
-    async with stage.viewer() as watching, stage.viewer() as viewer:
-        watching.start(Cursor(0))
+    async with stage.viewer() as other, stage.viewer() as viewer:
+        other.start(Cursor(0))
         viewer.start(Cursor(3, 1))
         stage.play(records[:2])
         viewer.wake()
@@ -94,7 +94,7 @@ async def test_a_cursor_inside_a_record_that_is_not_there_yet_waits_for_it() -> 
 
 
 @pytest.mark.parametrize("cursor", ["2.3", "2.9"])
-async def test_a_cursor_that_skips_all_frames_of_the_terminal_ends_at_once(cursor: str) -> None:
+async def test_cursor_after_all_frames_of_the_terminal_event_ends_at_once(cursor: str) -> None:
     stage = Stage()
     stage.commit(as_records([RunStarted(agent="a"), RunFailed(code="c", message="m")]))
     async with stage.viewer("typed") as viewer:
@@ -102,7 +102,7 @@ async def test_a_cursor_that_skips_all_frames_of_the_terminal_ends_at_once(curso
         assert await soon(viewer) is None
 
 
-async def test_a_resume_knows_what_the_run_said_before() -> None:
+async def test_resumed_view_has_the_state_of_the_earlier_events_of_its_run() -> None:
     """The dialect is fed from the run's beginning: a tool_end needs the name that its tool_start had."""
     run = next(run for run in (write_run(Random(seed), 60) for seed in range(50)) if isinstance(run[-1], RunFinished))
     stage, records = Stage(), [*whole_run(), *as_records(run, first_seq=8, run_id="run_2")]
@@ -117,8 +117,8 @@ async def test_a_resume_knows_what_the_run_said_before() -> None:
 
 @settings(max_examples=40)
 @given(st.randoms(use_true_random=False), st.sampled_from(sorted(DIALECTS)))
-def test_every_frame_comes_exactly_once_whatever_happens(random: Random, format_: str) -> None:
-    """Batches of any size, committed or published as they come, while viewers read when they like and come and go."""
+def test_viewer_gets_each_frame_once_under_random_scheduling(random: Random, format_: str) -> None:
+    """Batches of any size are committed or published while viewers enter, read and leave at random."""
     asyncio.run(_play_at_random(random, format_))
 
 
@@ -131,9 +131,9 @@ async def _play_at_random(random: Random, format_: str) -> None:
     stage, seen = Stage(), list[Frame]()
     async with AsyncExitStack() as others:
         commit = stage.commit
-        if random.random() < 0.5:  # somebody who keeps the shared frames alive, in which each Record comes at last
-            watching = await others.enter_async_context(stage.viewer(format_))
-            watching.start(Cursor(0), fresh=True)
+        if random.random() < 0.5:  # another viewer keeps the frame buffer alive, so every Record has to be published
+            other = await others.enter_async_context(stage.viewer(format_))
+            other.start(Cursor(0), fresh=True)
             commit = stage.play
         await _come_and_go(random, format_, stage, commit, records, seen, expected)
     assert isinstance(records[-1].event, TERMINAL_TYPES)
@@ -151,7 +151,7 @@ async def _come_and_go(
 ) -> None:
     done = 0
     while done < len(records):
-        del seen[max(0, len(seen) - random.choice([0, 0, 1, 2])) :]  # the last of it did not arrive
+        del seen[max(0, len(seen) - random.choice([0, 0, 1, 2])) :]  # the last frames did not arrive
         async with stage.viewer(format_) as viewer:
             viewer.start(Cursor.parse(seen[-1].id if seen else "0"))
             for _ in range(random.randint(1, 4)):

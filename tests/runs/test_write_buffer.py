@@ -1,4 +1,4 @@
-"""What is said faster than the log is written becomes fewer Records, and loses nothing."""
+"""The write buffer numbers events and joins deltas that come faster than commits, without loss."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from limelight.events import AnyEvent, ReasoningDelta, Record, Status, TextDelta
 from limelight.runs.write_buffer import MAX_JOINED, WriteBuffer
 
 
-def said(*texts: str, message_id: str = "m") -> list[TextDelta]:
+def deltas(*texts: str, message_id: str = "m") -> list[TextDelta]:
     return [TextDelta(message_id=message_id, text=text) for text in texts]
 
 
@@ -30,42 +30,42 @@ def texts(records: list[Record]) -> list[str]:
     return [getattr(record.event, "text", "") for record in records]
 
 
-def test_a_text_grows_until_it_is_taken() -> None:
-    buffer = filled(*said("a", "b", "c"))
+def test_deltas_of_one_text_are_joined_until_they_are_taken() -> None:
+    buffer = filled(*deltas("a", "b", "c"))
     assert texts(buffer.take()) == ["abc"]
-    buffer.append_delta(said("d")[0])
+    buffer.append_delta(deltas("d")[0])
     [record] = buffer.take()
-    assert (record.seq, record.run_id, record.event) == (9, "run_1", said("d")[0])
+    assert (record.seq, record.run_id, record.event) == (9, "run_1", deltas("d")[0])
 
 
-def test_nothing_grows_past_what_came_after_it() -> None:
-    buffer = filled(*said("a"), Status(text="s"), *said("b"), *said("x", message_id="n"), *said("c"))
+def test_deltas_are_not_joined_across_another_event() -> None:
+    buffer = filled(*deltas("a"), Status(text="s"), *deltas("b"), *deltas("x", message_id="n"), *deltas("c"))
     assert texts(buffer.take()) == ["a", "s", "b", "x", "c"]
 
 
-def test_a_thought_does_not_grow_into_a_text_of_the_same_id() -> None:
-    buffer = filled(ReasoningDelta(message_id="m", text="thinks"), *said("says"))
+def test_reasoning_and_text_with_one_id_are_not_joined() -> None:
+    buffer = filled(ReasoningDelta(message_id="m", text="thinks"), *deltas("says"))
     assert [type(record.event) for record in buffer.take()] == [ReasoningDelta, TextDelta]
 
 
-def test_who_speaks_stays() -> None:
+def test_joined_delta_keeps_its_agent() -> None:
     buffer = filled(*(TextDelta(agent_id="helper", message_id="m", text=text) for text in "ab"))
     assert buffer.take()[0].event == TextDelta(agent_id="helper", message_id="m", text="ab")
 
 
-def test_a_record_never_becomes_too_large_for_the_log() -> None:
-    buffer = filled(*said(*["\x01" * 1000] * 20))
+def test_joined_record_stays_within_the_size_limit() -> None:
+    buffer = filled(*deltas(*["\x01" * 1000] * 20))
     records = buffer.take()
     assert sum(map(len, texts(records))) == 20_000
     assert all(json_size(text) <= MAX_DELTA for text in texts(records))
     assert len(records) > 20_000 // MAX_JOINED
 
 
-def test_all_that_was_said_counts_until_it_is_in_the_log() -> None:
-    buffer = filled(*said("a", "b"), Status(text="s"))
+def test_events_count_as_uncommitted_until_their_commit() -> None:
+    buffer = filled(*deltas("a", "b"), Status(text="s"))
     assert buffer.uncommitted == 3
     buffer.take()
-    buffer.append_delta(said("c")[0])
+    buffer.append_delta(deltas("c")[0])
     buffer.take()
     assert (buffer.uncommitted, bool(buffer)) == (4, False)
     buffer.committed()
@@ -74,39 +74,39 @@ def test_all_that_was_said_counts_until_it_is_in_the_log() -> None:
     assert buffer.uncommitted == 0
 
 
-KINDS = st.sampled_from(["take", "m", "n", "thought", "status"])
+KINDS = st.sampled_from(["take", "m", "n", "reasoning", "status"])
 
 
 @given(st.lists(st.tuples(KINDS, st.text(max_size=5)), max_size=60))
-def test_nothing_is_lost_and_the_numbers_have_no_gap(steps: list[tuple[str, str]]) -> None:
+def test_records_contain_all_text_and_are_numbered_without_a_gap(steps: list[tuple[str, str]]) -> None:
     buffer = WriteBuffer("run_1", 0, 0)
-    given_: list[tuple[str, str]] = []
+    appended: list[tuple[str, str]] = []
     records: list[Record] = []
     for kind, text in steps:
         if kind == "take":
             records += buffer.take()
             continue
-        given_.append((kind, text))
+        appended.append((kind, text))
         if kind == "status":
             buffer.append([Status(text=text)])
-        elif kind == "thought":
+        elif kind == "reasoning":
             buffer.append_delta(ReasoningDelta(message_id="m", text=text))
         else:
             buffer.append_delta(TextDelta(message_id=kind, text=text))
     records += buffer.take()
     assert [record.seq for record in records] == list(range(1, len(records) + 1))
     found = [(_kind(record.event), text) for record, text in zip(records, texts(records), strict=True)]
-    assert _squeezed(found) == _squeezed(given_)
+    assert _joined(found) == _joined(appended)
 
 
 def _kind(event: AnyEvent) -> str:
     if isinstance(event, TextDelta):
         return event.message_id
-    return "thought" if isinstance(event, ReasoningDelta) else "status"
+    return "reasoning" if isinstance(event, ReasoningDelta) else "status"
 
 
-def _squeezed(pieces: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Neighbouring pieces of one text as one; lines of status stay as they are."""
+def _joined(pieces: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Join neighbouring pieces of one text. Statuses are not joined."""
     joined: list[tuple[str, str]] = []
     for kind, text in pieces:
         if joined and joined[-1][0] == kind != "status":

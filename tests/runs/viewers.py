@@ -1,4 +1,4 @@
-"""A viewer with a hub and a log in memory, and what it reads."""
+"""Viewers over a hub and a log in memory, and helpers that read from them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -26,7 +26,7 @@ REF = SessionRef("local", "s")
 
 
 class FakeStore:
-    """Not a store: a list of Records with the two methods that a viewer calls."""
+    """A list of Records with the two methods of a store that a viewer calls."""
 
     def __init__(self) -> None:
         self.log: list[Record] = []
@@ -67,7 +67,7 @@ class FakeStore:
 
 
 class Stage:
-    """A hub and a log, with the order of things that the engine keeps: first the log, then the viewers."""
+    """A hub and a log. `play` commits Records first and publishes them then, as the committer does."""
 
     def __init__(self) -> None:
         self.hub = Hub()
@@ -103,7 +103,7 @@ async def read_to(viewer: Viewer, last: str) -> list[Frame]:
     frames: list[Frame] = []
     while not frames or frames[-1].id != last:
         sent = await soon(viewer)
-        assert sent, f"it ended or fell silent at {frames[-1:]}"
+        assert sent, f"the view ended at {frames[-1:]}"
         frames += sent
     return frames
 
@@ -116,7 +116,7 @@ async def read_all(viewer: Viewer) -> list[Frame]:
 
 
 async def is_waiting(task: "asyncio.Task[Any]") -> bool:
-    """True if it does not come to an end although everybody else has had their turn."""
+    """Whether a task still waits after all other tasks have run."""
     for _ in range(20):
         await asyncio.sleep(0)
     return not task.done()

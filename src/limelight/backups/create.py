@@ -44,7 +44,7 @@ def is_archive(path: Path) -> bool:
 def create_backup(data: Path, store: Path, target: Path, *, at: int, version: str, progress: Progress) -> CreatedBackup:
     """Back up a data folder and the store's file, which may be outside of it. Raises SetupError."""
     if target.exists() or target.is_symlink():
-        raise SetupError(f"{target} is there already: a backup is never written over, choose another name")
+        raise SetupError(f"{target} is there already: a backup is never overwritten, choose another name")
     if not store.is_file():
         raise SetupError(f"there is nothing to back up: no {store}")
     if target.resolve().is_relative_to(data.resolve()):  # also through a link
@@ -58,7 +58,7 @@ def create_backup(data: Path, store: Path, target: Path, *, at: int, version: st
         created = _fill(draft / "backup", find_content(data, store), at, version, progress)
         _publish(draft, target, progress)
     except (OSError, sqlite3.Error, tarfile.TarError) as error:
-        raise SetupError(f"the backup cannot be made: {error}; nothing is left of it") from error
+        raise SetupError(f"the backup cannot be made: {error}; no part of it is left") from error
     finally:
         remove_tree(draft)
     with suppress(OSError):  # the data folder may be read-only, which is a good reason for a backup

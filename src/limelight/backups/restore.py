@@ -32,7 +32,7 @@ def restore(source: Path, data: Path, examine: Callable[[Path], object]) -> Mani
         manifest = read_manifest(folder)
         for name in {DATABASE, *manifest.databases}:
             if not (folder / name).is_file():
-                raise SetupError(f"{source} is not whole: {name} is missing")
+                raise SetupError(f"{source} is incomplete: {name} is missing")
             if damage := damage_in(folder / name):
                 raise SetupError(f"{name} is damaged ({damage}): take an earlier backup")
         (folder / MANIFEST).unlink()
@@ -43,7 +43,7 @@ def restore(source: Path, data: Path, examine: Callable[[Path], object]) -> Mani
         else:
             folder.rename(data)
     except (OSError, EOFError, tarfile.TarError) as error:
-        raise SetupError(f"{source} cannot be restored: {error}; {data} is as it was") from error
+        raise SetupError(f"{source} cannot be restored: {error}; {data} is unchanged") from error
     finally:
         remove_tree(draft)
     return manifest

@@ -16,12 +16,12 @@ log = logging.getLogger(__name__)
 
 MAX_FILES = 20
 MAX_URL = 2000
-"""Limits of what the log has of these files; the agent gets all of them unchanged."""
+"""Limits of the attachments in the log. The agent gets all files unchanged."""
 
 
-async def keep_files(store: Store, asked: Message, run: Run) -> tuple[Attachment, ...]:
-    """Store the files of a question and return what the log has of them."""
-    return tuple([await _keep_file(store, file, run) for file in files_of(asked)[:MAX_FILES]])
+async def keep_files(store: Store, question: Message, run: Run) -> tuple[Attachment, ...]:
+    """Store the files of a question, and return the attachments for its `run_started`."""
+    return tuple([await _keep_file(store, file, run) for file in files_of(question)[:MAX_FILES]])
 
 
 async def _keep_file(store: Store, file: InlineFile, run: Run) -> Attachment:
@@ -35,6 +35,6 @@ async def _keep_file(store: Store, file: InlineFile, run: Run) -> Attachment:
     try:
         await retry_while_unavailable(lambda: store.put_artifact(artifact, run.run_id))
     except StoreError as error:
-        log.error("run %s: %s could not be kept: %s", run.run_id, kept.name, error)
+        log.error("run %s: attachment %s could not be stored: %s", run.run_id, kept.name, error)
         return kept
     return msgspec.structs.replace(kept, artifact_id=artifact.artifact_id)

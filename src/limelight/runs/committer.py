@@ -33,7 +33,7 @@ LARGE = 256 * 1024
 
 
 class CommittedRun(Protocol):
-    """A run, as the committer uses it."""
+    """The members of a run that the committer uses."""
 
     @property
     def ref(self) -> SessionRef: ...
@@ -43,7 +43,7 @@ class CommittedRun(Protocol):
         ...
 
     def committed(self) -> None:
-        """What was taken first is committed."""
+        """The oldest of the taken batches is committed."""
         ...
 
     def lease_lost(self) -> None:
@@ -98,8 +98,8 @@ class Committer:
             await asyncio.wait(tasks)
 
     def schedule(self, run: CommittedRun, *, can_wait: bool = False, must_not_wait: bool = False) -> None:
-        """Commit this run: at the end of the interval if it `can_wait`, or if it was committed in this interval and
-        it is not the case that it `must_not_wait`; otherwise at once."""
+        """Schedule a commit of this run. It waits for the end of the interval if it `can_wait` or if the run was
+        committed in this interval, unless it `must_not_wait`; otherwise it is due at once."""
         key = id(run)
         if key in self._separate:
             self._again[key] = run
@@ -173,8 +173,8 @@ class Committer:
                 return
             except Exception as error:  # also for a bug of ours: what is not committed is neither delivered nor skipped
                 if not tries and not is_logged(error):
-                    odd = not isinstance(error, StoreError)
-                    log.error("the log cannot be written, trying again: %s", error, exc_info=odd)
+                    unexpected = not isinstance(error, StoreError)
+                    log.error("the log cannot be written, trying again: %s", error, exc_info=unexpected)
                 self.failing = True
                 self._wake_viewers(self._unwoken)  # what was published before does not wait for the store
                 await pause_before_retry(tries)
@@ -219,8 +219,8 @@ def is_large(results: Sequence[Result]) -> bool:
 
 
 def _notify(run_id: str, callback: Callable[[], None]) -> None:
-    """Call a run back. Its error does not affect other runs."""
+    """Call a callback of a run. An error in it does not affect other runs."""
     try:
         callback()
     except Exception:
-        log.exception("run %s does not know what became of its commit", run_id, extra=log_fields(run_id=run_id))
+        log.exception("run %s failed to process the outcome of its commit", run_id, extra=log_fields(run_id=run_id))

@@ -1,4 +1,4 @@
-"""What an agent holds of its run: who it works for, where its files are, whether it was stopped, and a way to ask."""
+"""The `ctx` of a turn: the user, the workspace, whether the run was stopped, extra events, and approvals."""
 
 import asyncio
 import threading
@@ -17,8 +17,8 @@ from limelight.runs.retry import retry_while_unavailable
 from limelight.sources.base import DECISIONS, Approval, ApprovalOptions, User
 
 
-class Question(msgspec.Struct, frozen=True):
-    """What an agent asks a person."""
+class ApprovalCall(msgspec.Struct, frozen=True):
+    """The arguments of a call of `ctx.approve`."""
 
     name: str
     args: dict[str, Any]
@@ -27,42 +27,44 @@ class Question(msgspec.Struct, frozen=True):
     decisions: Sequence[Decision] = DECISIONS
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """A question that the run asked before its server ended, and what was answered, if it was."""
+class LoggedApproval(msgspec.Struct, frozen=True):
+    """An approval in the log of a run that was reopened, and the decision if there is one."""
 
     request: ApprovalRequested
-    answer: ApprovalResolved | None = None
+    resolved: ApprovalResolved | None = None
 
     @property
     def is_lost(self) -> bool:
-        """Whether the log has the edited arguments only in part, so that the approval is requested again."""
-        return self.answer is not None and self.answer.decision == "edit" and contains_redacted(self.answer.args)
+        """Whether the log has the edited arguments only redacted, so that the approval is requested again."""
+        return self.resolved is not None and self.resolved.decision == "edit" and contains_redacted(self.resolved.args)
 
-    def is_for(self, question: Question, redactor: Redactor) -> bool:
+    def is_for(self, call: ApprovalCall, redactor: Redactor) -> bool:
+        """Whether the call requests this approval again."""
         request = self.request
-        if question.call_id or request.call_id:
-            return request.call_id == question.call_id
-        shown = (question.name, redactor.redact_value(question.args), question.agent_id)
+        if call.call_id or request.call_id:
+            return request.call_id == call.call_id
+        shown = (call.name, redactor.redact_value(call.args), call.agent_id)
         return (request.name, request.args, request.agent_id) == shown
 
 
 class RunContext:
-    """The `ctx` of one turn."""
+    """The implementation of `Context` for one turn."""
 
     def __init__(
-        self, execution: Execution, user: User, workspace: Callable[[], Path], asked: Sequence[Asked] = ()
+        self, execution: Execution, user: User, workspace: Callable[[], Path], logged: Sequence[LoggedApproval] = ()
     ) -> None:
-        """`workspace` makes the folder, if it is not there."""
+        """`workspace` returns the folder, and creates it if it does not exist. `logged` are approvals that a reopened
+        run will request again."""
         self._execution = execution
         self._thread = threading.get_ident()
         self._loop = asyncio.get_running_loop()
         self._workspace = workspace
         self._decisions: dict[str, asyncio.Future[ApprovalResolved]] = {}
-        self._questions: dict[str, Question] = {}
-        self._asked = list(asked)
-        for earlier in asked:  # a decision may come before the source asks again
-            if earlier.answer is None:
-                self._decisions[earlier.request.approval_id] = self._loop.create_future()
+        self._calls: dict[str, ApprovalCall] = {}
+        self._logged = list(logged)
+        for approval in logged:  # a decision may come before the source requests it again
+            if approval.resolved is None:
+                self._decisions[approval.request.approval_id] = self._loop.create_future()
         self.user = user
 
     @property
@@ -90,60 +92,60 @@ class RunContext:
     def approve(
         self, name: str, args: dict[str, Any], **about: Unpack[ApprovalOptions]
     ) -> Coroutine[Any, Any, Approval]:
-        """Ask a person, with `await`. No answer in time is a no."""
+        """Request an approval, with `await`. An approval that expires is rejected."""
         if threading.get_ident() != self._thread:
             raise RuntimeError("this runs in a thread of its own, where nothing can be awaited: use approve_blocking")
-        return self._approve(Question(name, args, **about))
+        return self._approve(ApprovalCall(name, args, **about))
 
     def approve_blocking(self, name: str, args: dict[str, Any], **about: Unpack[ApprovalOptions]) -> Approval:
-        """The same for code that runs in a thread: it stands still until there is an answer."""
+        """Request an approval from code that runs in a thread, and block until it is decided."""
         if threading.get_ident() == self._thread:
             raise RuntimeError("this would stop the whole server: use `await ctx.approve(…)`")
-        asking = self._approve(Question(name, args, **about))
-        return asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+        approving = self._approve(ApprovalCall(name, args, **about))
+        return asyncio.run_coroutine_threadsafe(approving, self._loop).result()
 
     async def together(self, *asking: Coroutine[Any, Any, Approval]) -> list[Approval]:
-        answers = await asyncio.gather(*asking)
+        approvals = await asyncio.gather(*asking)
         self._execution.exclude_wait()
-        return answers
+        return approvals
 
-    async def _approve(self, question: Question) -> Approval:
+    async def _approve(self, call: ApprovalCall) -> Approval:
         redactor = self._execution.engine.redactor
-        asked = next((asked for asked in reversed(self._asked) if asked.is_for(question, redactor)), None)
-        if asked is not None:  # before a restart; the log has the question, and perhaps the answer
-            self._asked.remove(asked)
-        if asked is None or asked.is_lost:
-            request, resolved = self._request(question), None
+        logged = next((logged for logged in reversed(self._logged) if logged.is_for(call, redactor)), None)
+        if logged is not None:
+            self._logged.remove(logged)
+        if logged is None or logged.is_lost:
+            request, resolved = self._request(call), None
         else:
-            request, resolved = asked.request, asked.answer
+            request, resolved = logged.request, logged.resolved
         if resolved is None:
-            self._questions[request.approval_id] = question
-            resolved = await self._answer_to(request)
-        args = question.args
+            self._calls[request.approval_id] = call
+            resolved = await self._decision_on(request)
+        args = call.args
         if resolved.decision == "edit" and isinstance(resolved.args, dict):
-            # who decided before the question was repeated saw redacted arguments
-            args = restore_redacted(resolved.args, question.args, redactor)
+            # a decision that was made before the approval was requested again refers to redacted arguments
+            args = restore_redacted(resolved.args, call.args, redactor)
         return Approval(resolved.decision, args, resolved.reason, resolved.by)
 
-    def _request(self, question: Question) -> ApprovalRequested:
+    def _request(self, call: ApprovalCall) -> ApprovalRequested:
         request = ApprovalRequested(
-            agent_id=question.agent_id,
+            agent_id=call.agent_id,
             approval_id=sortable_id("apr_"),
-            name=question.name,
-            args=question.args,
-            call_id=question.call_id,
-            decisions=tuple(question.decisions),
+            name=call.name,
+            args=call.args,
+            call_id=call.call_id,
+            decisions=tuple(call.decisions),
             expires_at=now_ms() + round(self._execution.engine.limits.approval_seconds * 1000),
         )
         self._decisions[request.approval_id] = self._loop.create_future()
         self.emit(request)
         return request
 
-    async def _answer_to(self, request: ApprovalRequested) -> ApprovalResolved:
+    async def _decision_on(self, request: ApprovalRequested) -> ApprovalResolved:
         """Wait for a decision. An approval that expires is rejected, unless a decision came first.
 
-        `wait_for` would lose a Stop that comes together with the decision, before Python 3.12; `timeout` would lose the
-        decision that comes in the last moment.
+        Before Python 3.12, `wait_for` would lose a Stop that comes together with the decision. `timeout` would lose a
+        decision that comes together with the expiry.
         """
         waiting = self._decisions.setdefault(request.approval_id, self._loop.create_future())
         seconds = None if request.expires_at is None else max(0, request.expires_at - now_ms()) / 1000
@@ -154,10 +156,10 @@ class RunContext:
             return waiting.result()
         finally:
             del self._decisions[request.approval_id]
-            self._questions.pop(request.approval_id, None)
+            self._calls.pop(request.approval_id, None)
 
     async def _expire(self, request: ApprovalRequested) -> None:
-        """Reject an approval in the name of the system, by the same compare-and-set as a person's decision."""
+        """Reject an approval on behalf of the system, by the same compare-and-set as a user's decision."""
         store = self._execution.engine.store
         expired = Decide(self.run_id, request.approval_id, "reject", reason="expired", by="system")
         await retry_while_unavailable(lambda: store.signal(expired, now=now_ms()))
@@ -167,7 +169,7 @@ class RunContext:
         self.resolve(expired)  # without effect unless the store has no signal, because the run is not its own any more
 
     def resolve(self, decision: Decide) -> None:
-        """Apply a decision. Does nothing if no approval waits for it (any more)."""
+        """Apply a decision. Does nothing if the approval is not open."""
         waiting = self._decisions.get(decision.approval_id)
         if waiting is None or waiting.done():
             return
@@ -184,12 +186,12 @@ class RunContext:
         waiting.set_result(resolved)
 
     def _restored_args(self, decision: Decide) -> dict[str, Any] | None:
-        """The edited arguments, with the hidden values that the person has left alone."""
-        question = self._questions.get(decision.approval_id)
-        if question is None or decision.args is None:
+        """The edited arguments, with the redacted values that the user has not changed restored."""
+        call = self._calls.get(decision.approval_id)
+        if call is None or decision.args is None:
             return decision.args
-        return restore_redacted(decision.args, question.args, self._execution.engine.redactor)
+        return restore_redacted(decision.args, call.args, self._execution.engine.redactor)
 
 
-Life = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
+RunWork = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
 """The work of a live run: from its start, or from where it waits for a decision."""

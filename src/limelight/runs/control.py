@@ -22,7 +22,7 @@ from limelight.runs.context import RunContext
 from limelight.runs.engine import Execution
 from limelight.runs.queries import records_of, whole_value
 from limelight.runs.queue import SessionQueues
-from limelight.runs.recovery import Recovery
+from limelight.runs.recovery import Recovery, logged_approvals
 from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
@@ -159,17 +159,10 @@ class Control:
         live = self._live.get(run.run_id)
         if live is not None:
             return list(live.execution.grammar.approvals.values())
-        requests: dict[str, ApprovalRequested] = {}
-        if run.state == "waiting":
-            async for record in records_of(self._store, run):
-                match record.event:
-                    case ApprovalRequested() as request:
-                        requests[request.approval_id] = request
-                    case ApprovalResolved() as resolved:
-                        requests.pop(resolved.approval_id, None)
-                    case _:
-                        pass
-        return list(requests.values())
+        if run.state != "waiting":
+            return []
+        approvals = logged_approvals([record.event async for record in records_of(self._store, run)])
+        return [approval.request for approval in approvals if approval.resolved is None]
 
     def asking(self, ref: SessionRef, approval_id: str) -> Run | None:
         """The live run of this session in this process that waits for this decision. Reads nothing."""

@@ -43,8 +43,8 @@ from limelight.redaction.rules import DEFAULT_REDACTOR, Redactor
 from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
 from limelight.runs.error_message import error_message
-from limelight.runs.limits import ByteBudget, RunLimits
-from limelight.runs.metrics import NO_METRICS, RunMetrics, RunTimer
+from limelight.runs.limits import RunLimits
+from limelight.runs.metrics import NO_METRICS, RunMetrics, report_end
 from limelight.runs.retry import retry_while_unavailable
 from limelight.runs.truncation import fit, is_plain
 from limelight.runs.unstreamed_texts import UnstreamedTexts
@@ -61,11 +61,11 @@ MAX_UNCOMMITTED = 256
 """Uncommitted events after which the source has to wait. A large result counts as many events."""
 MAX_EMITTED = 50 * MAX_UNCOMMITTED
 """The same for events that are emitted by code that cannot wait."""
-Play = Callable[[Turn], AsyncGenerator[Item, None]]
+StreamItems = Callable[[Turn], AsyncGenerator[Item, None]]
 
 
 class Engine(msgspec.Struct, frozen=True):
-    """What all executions in this process share."""
+    """The objects and limits that all executions of this process share."""
 
     store: Store
     committer: Committer
@@ -90,9 +90,11 @@ class Execution:
         the session when the run begins."""
         self.engine = engine
         self.run = run
-        self.timer = RunTimer(run.agent, engine.metrics)
+        self.asked_at: float | None = None
+        """When the run was requested, until its first event is measured; None if another process began the run."""
         self._status = status
-        self._byte_budget = ByteBudget(engine.limits.session_max - session_bytes, self._on_full)
+        self._bytes_left = engine.limits.session_max - session_bytes
+        """What the run may still add to its session. The run ends when this is negative."""
         self._unstreamed = None if streams else UnstreamedTexts()
         self._redaction = EventRedactor(engine.redactor)
         self._redacts_text = self._redaction.redacts_texts
@@ -128,43 +130,43 @@ class Execution:
 
     # Lifecycle
 
-    async def execute(self, started: RunStarted | None, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
+    async def execute(
+        self, started: RunStarted | None, stream: StreamItems, prepare: Callable[[], Awaitable[Turn]]
+    ) -> None:
         """Execute the run, or the rest of one that was `started` before. Returns when its terminal event is committed.
 
-        `play` runs the source on a turn; `prepare` makes the turn.
+        `prepare` makes the turn; `stream` runs the source on it and yields its items.
         """
         try:
-            await self._execute(started, play, prepare)
+            await self._execute(started, stream, prepare)
         except Exception as error:  # a bug of ours; the run must not stay open because of it
             if not self.grammar.started:
                 self.emit(RunStarted(agent=self.run.agent, turn=self.run.turn))
             self.seal(self.failure(error))
         await self._written
 
-    async def _execute(self, started: RunStarted | None, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
+    async def _execute(
+        self, started: RunStarted | None, stream: StreamItems, prepare: Callable[[], Awaitable[Turn]]
+    ) -> None:
         if started is not None:
             self.emit(started)
-        pump = asyncio.create_task(self._pump(play, prepare), name=f"limelight-{self.run.run_id}")
+        pump = asyncio.create_task(self._pump(stream, prepare), name=f"limelight-{self.run.run_id}")
         self._watchdog.check()
         await asyncio.wait({pump, self._verdict, self._suspended}, return_when=asyncio.FIRST_COMPLETED)
-        if self._suspended.done():
-            self._watchdog.stop()
-            pump.cancel()
-            await asyncio.wait({pump}, timeout=STOP_GRACE)
-            return
         if not pump.done():
             pump.cancel()
             await asyncio.wait({pump}, timeout=STOP_GRACE)
-            if not pump.done() and self.grammar.terminal is None:
+            if not pump.done():
                 self.emit(Status(text=UNSTOPPABLE))
         self._watchdog.stop()
         pump.add_done_callback(_log_late_error)
-        self.seal(self._verdict.result() if self._verdict.done() else self._terminal_of(pump))
+        if not self._suspended.done():
+            self.seal(self._verdict.result() if self._verdict.done() else self._terminal_of(pump))
 
-    async def _pump(self, play: Play, prepare: Callable[[], Awaitable[Turn]]) -> None:
+    async def _pump(self, stream: StreamItems, prepare: Callable[[], Awaitable[Turn]]) -> None:
         turn = await prepare()
         CURRENT.set(turn.context)  # for this task and everything that it starts, including threads of frameworks
-        items = play(turn)
+        items = stream(turn)
         try:
             async for item in items:
                 if isinstance(item, FileMade):
@@ -173,7 +175,7 @@ class Execution:
                     self.emit(item)
                 if self._is_ahead:
                     await self._wait_for_room()
-                if self.grammar.terminal is not None:
+                if self.grammar.terminal is not None or self._bytes_left < 0:
                     return
         except (SystemExit, KeyboardInterrupt) as error:  # an agent that calls exit() ends its run, not the server
             raise AgentFailed(f"{type(error).__name__}: {error}") from error
@@ -191,11 +193,11 @@ class Execution:
         name, media_type = clean_text(file.name), clean_text(file.media_type)  # as the event will have them
         artifact_id = sortable_id("art_")
         artifact = Artifact(artifact_id=artifact_id, ref=self.ref, name=name, media_type=media_type, body=data)
-        if self._byte_budget.allows(size):  # otherwise the run ends with this file
+        if size <= self._bytes_left:  # otherwise the run ends with this file
             self._storing = True
             await retry_while_unavailable(lambda: self.engine.store.put_artifact(artifact, self.run.run_id))
             self._storing = False
-        self._byte_budget.spend(size)
+        self._count_bytes(size)
         self.emit(
             ArtifactMade(
                 agent_id=file.agent_id,
@@ -211,7 +213,7 @@ class Execution:
         """The terminal event of a source that has ended: its own, or the one for its error."""
         if self.grammar.terminal is not None:
             return self.grammar.terminal
-        error = AgentFailed("the agent's work was cancelled from inside") if pump.cancelled() else pump.exception()
+        error = AgentFailed("the agent has cancelled its own task") if pump.cancelled() else pump.exception()
         return self.failure(EndedEarly() if error is None else error)
 
     def failure(self, error: BaseException) -> RunFailed:
@@ -289,7 +291,7 @@ class Execution:
     def emit(self, event: AnyEvent) -> None:
         """Append an event of the source, after events that must precede it. Raises BadEvent; drops events that come
         too late."""
-        if self.grammar.terminal is not None or self._suspended.done() or self._byte_budget.is_spent:
+        if self.grammar.terminal is not None or self._suspended.done() or self._bytes_left < 0:
             return
         self._watchdog.last_event_at = self._loop.time()
         if self._unstreamed is not None:
@@ -305,7 +307,7 @@ class Execution:
             if not self._buffer:
                 self._committer.schedule(self, can_wait=True)
             self._buffer.append_delta(event)
-            self._byte_budget.spend(len(event.text))
+            self._count_bytes(len(event.text))
         else:
             self._process(event)
 
@@ -370,16 +372,18 @@ class Execution:
         for part in fitted.events:  # as the log will have them, so that the two never differ
             self.grammar.check(part)
         self._results += fitted.results
-        self._byte_budget.spend(fitted.size)
+        self._count_bytes(fitted.size)
         if not self._buffer or not can_wait:
             self._committer.schedule(self, can_wait=can_wait, must_not_wait=self.grammar.terminal is not None)
         self._buffer.append(fitted.events)
 
-    def _on_full(self) -> None:
-        """End the run because its session is full. The terminal event always fits."""
-        if not self.stopping:
+    def _count_bytes(self, size: int) -> None:
+        """Count bytes that the run adds to its session. End the run if the session is full; the terminal event always
+        fits."""
+        self._bytes_left -= size
+        if self._bytes_left < 0 and not self.stopping:
             limit = f"{self.engine.limits.session_max:,} bytes"
-            self.stop(self.failure(LogFull(f"more than {limit} would be kept of this session: begin a new one")))
+            self.stop(self.failure(LogFull(f"the session would exceed its limit of {limit}: begin a new one")))
 
     # Commits
 
@@ -396,11 +400,13 @@ class Execution:
         self._room.set()
         self._watchdog.last_event_at = self._loop.time()  # it may have been silent because it waited for this commit
         terminal = None if self._buffer.uncommitted else self.grammar.terminal
-        if self._buffer.committed_seq - (terminal is not None) > self.run.first_seq:  # more than the start and the end
-            self.timer.first_event()
+        has_event = self._buffer.committed_seq - (terminal is not None) > self.run.first_seq  # besides start and end
+        if has_event and self.asked_at is not None:
+            self.engine.metrics.first_event(self.run.agent, perf_counter() - self.asked_at)
+            self.asked_at = None
         if terminal is not None and not self._written.done():
             self._written.set_result(None)
-            self.timer.ended(terminal)
+            report_end(self.engine.metrics, self.run.agent, terminal)
 
     def lease_lost(self) -> None:
         if not self._written.done():
@@ -409,6 +415,7 @@ class Execution:
 
     @property
     def _is_ahead(self) -> bool:
+        """Whether the source has to wait for a commit."""
         return self._buffer.uncommitted >= MAX_UNCOMMITTED or (bool(self._results) and is_large(self._results))
 
     @property

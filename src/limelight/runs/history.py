@@ -27,17 +27,17 @@ async def history_from_log(store: Store, run_ids: Sequence[str]) -> list[Message
     messages: list[Message] = []
     for run_id in run_ids:
         run = await store.run(run_id) if run_id else None
-        asked = await input_of(store, run) if run is not None else None
-        if run is None or asked is None:
+        started = await input_of(store, run) if run is not None else None
+        if run is None or started is None:
             continue
-        messages += await _before(store, run)
-        text = await whole_value(store, run, "input", "", asked.input, asked.truncated)
+        messages += await _earlier_messages(store, run)
+        text = await whole_value(store, run, "input", "", started.input, started.truncated)
         messages.append(Message(role="user", content=_text(text)))
-        messages += await _done(store, run, await read_summary(store, run))
+        messages += await _messages_of_run(store, run, await read_summary(store, run))
     return messages
 
 
-async def _before(store: Store, run: Run) -> list[Message]:
+async def _earlier_messages(store: Store, run: Run) -> list[Message]:
     kept = await store.result(run.run_id, PAST)
     return (
         []
@@ -46,7 +46,7 @@ async def _before(store: Store, run: Run) -> list[Message]:
     )
 
 
-async def _done(store: Store, run: Run, summary: RunSummary) -> list[Message]:
+async def _messages_of_run(store: Store, run: Run, summary: RunSummary) -> list[Message]:
     messages: list[Message] = []
     for call in summary.calls.values():
         if call.agent_id:
@@ -56,7 +56,7 @@ async def _done(store: Store, run: Run, summary: RunSummary) -> list[Message]:
         function = {"name": call.name, "arguments": _text(args if args is not None else {})}
         made = [{"id": call.call_id, "type": "function", "function": function}]
         messages.append(Message(role="assistant", content="", tool_calls=made))
-        content = _observed(call.output, _text(result))
+        content = _tool_content(call.output, _text(result))
         messages.append(Message(role="tool", tool_call_id=call.call_id, name=call.name, content=content))
     answer = summary.text
     if summary.answer is not None:
@@ -66,7 +66,7 @@ async def _done(store: Store, run: Run, summary: RunSummary) -> list[Message]:
     return messages
 
 
-def _observed(printed: str, result: str) -> str:
+def _tool_content(printed: str, result: str) -> str:
     """Join the output and the result of a tool; code usually has no result."""
     return "\n".join(part for part in (printed.rstrip("\n"), result) if part)
 

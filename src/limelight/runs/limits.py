@@ -1,4 +1,4 @@
-"""Limits of users and runs: quotas, token buckets, byte budgets and time limits. Pure; clocks are passed in."""
+"""Limits of users and runs: quotas, token buckets, sizes and time limits. Pure; clocks are passed in."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -100,24 +100,3 @@ class TokenBuckets:
         if len(self._buckets) > self._max_keys:
             self._buckets.popitem(last=False)
         return bucket.spend()
-
-
-class ByteBudget:
-    """The bytes that a run may still add to its session. Calls `on_spent` once, when they are used up."""
-
-    def __init__(self, left: int, on_spent: Callable[[], None]) -> None:
-        self._left = left
-        self._on_spent = on_spent
-
-    @property
-    def is_spent(self) -> bool:
-        return self._left < 0
-
-    def allows(self, size: int) -> bool:
-        return self._left >= size
-
-    def spend(self, size: int) -> None:
-        was_spent = self.is_spent
-        self._left -= size
-        if self.is_spent and not was_spent:
-            self._on_spent()

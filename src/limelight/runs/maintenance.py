@@ -18,7 +18,7 @@ SWEEP_SECONDS = 3600
 
 
 class Maintenance:
-    """One task that does all of it in turn."""
+    """The maintenance task of a process."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class Maintenance:
                 await self._recover()
                 await self.sweep(is_due=rounds % (SWEEP_SECONDS * 1000 * 3 // LEASE_MS) == 0)
                 await self._tidy()
-            except Exception as error:  # without renewals other processes would take live runs for dead
+            except Exception as error:  # the task must continue: without renewals other processes would seal live runs
                 if not is_logged(error):
-                    odd = not isinstance(error, StoreError)
-                    log.error("housekeeping has to wait, trying again: %s", error, exc_info=odd)
+                    unexpected = not isinstance(error, StoreError)
+                    log.error("maintenance failed, trying again: %s", error, exc_info=unexpected)
             rounds += 1
             await asyncio.sleep(LEASE_MS / 3000)
 

@@ -41,24 +41,25 @@ class Memories:
         self._agents = agents
         self._idle_seconds = idle_seconds
         self._used: dict[str, tuple[Agent, float]] = {}
+        """The agent of each memory that this process has used and not released, and the time of its last use."""
         self._busy: dict[str, str] = {}
         """The keys of live runs, by run id."""
 
     async def recall(
         self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], continues_session: bool
     ) -> Recalled:
-        """Return the memory for this turn. A request with one message continues the
-        session if `continues_session`."""
+        """Return the memory for this turn. A request with one message continues the session if
+        `continues_session`."""
         known = await retry_while_unavailable(lambda: self._store.memory(ref, agent.name))
         past = before_question(messages)
-        asked = fingerprint(question_of(messages))
+        question = fingerprint(question_of(messages))
         earlier = [fingerprint(message) for message in past if message.role == "user"]
         if known is not None and continues(known, earlier, past, continues_session):
             given: Sequence[Message] = ()
-            memory = Memory(key=known.key, agent=agent.name, turns=(*known.turns, MemoryTurn(asked, run_id)))
+            memory = Memory(key=known.key, agent=agent.name, turns=(*known.turns, MemoryTurn(question, run_id)))
         else:
             given = past
-            turns = (*(MemoryTurn(hashed, "") for hashed in earlier), MemoryTurn(asked, run_id))
+            turns = (*(MemoryTurn(hashed, "") for hashed in earlier), MemoryTurn(question, run_id))
             memory = Memory(key=sortable_id("mem_"), agent=agent.name, turns=turns)
         await retry_while_unavailable(lambda: self._store.remember(ref, memory))
         self._used[memory.key] = (agent, time.monotonic())
@@ -72,7 +73,7 @@ class Memories:
         return Recalled(memory.key, history, given)
 
     def done(self, run_id: str) -> None:
-        """The run has ended: its memory is idle from now on."""
+        """Mark the memory of a run that has ended as idle."""
         key = self._busy.pop(run_id, None)
         if key in self._used:
             self._used[key] = (self._used[key][0], time.monotonic())

@@ -1,5 +1,4 @@
-"""The metrics of runs and commits: which ones there are, and where they are measured. `server/metrics.py` counts
-them."""
+"""Measurements of runs and commits. `server/metrics.py` turns them into Prometheus metrics."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,31 +15,19 @@ class RunMetrics(Protocol):
 
     def committed(self, records: int, seconds: float) -> None:
         """A commit of `records` Records took `seconds`."""
-        ...
 
     def not_committed(self, error: Exception) -> None:
         """A commit failed. It will be retried."""
-        ...
 
     def first_event(self, agent: str, seconds: float) -> None:
         """The agent's first event was committed `seconds` after the request for its run."""
-        ...
 
     def run_ended(self, agent: str, outcome: RunState, code: str) -> None:
-        """The end of a run was committed. `code` says why it failed."""
-        ...
+        """The end of a run was committed. `code` is the error code of a run that failed."""
 
 
-class NoMetrics:
-    """Drops all measurements."""
-
-    def committed(self, records: int, seconds: float) -> None: ...
-
-    def not_committed(self, error: Exception) -> None: ...
-
-    def first_event(self, agent: str, seconds: float) -> None: ...
-
-    def run_ended(self, agent: str, outcome: RunState, code: str) -> None: ...
+class NoMetrics(RunMetrics):
+    """Discards all measurements."""
 
 
 NO_METRICS = NoMetrics()
@@ -48,7 +35,7 @@ NO_METRICS = NoMetrics()
 
 @contextmanager
 def measured_commit(metrics: RunMetrics, records: int) -> Generator[None]:
-    """Measure the commit of so many Records in this block. A lost lease does not count as a failure of the store."""
+    """Measure a block that commits `records` Records. A lost lease does not count as a failed commit."""
     started_at = perf_counter()
     try:
         yield
@@ -60,22 +47,7 @@ def measured_commit(metrics: RunMetrics, records: int) -> Generator[None]:
     metrics.committed(records, perf_counter() - started_at)
 
 
-class RunTimer:
-    """Measures one run: the time to the agent's first event, and how the run ended."""
-
-    def __init__(self, agent: str, metrics: RunMetrics = NO_METRICS) -> None:
-        self.asked_at: float | None = None
-        """When the run was requested; None if another process began it, and after the first event."""
-        self._agent = agent
-        self._metrics = metrics
-
-    def first_event(self) -> None:
-        """An event of the agent was committed. The first call counts."""
-        if self.asked_at is not None:
-            self._metrics.first_event(self._agent, perf_counter() - self.asked_at)
-            self.asked_at = None
-
-    def ended(self, terminal: Terminal) -> None:
-        """The end of the run was committed."""
-        code = terminal.code if isinstance(terminal, RunFailed) else ""
-        self._metrics.run_ended(self._agent, state_after(terminal), code)
+def report_end(metrics: RunMetrics, agent: str, terminal: Terminal) -> None:
+    """Report that the end of a run was committed."""
+    code = terminal.code if isinstance(terminal, RunFailed) else ""
+    metrics.run_ended(agent, state_after(terminal), code)

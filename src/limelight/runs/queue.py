@@ -58,7 +58,7 @@ class QueuedRun(msgspec.Struct):
     """Done when the run has begun, or never will."""
     released: asyncio.Future[None]
     """Done when this object no longer keeps the messages in memory."""
-    turn: asyncio.Future[None] | None = None
+    woken: asyncio.Future[None] | None = None
     """Done when the request may try again; None if it has not waited."""
     stop_reason: str | None = None
     """Why the request was stopped before its run began."""
@@ -85,8 +85,8 @@ class QueuedRun(msgspec.Struct):
 
     def wake(self) -> None:
         """Let a waiting request try again."""
-        if self.turn is not None and not self.turn.done():
-            self.turn.set_result(None)
+        if self.woken is not None and not self.woken.done():
+            self.woken.set_result(None)
 
     def stop(self, reason: str) -> None:
         """Remove a waiting request from its queue: `wait` raises StoppedInQueue."""
@@ -120,22 +120,22 @@ class SessionQueues:
         return next((queued for queued in self.of(ref) if queued.request.request_id == request_id), None)
 
     async def wait(self, queued: QueuedRun) -> None:
-        """Wait until the session may be free. A request whose turn came too late keeps its place at the front.
+        """Wait until the session may be free. A request that was woken and found the session busy stays the first.
 
         Raises QueueFull, or StoppedInQueue if the request is stopped.
         """
         queue = self._queues.setdefault(queued.ref, deque())
-        if queued.turn is not None:
+        if queued.woken is not None:
             queue.appendleft(queued)
         elif len(queue) < MAX_WAITING:
             queue.append(queued)
         else:
             raise QueueFull(f"{MAX_WAITING} requests wait for session {queued.ref.session_id} already")
-        queued.turn = asyncio.get_running_loop().create_future()
+        queued.woken = asyncio.get_running_loop().create_future()
         if not queued.queued.done():
             queued.queued.set_result(None)
         try:
-            await queued.turn
+            await queued.woken
         finally:
             queue.remove(queued)
             if not queue:

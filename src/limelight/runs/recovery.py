@@ -1,8 +1,8 @@
-"""Recovery: runs whose process is gone are sealed or, if they wait for a decision, reopened.
+"""Recovery of runs whose process is gone: they are sealed or, if they wait for a decision, reopened.
 
-Recovery runs at start and whenever a lease has expired. A run is never repeated: it is sealed as `run_failed` with
-the code `interrupted`. A run that waits for a decision is reopened where its framework has stored the state: it
-continues to wait, and resumes with the decision.
+Recovery runs at start and after each renewal of leases. A run is never repeated: it is sealed with `run_failed` and
+the code `interrupted`. A run that waits for a decision is reopened if its framework has stored the state: it continues
+to wait, and resumes with the decision.
 """
 
 import logging
@@ -30,9 +30,9 @@ from limelight.log_context import log_fields
 from limelight.messages import Message
 from limelight.models import Append, Result, Run, RunOptions, state_after
 from limelight.runs.agents import Agent, Agents
-from limelight.runs.context import Asked, Life, RunContext
+from limelight.runs.context import LoggedApproval, RunContext, RunWork
 from limelight.runs.engine import Engine, Execution
-from limelight.runs.metrics import RunTimer, measured_commit
+from limelight.runs.metrics import measured_commit, report_end
 from limelight.runs.queries import records_of, whole_value
 from limelight.runs.queue import SessionQueues
 from limelight.runs.retry import retry_while_unavailable
@@ -43,7 +43,8 @@ from limelight.stores.base import Store
 log = logging.getLogger(__name__)
 
 LEASE_MS = 30_000
-"""Time after which the runs of a silent process are taken over."""
+"""Duration of a lease. Another process may take over the runs of a process that has not renewed its leases for so
+long."""
 OPTIONS = result_key("terms")
 """The key under which the options of a run are stored."""
 INTERRUPTED = "the server stopped while the run was going on"
@@ -56,13 +57,13 @@ class WaitingRun(NamedTuple):
     run: Run
     user: User
     records: Sequence[Record]
-    asked: Sequence[Asked]
-    resume: Life
+    approvals: Sequence[LoggedApproval]
+    resume: RunWork
     """Waits for the decisions, and resumes the agent with them."""
 
 
 class Recovery:
-    """Seals or reopens the runs that no process holds."""
+    """Seals or reopens the runs that no process owns."""
 
     def __init__(
         self, engine: Engine, queues: SessionQueues, agents: Agents, reopen: Callable[[WaitingRun], None]
@@ -74,7 +75,7 @@ class Recovery:
         self._reopen = reopen
 
     async def recover(self) -> int:
-        """Seal or reopen every orphan. Returns how many were sealed."""
+        """Seal or reopen every orphan. Return how many were sealed."""
         sealed = 0
         for run in await self._store.orphans(now_ms()):
             if run.state == "waiting" and await self._keep_waiting(run):
@@ -87,34 +88,63 @@ class Recovery:
         return sealed
 
     async def seal(self, run: Run, terminal: Terminal) -> bool:
-        """End a run that no process holds, and tell its viewers and its queue. False if a process holds it."""
-        records = await seal(self._engine, run, terminal)
-        if records is None:
+        """Take over a run that no process owns, and end it. Return False if a process owns it."""
+        if not await self._take_over(run):
             return False
+        # No other process would retry, because this one has the lease now.
+        records = await retry_while_unavailable(lambda: self._write_end(run, terminal))
         self._engine.committer.publish(run.ref, records)
         self._engine.committer.wake_soon(run.ref, is_end=True)
         self._queues.wake_next(run.ref)
         return True
 
+    async def _take_over(self, run: Run) -> bool:
+        now = now_ms()
+        return await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now)
+
+    async def _write_end(self, run: Run, terminal: Terminal) -> Sequence[Record]:
+        """Commit the Records that close what is open in a run's log and end the run, and return them."""
+        grammar = Grammar()
+        last_seq, last_at = run.first_seq - 1, run.started_at
+        async for record in records_of(self._store, run):
+            with suppress(BadEvent):  # an older version wrote it; the run can be sealed all the same
+                grammar.check(record.event)
+            last_seq, last_at = record.seq, record.at
+        start = [] if grammar.started else [RunStarted(agent=run.agent, turn=run.turn)]
+        events = (*start, *grammar.closing_events(closing_reason(terminal)), terminal)
+        fitted = [fit(event, run.run_id, self._engine.limits.result_max) for event in events]
+        ending = [event for part in fitted for event in part.events]
+        at = max(now_ms(), last_at)
+        append = Append(
+            run_id=run.run_id,
+            records=[Record(last_seq + n, run.run_id, at, event) for n, event in enumerate(ending, start=1)],
+            results=[result for part in fitted for result in part.results],
+            state=state_after(terminal),
+        )
+        with measured_commit(self._engine.metrics, len(append.records)):
+            await self._store.append([append])
+        report_end(self._engine.metrics, run.agent, terminal)
+        return append.records
+
     async def _keep_waiting(self, run: Run) -> bool:
-        """Reopen a run that waits for a decision, or leave it to another server. False if it has to be sealed."""
+        """Reopen a run that waits for a decision, or leave it to another server. Return False if it has to be
+        sealed."""
         records = [record async for record in records_of(self._store, run)]
         if not _is_legal(records):
             return False
         events = [await self._complete(run, record.event) for record in records]
-        questions = questions_in(events)
+        approvals = logged_approvals(events)
         if run.agent not in self._agents:
-            return _may_wait(questions)  # a server with that agent may start before the time runs out
+            return _may_wait(approvals)  # a server with that agent may start before the approvals expire
         agent = self._agents.get(run.agent)
         memory = await self._store.memory(run.ref, agent.name) if agent.source.resumes else None
         if memory is None or not memory.turns or memory.turns[-1].run_id != run.run_id:
             return False
         options = await _load_options(self._store, run)
-        now = now_ms()
-        if await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now):
+        if await self._take_over(run):
             user = User(run.ref.owner, options.user_name)
             resume = _resumption(agent, events, memory.key, options)
-            self._reopen(WaitingRun(agent, run, user, records, questions, resume))
+            self._reopen(WaitingRun(agent, run, user, records, approvals, resume))
             about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
             log.warning("run %s continues to wait for a decision", run.run_id, extra=about)
         return True
@@ -136,38 +166,38 @@ class Recovery:
         return msgspec.structs.replace(event, args=await whole_value(self._store, run, kind, id_, event.args, cut=True))
 
 
-def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, options: RunOptions) -> Life:
+def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, options: RunOptions) -> RunWork:
     """The work of a reopened run: it waits for its decisions, and resumes the agent with them."""
+    question = next((event.input for event in events if isinstance(event, RunStarted)), "")
 
     async def resume(execution: Execution, context: RunContext) -> None:
-        turn = Turn(
-            messages=options.with_question(Message(role="user", content=_input_of(events))),
-            context=context,
-            memory_key=memory_key,
-            max_steps=options.max_steps or agent.max_steps,
-        )
-
         async def prepare() -> Turn:
-            return turn
+            return Turn(
+                messages=options.with_question(Message(role="user", content=question)),
+                context=context,
+                memory_key=memory_key,
+                max_steps=options.max_steps or agent.max_steps,
+            )
 
         await execution.execute(None, lambda turn: agent.source.resume(turn, events), prepare)
 
     return resume
 
 
-def questions_in(events: Sequence[AnyEvent]) -> list[Asked]:
-    """The approvals that a run waits for, with the decisions that were made on those requested together.
+def logged_approvals(events: Sequence[AnyEvent]) -> list[LoggedApproval]:
+    """The newest group of approvals that a run has requested together, with the decisions that were made.
 
-    A group of approvals that were all decided is over: the same request may come again, and needs a new decision then.
+    A group in which all are decided ends with the next request: that needs a decision of its own, even if it equals an
+    earlier one.
     """
-    together: dict[str, Asked] = {}
+    together: dict[str, LoggedApproval] = {}
     for event in events:
         if isinstance(event, ApprovalRequested):
-            if all(asked.answer is not None for asked in together.values()):
+            if all(approval.resolved is not None for approval in together.values()):
                 together = {}
-            together[event.approval_id] = Asked(event)
+            together[event.approval_id] = LoggedApproval(event)
         elif isinstance(event, ApprovalResolved) and event.approval_id in together:
-            together[event.approval_id] = Asked(together[event.approval_id].request, event)
+            together[event.approval_id] = LoggedApproval(together[event.approval_id].request, event)
     return list(together.values())
 
 
@@ -182,13 +212,10 @@ def _is_legal(records: Sequence[Record]) -> bool:
     return True
 
 
-def _may_wait(questions: Sequence[Asked]) -> bool:
+def _may_wait(approvals: Sequence[LoggedApproval]) -> bool:
+    """Whether an approval is open that has not expired."""
     now = now_ms()
-    return any(a.answer is None and (a.request.expires_at is None or a.request.expires_at > now) for a in questions)
-
-
-def _input_of(events: Sequence[AnyEvent]) -> str:
-    return next((event.input for event in events if isinstance(event, RunStarted)), "")
+    return any(a.resolved is None and (a.request.expires_at is None or a.request.expires_at > now) for a in approvals)
 
 
 def options_as_results(options: RunOptions) -> list[Result]:
@@ -201,41 +228,3 @@ def options_as_results(options: RunOptions) -> list[Result]:
 async def _load_options(store: Store, run: Run) -> RunOptions:
     stored = await store.result(run.run_id, OPTIONS)
     return RunOptions() if stored is None else msgspec.json.decode(stored.body, type=RunOptions)
-
-
-async def seal(engine: Engine, run: Run, terminal: Terminal) -> Sequence[Record] | None:
-    """Take over a run that no process holds and end it. Returns what was written, None if a process holds the run."""
-    store, now = engine.store, now_ms()
-    if not await store.take_over(run.run_id, until=now + LEASE_MS, now=now):
-        return None
-
-    async def write() -> Sequence[Record]:
-        append = await _ending(store, run, terminal, engine.limits.result_max)
-        with measured_commit(engine.metrics, len(append.records)):
-            await store.append([append])
-        RunTimer(run.agent, engine.metrics).ended(terminal)
-        return append.records
-
-    return await retry_while_unavailable(write)  # this process has the lease now, so no other one would do it
-
-
-async def _ending(store: Store, run: Run, terminal: Terminal, result_max: int) -> Append:
-    """The Records that close what is open in a run's log and end the run."""
-    grammar = Grammar()
-    last_seq, last_at = run.first_seq - 1, run.started_at
-    while records := await store.records(run.ref, after=last_seq, limit=512):
-        for record in records:
-            with suppress(BadEvent):  # an older version wrote it; the run is sealed all the same
-                grammar.check(record.event)
-        last_seq, last_at = records[-1].seq, records[-1].at
-    start = [] if grammar.started else [RunStarted(agent=run.agent, turn=run.turn)]
-    events = (*start, *grammar.closing_events(closing_reason(terminal)), terminal)
-    at = max(now_ms(), last_at)
-    fitted = [fit(event, run.run_id, result_max) for event in events]
-    ending = [event for part in fitted for event in part.events]
-    return Append(
-        run_id=run.run_id,
-        records=[Record(last_seq + n, run.run_id, at, event) for n, event in enumerate(ending, start=1)],
-        results=[result for part in fitted for result in part.results],
-        state=state_after(terminal),
-    )

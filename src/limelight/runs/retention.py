@@ -5,8 +5,8 @@ Retention deletes by age, so a clock that is wrong makes it delete what is still
 the monotonic clock, and follows the wall clock as long as the two agree. At start it is the time that the server saved
 last, or, without one, that of the newest record in the store.
 
-When the wall clock differs from the trusted time by more than `store.retention_max_gap_days`, nobody can tell a wrong
-clock from a server that was switched off for long. Retention is then paused until an operator confirms the clock with
+When the wall clock differs from the trusted time by more than `store.retention_max_gap_days`, the server cannot
+distinguish a wrong clock from a long shutdown. Retention is then paused until an operator confirms the clock with
 `limelight retention confirm`, which makes the clock's time of that moment the trusted one: a later jump needs another
 confirmation.
 
@@ -48,7 +48,7 @@ class TrustedTime(msgspec.Struct, frozen=True):
 
 
 class RetentionState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server saves of this for its next start."""
+    """The state of retention that a server saves for its next start."""
 
     trusted: TrustedTime
     newest_at: int
@@ -105,7 +105,7 @@ def recorded_pause(trusted: TrustedTime, clock_ms: int) -> Pause | None:
 
 
 def describe(pause: Pause) -> str:
-    """The pause in words that anybody may read; it names no user and no session."""
+    """Describe a pause. Any client may see the text: it names no user and no session."""
     days = abs(pause.gap_ms) / DAY_MS
     gap = f"{days:.1f} days" if days >= 1 else f"{24 * days:.1f} hours"
     side = "ahead of" if pause.gap_ms > 0 else "behind"
@@ -113,7 +113,7 @@ def describe(pause: Pause) -> str:
 
 
 def advise(pause: Pause) -> str:
-    """What an operator can do about it."""
+    """Say what an operator can do about a pause."""
     if pause.behind:
         return (
             "runs that ended while the clock was behind have dates that are too old and may be deleted early: check"

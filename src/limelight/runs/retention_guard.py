@@ -2,7 +2,7 @@
 
 Two small files in the data folder carry the state over restarts. Each has one writer, so neither needs a lock: the
 server writes `retention.json`, and `limelight retention confirm` writes `retention-confirmed.json`, with a server
-running or not. A server notices a confirmation in its next housekeeping round.
+running or not. A server notices a confirmation in its next round of maintenance.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ T = TypeVar("T")
 
 
 class Confirmation(msgspec.Struct, frozen=True):
-    """What an operator confirmed: that the clock was right when it read this."""
+    """A confirmation by an operator that the clock was right when it read `clock_at`."""
 
     clock_at: int
     pause: Pause
-    """What was confirmed, for people who read the file."""
+    """The pause that was confirmed, for people who read the file."""
 
 
 class RetentionFiles:
@@ -50,7 +50,7 @@ class RetentionFiles:
         self._data = data
 
     def load(self) -> RetentionState | None:
-        """None if no server has saved it yet. Raises SetupError if it cannot be read."""
+        """Return the saved state; None if no server has saved one yet. Raises SetupError if it cannot be read."""
         return self._read(STATE, RetentionState)
 
     def save(self, state: RetentionState) -> None:
@@ -96,7 +96,7 @@ class RetentionFiles:
 
 
 class RetentionGuard:
-    """Tells a server whether retention may delete now. `open` comes first, before the store gets new records."""
+    """Decides whether retention may delete now. Call `open` first, before the store gets new records."""
 
     def __init__(
         self,

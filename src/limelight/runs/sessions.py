@@ -19,7 +19,7 @@ from limelight.log_context import bind_log_fields, log_fields
 from limelight.models import Begun, NewRun, Run, RunOptions, SessionRef
 from limelight.runs.agents import Agent
 from limelight.runs.attachments import keep_files
-from limelight.runs.context import Asked, Life, RunContext
+from limelight.runs.context import LoggedApproval, RunContext, RunWork
 from limelight.runs.control import Control, LiveRun
 from limelight.runs.engine import Engine, Execution
 from limelight.runs.history import past_as_results
@@ -156,7 +156,7 @@ class Sessions:
                 del self._starting[owner]
         if begun.created:
             execution = self._new_execution(request.agent, begun.run, begun.session_bytes)
-            self._play(request.agent, execution, request.user, partial(self._life, request))
+            self._start_task(request.agent, execution, request.user, partial(self._work, request))
         return begun
 
     def _check_quota(self, owner: str) -> None:
@@ -187,45 +187,47 @@ class Sessions:
         """Continue a run that waits for a decision, and that this process has taken over."""
         execution = self._new_execution(waiting.agent, waiting.run)
         execution.reopen(waiting.records)
-        self._play(waiting.agent, execution, waiting.user, waiting.resume, waiting.asked)
+        self._start_task(waiting.agent, execution, waiting.user, waiting.resume, waiting.approvals)
 
     def _new_execution(self, agent: Agent, run: Run, session_bytes: int = 0) -> Execution:
         return Execution(
             self._engine, run, status=agent.status, streams=agent.enable_streaming, session_bytes=session_bytes
         )
 
-    def _play(self, agent: Agent, execution: Execution, user: User, life: Life, asked: Sequence[Asked] = ()) -> None:
+    def _start_task(
+        self, agent: Agent, execution: Execution, user: User, work: RunWork, logged: Sequence[LoggedApproval] = ()
+    ) -> None:
         """Do the work of a run that this process owns in a new task."""
         run = execution.run
         shared, own = partial(shared_folder, agent.workspace), partial(self._workspaces.made, run.ref)
-        context = RunContext(execution, user, shared if agent.workspace else own, asked)
-        task = asyncio.create_task(self._execute(run, partial(life, execution, context)))
+        context = RunContext(execution, user, shared if agent.workspace else own, logged)
+        task = asyncio.create_task(self._execute(run, partial(work, execution, context)))
         self._control.add(LiveRun(execution, context, task, agent.source.resumes))
 
-    async def _execute(self, run: Run, life: Callable[[], Awaitable[None]]) -> None:
+    async def _execute(self, run: Run, work: Callable[[], Awaitable[None]]) -> None:
         about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
         try:
             with bind_log_fields(about):
                 await self._control.apply_signals(run.run_id)  # those that came before the run was live here
-                await life()
+                await work()
         finally:
             self._memories.done(run.run_id)
             self._control.remove(run.run_id)
             self._queues.wake_next(run.ref)
 
-    async def _life(self, request: Request, execution: Execution, context: RunContext) -> None:
+    async def _work(self, request: Request, execution: Execution, context: RunContext) -> None:
         """The work of a run that begins."""
-        run, agent, asked = execution.run, request.agent, question_of(request.messages)
-        execution.timer.asked_at = request.asked_at
+        run, agent, question = execution.run, request.agent, question_of(request.messages)
+        execution.asked_at = request.asked_at
         started = RunStarted(
             agent=run.agent,
-            input=asked.text,
+            input=question.text,
             turn=run.turn,
             enable_streaming=agent.enable_streaming,
             framework=agent.source.framework,
             python_tools=agent.python_tools,
             traceparent=request.traceparent,
-            attachments=await keep_files(self._store, asked, run),
+            attachments=await keep_files(self._store, question, run),
         )
         if agent.source.resumes:
             execution.store(options_as_results(options_of(request)))

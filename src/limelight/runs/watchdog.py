@@ -42,7 +42,7 @@ class Watchdog:
         if now >= self._deadline:
             self._on_timeout(RunTimeout(f"the run took longer than {self._run_seconds:g} s"))
         elif now >= self.last_event_at + self._silence_seconds:
-            self._on_timeout(SilenceTimeout(f"nothing came for {self._silence_seconds:g} s"))
+            self._on_timeout(SilenceTimeout(f"the agent emitted no event for {self._silence_seconds:g} s"))
         else:
             self._timer = self._loop.call_at(
                 min(self._deadline, self.last_event_at + self._silence_seconds), self.check

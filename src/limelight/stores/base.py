@@ -86,10 +86,9 @@ _PAGE = 500
 class Store(ABC):
     """Keeps sessions, the runs in them, their records in order, complete results, artifacts and agent memories.
 
-    A store author implements the abstract methods. They are what only the store can do: the log (`begin`, `append`,
-    `records` …), its limits and retention, agent memories, and the leases that say which process owns a live run. The
-    other members have defaults written in terms of these. A default is correct for every store; override it where the
-    database has a faster way or has more to report. The suite in `tests/stores/suite.py`, which every store runs,
+    It has two parts. The first has the abstract methods: what only the store can do. The second has members with
+    defaults that are written in terms of the first and are correct for every store. Override a default where the
+    database has a faster way or has more to report; the suite in `tests/stores/suite.py`, which every store runs,
     compares overrides with the defaults.
 
     A store object stands for one process: it owns the runs that it began or took over. A store that several processes
@@ -102,44 +101,12 @@ class Store(ABC):
         self._signals: dict[str, dict[str, Signal]] = {}
         self._wakes: asyncio.Queue[str] = asyncio.Queue()
 
-    # Opening and closing
+    # 1. The methods that a store implements
 
     @classmethod
     @abstractmethod
     def from_url(cls, url: str, data: Path) -> Self:
         """Make a store from `scheme://…`. `data` is the data folder, for stores that keep their files in it."""
-
-    async def open(self) -> None:  # noqa: B027
-        """Connect, migrate and repair after a crash. Raises StoreNewer, StoreCorrupt or StoreLocked."""
-
-    async def close(self) -> None:  # noqa: B027
-        """Finish queued writes and release everything. No other method is called afterwards."""
-
-    async def ping(self) -> None:
-        """Return if the store can be written, raise StoreError if not. The default only reads."""
-        await self.session(SessionRef("", ""))
-
-    @property
-    def is_failing(self) -> bool:
-        """Whether the store knows that it cannot be read or written now. For metrics: it does no I/O."""
-        return False
-
-    # Tools that look at a store from outside; they do not call `open`
-
-    @property
-    def file(self) -> Path | None:
-        """The file that holds everything, for backups; None if there is no such file."""
-        return None
-
-    def check_place(self) -> None:  # noqa: B027
-        """Raise StoreUnavailable if a running server has another file open than the one at `file`."""
-
-    async def examine(self) -> str:
-        """Describe the condition of a store without changing it, whether or not another process has it open.
-
-        Raises StoreError, which says what to do.
-        """
-        return "not checked"
 
     # Sessions
 
@@ -177,10 +144,6 @@ class Store(ABC):
         Its agent memories become stale. Raises SessionBusy while it has a live run.
         """
 
-    async def active_sessions(self, since: int) -> int:
-        """Count the sessions of all owners that have a live run or were active at or after this time."""
-        return sum([s.active_at >= since or s.run_state in LIVE_STATES async for s in self._all_sessions()])
-
     # Runs
 
     @abstractmethod
@@ -198,17 +161,6 @@ class Store(ABC):
     async def runs(self, ref: SessionRef) -> list[Run]:
         """Return the runs of a session that retention has kept, oldest first."""
 
-    async def requested(self, ref: SessionRef, request_id: str) -> Run | None:
-        """Return the run that this request began."""
-        return next((run for run in await self.runs(ref) if run.request_id == request_id != ""), None)
-
-    async def run_covering(self, ref: SessionRef, seq: int) -> Run | None:
-        """Return the first kept run of a session that is live or ends at `seq` or later."""
-        return next((run for run in await self.runs(ref) if run.live or run.last_seq >= seq), None)
-
-    async def note_messages(self, run_id: str, messages: int) -> None:  # noqa: B027
-        """Store the message count of an ended run as `Run.messages`. The default discards it: it is a cache."""
-
     # Records, results and artifacts
 
     @abstractmethod
@@ -222,17 +174,6 @@ class Store(ABC):
     @abstractmethod
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
         """Return up to `limit` committed records with `seq > after`, in order. Retention leaves a gap at the front."""
-
-    async def records_naming(self, run: Run, id_: str) -> list[Record]:
-        """Return the committed records of a run that have this `call_id` or `approval_id`, in order."""
-        found: list[Record] = []
-        after = run.first_seq - 1
-        while page := await self.records(run.ref, after=after, limit=_PAGE):
-            found += [record for record in page if record.run_id == run.run_id and refers_to(record, id_)]
-            if page[-1].run_id != run.run_id:
-                break
-            after = page[-1].seq
-        return found
 
     @abstractmethod
     async def result(self, run_id: str, key: str) -> Result | None: ...
@@ -261,7 +202,7 @@ class Store(ABC):
     @abstractmethod
     async def drop_memory(self, key: str) -> None: ...
 
-    # Leases and signals
+    # Leases
 
     @abstractmethod
     async def renew(self, until: int) -> None:
@@ -274,6 +215,31 @@ class Store(ABC):
     @abstractmethod
     async def take_over(self, run_id: str, *, until: int, now: int) -> bool:
         """Lease an orphan. Return False if it is not one, for example because another process took it."""
+
+    # Retention
+
+    @abstractmethod
+    async def sweep(self, before: int, limit: int = 500) -> Swept:
+        """Delete up to `limit` runs that ended before this time, and the sessions that are then empty and idle."""
+
+    # 2. Members with defaults: opening and closing
+
+    async def open(self) -> None:  # noqa: B027
+        """Connect, migrate and repair after a crash. Raises StoreNewer, StoreCorrupt or StoreLocked."""
+
+    async def close(self) -> None:  # noqa: B027
+        """Finish queued writes and release everything. No other method is called afterwards."""
+
+    async def ping(self) -> None:
+        """Return if the store can be written, raise StoreError if not. The default only reads."""
+        await self.session(SessionRef("", ""))
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the store knows that it cannot be read or written now. For metrics: it does no I/O."""
+        return False
+
+    # Signals. A store that several processes share overrides the first three.
 
     async def signal(self, signal: Signal, *, now: int) -> SignalOutcome:
         """Store a signal for a live run, and wake the process that owns the run.
@@ -311,14 +277,51 @@ class Store(ABC):
         """Delete the signals of a run that has ended. For stores of one process."""
         self._signals.pop(run_id, None)
 
-    # Retention
+    # Queries
 
-    @abstractmethod
-    async def sweep(self, before: int, limit: int = 500) -> Swept:
-        """Delete up to `limit` runs that ended before this time, and the sessions that are then empty and idle."""
+    async def requested(self, ref: SessionRef, request_id: str) -> Run | None:
+        """Return the run that this request began."""
+        return next((run for run in await self.runs(ref) if run.request_id == request_id != ""), None)
 
-    # The next two are also called on a store that is not open, or that another process has open. A store that cannot
-    # read in that condition overrides them.
+    async def run_covering(self, ref: SessionRef, seq: int) -> Run | None:
+        """Return the first kept run of a session that is live or ends at `seq` or later."""
+        return next((run for run in await self.runs(ref) if run.live or run.last_seq >= seq), None)
+
+    async def records_naming(self, run: Run, id_: str) -> list[Record]:
+        """Return the committed records of a run that have this `call_id` or `approval_id`, in order."""
+        found: list[Record] = []
+        after = run.first_seq - 1
+        while page := await self.records(run.ref, after=after, limit=_PAGE):
+            found += [record for record in page if record.run_id == run.run_id and refers_to(record, id_)]
+            if page[-1].run_id != run.run_id:
+                break
+            after = page[-1].seq
+        return found
+
+    async def note_messages(self, run_id: str, messages: int) -> None:  # noqa: B027
+        """Store the message count of an ended run as `Run.messages`. The default discards it: it is a cache."""
+
+    async def active_sessions(self, since: int) -> int:
+        """Count the sessions of all owners that have a live run or were active at or after this time."""
+        return sum([s.active_at >= since or s.run_state in LIVE_STATES async for s in self._all_sessions()])
+
+    # Tools call these on a store that is not open, or that another process has open. A store that cannot read in that
+    # condition overrides `newest_at` and `retention_counts`.
+
+    @property
+    def file(self) -> Path | None:
+        """The file that holds everything, for backups; None if there is no such file."""
+        return None
+
+    def check_place(self) -> None:  # noqa: B027
+        """Raise StoreUnavailable if a running server has another file open than the one at `file`."""
+
+    async def examine(self) -> str:
+        """Describe the condition of a store without changing it, whether or not another process has it open.
+
+        Raises StoreError, which says what to do.
+        """
+        return "not checked"
 
     async def newest_at(self) -> int | None:
         """Return the time of the latest activity of a session or end of a run; None if the store is empty."""
@@ -359,18 +362,18 @@ class Store(ABC):
 
 
 def check_not_busy(run_id: str | None, run_state: RunState | None) -> None:
-    """Raise SessionBusy if the newest run of a session, which this is, is live."""
+    """Raise SessionBusy if the newest run of a session is live: `run_id` and `run_state` are those of that run."""
     if run_id is not None and run_state in LIVE_STATES:
         raise SessionBusy(f"run {run_id} is live in this session: stop it first, or wait for its end", run_id=run_id)
 
 
 def check_session_count(sessions: int, limit: int) -> None:
-    """Raise TooManySessions if an owner with so many sessions must not get another one; a limit of 0 is none."""
+    """Raise TooManySessions if an owner with so many sessions must not get another one; 0 means unlimited."""
     if limit and sessions >= limit:
         raise TooManySessions(f"you have {limit} sessions, which is the limit: delete some")
 
 
 def check_session_size(size: int, limit: int) -> None:
-    """Raise SessionFull if a session of this size must not get another run; a limit of 0 is none."""
+    """Raise SessionFull if a session of this size must not get another run; 0 means unlimited."""
     if limit and size >= limit:
-        raise SessionFull(f"{size:,} bytes are kept of this session, which is the limit: begin a new session")
+        raise SessionFull(f"this session has {size:,} bytes and its limit is {limit:,}: begin a new session")

@@ -197,10 +197,11 @@ async def test_open_on_a_full_disk_raises_try_later(path: Path, monkeypatch: pyt
         assert await store.run("r1") is not None
 
 
-async def test_open_creates_missing_folders(tmp_path: Path) -> None:
+async def test_open_creates_missing_folders_that_are_private(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "limelight.db"
     await fill(path)
     assert content(path) != b""
+    assert _mode_of(path.parent) == 0o700
 
 
 async def test_store_that_was_never_open_can_be_closed(path: Path) -> None:
@@ -238,13 +239,6 @@ async def test_from_url_resolves_the_path(
 def test_from_url_rejects_invalid_urls(tmp_path: Path, url: str) -> None:
     with pytest.raises(SetupError, match=r"synchronous=FULL|sqlite:///relative\.db"):
         SqliteStore.from_url(url, tmp_path)
-
-
-async def test_new_data_folder_is_private(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "data" / "limelight.db")
-    await store.open()
-    await store.close()
-    assert _mode_of(tmp_path / "data") == 0o700
 
 
 def _mode_of(folder: Path) -> int:

@@ -171,17 +171,6 @@ async def test_read_of_damaged_data_raises_a_store_error(make_store: MakeStore, 
         assert await store.session(S1) is not None
 
 
-async def test_ping_fails_while_the_database_is_locked(
-    make_store: MakeStore, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(file, "LOCK_SECONDS", 0.05)
-    async with opened(make_store) as store:
-        with locked(path), pytest.raises(StoreUnavailable):
-            await store.ping()
-        await store.ping()
-        assert await store.sessions("ann") == []
-
-
 async def test_held_run_with_an_expired_lease_is_not_an_orphan(make_store: MakeStore) -> None:
     """A process that was suspended for longer than its leases does not seal its own runs."""
     async with opened(make_store) as store:

@@ -231,7 +231,7 @@ class DatabaseFile:
             case sqlite3.SQLITE_FULL:
                 return TryLater(f"{self.path} cannot be written ({error}): make room on that disk")
             case sqlite3.SQLITE_IOERR:  # also if the disk has no room for SQLite's own files
-                return TryLater(f"{self.path} cannot be written ({error}): see that its disk works and has room")
+                return TryLater(f"{self.path} cannot be written ({error}): check that its disk works and has room")
             case sqlite3.SQLITE_READONLY:  # also if the system has remounted the file system after a fault
                 return TryLater(
                     f"{self.path} can only be read ({error}): make the file and its file system writable again, or "
@@ -239,8 +239,8 @@ class DatabaseFile:
                 )
             case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
                 return SetupError(
-                    f"{self.path} cannot be written ({error}): see that its disk has room and that this user may write "
-                    "there, or choose another folder with --data"
+                    f"{self.path} cannot be written ({error}): check that its disk has room and that this user may "
+                    "write there, or choose another folder with --data"
                 )
             case _:
                 return StoreCorrupt(

@@ -76,7 +76,7 @@ def _query(path: Path, query: Callable[[sqlite3.Connection], T]) -> T:
         with closing(connect_read_only(path)) as db:
             return query(db)
     except sqlite3.OperationalError as error:
-        raise StoreUnavailable(f"{path} cannot be read ({error}): see that its disk and its owner are right") from error
+        raise StoreUnavailable(f"{path} cannot be read ({error}): check its disk and its permissions") from error
     except sqlite3.DatabaseError as error:
         raise StoreCorrupt(f"{path} is not a readable database ({error}): restore a backup") from error
 
@@ -98,7 +98,7 @@ def _check_writable(path: Path) -> None:
     except sqlite3.OperationalError as error:
         if primary_code(error) == sqlite3.SQLITE_BUSY:
             raise StoreLocked(f"another program has locked {path}: end it, or wait until it is done") from error
-        raise StoreUnavailable(f"{path} cannot be written ({error}): see whether its disk is full") from error
+        raise StoreUnavailable(f"{path} cannot be written ({error}): check whether its disk is full") from error
 
 
 def _size(path: Path) -> int:

@@ -4,7 +4,7 @@ A model that streams text makes commits of one token per run, so one row per run
 Instead, a commit writes one page for all runs into the journal table, and each live run keeps the same records in
 memory as its tail. When a tail is long, or the run ends, it becomes one packed chunk, and pages whose records are all
 in chunks are deleted. Pages are read only after a crash. Everything runs on the writer thread, except that readers copy
-`LiveRun.tail`, which grows and is replaced, but is never shortened in place.
+`LiveState.tail`, which grows and is replaced, but is never shortened in place.
 """
 
 import sqlite3
@@ -33,7 +33,7 @@ _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(list[PageEntry])
 
 
-class LiveRun(msgspec.Struct):
+class LiveState(msgspec.Struct):
     """The in-memory state of a live run."""
 
     run_id: str
@@ -53,7 +53,7 @@ class Journal:
     """Writes commits, packs tails and deletes pages."""
 
     def __init__(self) -> None:
-        self.live: dict[str, LiveRun] = {}
+        self.live: dict[str, LiveState] = {}
         self._page = 0
         self._durable = 0
         """The last committed page; the pages of the current transaction are above it."""
@@ -64,7 +64,7 @@ class Journal:
         rows = db.execute("SELECT run_id, session, last_seq, state FROM runs WHERE state IN ('running', 'waiting')")
         for run_id, session, last_seq, state in rows.fetchall():
             # This process has the lock on the database, so the process that held the run is gone.
-            self.live[run_id] = LiveRun(run_id, session, last_seq, state, lease_until=0, held=False)
+            self.live[run_id] = LiveState(run_id, session, last_seq, state, lease_until=0, held=False)
         for page, body in db.execute("SELECT page, body FROM journal ORDER BY page"):
             self._page = self._durable = page
             for run_id, entries in _decoder.decode(body):
@@ -75,7 +75,7 @@ class Journal:
                     live.last_seq = fresh[-1].seq
                     live.first_page = page if live.first_page is None else live.first_page
 
-    def held(self, run_id: str) -> LiveRun:
+    def held(self, run_id: str) -> LiveState:
         """Return the run if this process holds it. Raises LeaseLost."""
         live = self.live.get(run_id)
         if live is None or not live.held:
@@ -87,7 +87,7 @@ class Journal:
         runs = [self.held(append.run_id) for append in batch]
         entries: list[PageEntry] = []
         updates: list[Callable[[], None]] = []
-        continuing: dict[str, tuple[LiveRun, Append]] = {}
+        continuing: dict[str, tuple[LiveState, Append]] = {}
         for append, live in zip(batch, runs, strict=True):
             if append.results:
                 _put_results(db, append.run_id, append.results)
@@ -118,7 +118,7 @@ class Journal:
 
         return apply
 
-    def _end(self, db: sqlite3.Connection, live: LiveRun, append: Append) -> Callable[[], None]:
+    def _end(self, db: sqlite3.Connection, live: LiveState, append: Append) -> Callable[[], None]:
         live.ending = True
         records = [*live.tail, *append.records]
         last = records[-1]
@@ -160,7 +160,7 @@ class Journal:
         db.execute("DELETE FROM journal WHERE page < ?", (first_needed,))
         return updates
 
-    def _pack(self, db: sqlite3.Connection, live: LiveRun) -> Callable[[], None]:
+    def _pack(self, db: sqlite3.Connection, live: LiveState) -> Callable[[], None]:
         """Write the tail as a chunk. The records of the current commit are not in it; they become the new tail."""
         _insert_chunks(db, live, live.tail)
         packed, last_seq = len(live.tail), live.tail[-1].seq
@@ -175,12 +175,12 @@ class Journal:
         return replace
 
 
-def _set_state(db: sqlite3.Connection, live: LiveRun, state: RunState) -> None:
+def _set_state(db: sqlite3.Connection, live: LiveState, state: RunState) -> None:
     db.execute("UPDATE runs SET state = ? WHERE run_id = ?", (state, live.run_id))
     db.execute("UPDATE sessions SET run_state = ? WHERE id = ?", (state, live.session))
 
 
-def _insert_chunks(db: sqlite3.Connection, live: LiveRun, records: Sequence[Record]) -> None:
+def _insert_chunks(db: sqlite3.Connection, live: LiveState, records: Sequence[Record]) -> None:
     """Usually insert one chunk; several if a commit was large, so that each can be read quickly."""
     slices = [records[start : start + MAX_CHUNK] for start in range(0, len(records), MAX_CHUNK)]
     db.executemany(

@@ -31,9 +31,9 @@ from limelight.models import (
 )
 from limelight.stores.base import check_not_busy, check_session_count, check_session_size
 from limelight.stores.packing import unpack, unpack_naming
-from limelight.stores.sqlite.journal import LiveRun
+from limelight.stores.sqlite.journal import LiveState
 
-Live = Mapping[str, LiveRun]
+Live = Mapping[str, LiveState]
 Row = tuple[Any, ...]
 MAX_SEQ = 2**62
 """Upper bound for cursors, which come from clients: SQLite rejects integers that are much larger."""
@@ -49,10 +49,10 @@ _RUN = (
 
 def _with_live(
     db: sqlite3.Connection, query: str, values: Sequence[Any], live: Live
-) -> list[tuple[Row, LiveRun | None]]:
-    """Run a query whose rows end in a run's id and state. Return each row with the LiveRun if its run is live."""
+) -> list[tuple[Row, LiveState | None]]:
+    """Run a query whose rows end in a run's id and state. Return each row with the LiveState if its run is live."""
 
-    def select() -> list[tuple[Row, LiveRun | None]]:
+    def select() -> list[tuple[Row, LiveState | None]]:
         found = db.execute(query, values).fetchall()
         return [(row, live.get(row[-2]) if row[-1] in LIVE_STATES else None) for row in found]
 
@@ -92,7 +92,7 @@ def owners(db: sqlite3.Connection, after: str, limit: int) -> list[Owner]:
     ]
 
 
-def _session(row: Row, now: LiveRun | None) -> Session:
+def _session(row: Row, now: LiveState | None) -> Session:
     owner, session_id, agent, title, created_at, active_at, turns, last_seq, max_steps, run_id, run_state = row
     return Session(
         ref=SessionRef(owner, session_id),
@@ -275,7 +275,7 @@ def _first_run(db: sqlite3.Connection, query: str, values: Sequence[Any], live: 
     return next((_run(*found) for found in _with_live(db, query, values, live)), None)
 
 
-def _run(row: Row, now: LiveRun | None) -> Run:
+def _run(row: Row, now: LiveState | None) -> Run:
     owner, session_id, agent, turn, started, ended, first_seq, last_seq, *more = row
     request_id, error, messages, run_id, state = more
     return Run(

@@ -104,15 +104,15 @@ def copy_before_migration(db: sqlite3.Connection, path: Path, version: int) -> N
     except (sqlite3.Error, OSError) as error:
         draft.unlink(missing_ok=True)
         raise TryLater(
-            f"{path} is of version {version} and has to be brought up to date, but the copy that is made first"
-            f" cannot be written ({error}): make room for {path.stat().st_size // 1024**2 + 1} MB on that disk and"
-            " start again; nothing has changed"
+            f"{path} has schema version {version} and must be migrated, but the copy that is made before that cannot"
+            f" be written ({error}): make room for {path.stat().st_size // 1024**2 + 1} MB on that disk and start"
+            " again; nothing has changed"
         ) from error
     # An interrupted start may have left an equal copy already; keep one of them.
     names = _names(path, f"v{version}", ".bak")
     kept = next(name for name in names if not name.exists() or filecmp.cmp(draft, name, shallow=False))
     draft.replace(kept)
-    log.warning("%s is brought up to date from version %d; as it was before, it is kept as %s", path, version, kept)
+    log.warning("%s is migrated from schema version %d; a copy of the old version is kept as %s", path, version, kept)
 
 
 def rescue_deleted(db: sqlite3.Connection, path: Path) -> None:
@@ -125,9 +125,9 @@ def rescue_deleted(db: sqlite3.Connection, path: Path) -> None:
         copy(db, draft)
         draft.rename(name)
     except (sqlite3.Error, OSError) as error:
-        log.error("%s was deleted, and what it held cannot be written to %s: %s", path, name, error)
+        log.error("%s was deleted, and its content cannot be written to %s: %s", path, name, error)
     else:
-        log.error("%s was deleted while it was open: what it held is in %s. To go on with it, rename it", path, name)
+        log.error("%s was deleted while it was open: its content is in %s. To use it, rename it", path, name)
 
 
 def _names(path: Path, label: str, suffix: str) -> Iterator[Path]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import msgspec
 
@@ -41,7 +41,7 @@ from limelight.stores.sqlite import queries
 from limelight.stores.sqlite.file import DatabaseFile
 from limelight.stores.sqlite.health import Health
 from limelight.stores.sqlite.inspection import check_place, examine, query_unopened
-from limelight.stores.sqlite.journal import Journal, LiveRun, last_part, put_part
+from limelight.stores.sqlite.journal import Journal, LiveState, last_part, put_part
 from limelight.stores.sqlite.read_limiter import ReadLimiter
 from limelight.stores.sqlite.schema import touch
 from limelight.stores.sqlite.snapshots import rescue_deleted
@@ -206,20 +206,15 @@ class SqliteStore(Store):
     # Runs and records
 
     async def begin(self, new: NewRun) -> Begun:
-        def add_live() -> None:
+        def add_live(outcome: tuple[Begun, int]) -> None:
+            begun, session = outcome
             if begun.created:
-                live = LiveRun(new.run_id, session, begun.run.first_seq - 1, "running", new.lease_until, held=True)
+                live = LiveState(new.run_id, session, begun.run.first_seq - 1, "running", new.lease_until, held=True)
                 self._journal.live[new.run_id] = live
 
-        def work(db: sqlite3.Connection) -> Begun:
-            nonlocal begun, session
-            begun, session = queries.begin(db, new, self._journal.live)
-            return begun
-
         self._health.raise_if_blocked()
-        begun: Any = None
-        session = 0
-        return await self._writer.do(work, add_live, [new.run_id])
+        begun, _ = await self._writer.do(lambda db: queries.begin(db, new, self._journal.live), add_live, [new.run_id])
+        return begun
 
     async def run(self, run_id: str) -> Run | None:
         return await self._read(lambda db: queries.run(db, run_id, self._journal.live))
@@ -240,14 +235,8 @@ class SqliteStore(Store):
         for append in batch:
             for result in append.results:
                 await self._put_parts(append.run_id, result)
-        apply: Callable[[], None] = _nothing
-
-        def work(db: sqlite3.Connection) -> None:
-            nonlocal apply
-            apply = self._journal.write(db, batch)
-
         runs = [append.run_id for append in batch]
-        await self._writer.do(work, lambda: apply(), runs, retried_by=runs)
+        await self._writer.do(lambda db: self._journal.write(db, batch), lambda apply: apply(), runs, retried_by=runs)
         for append in batch:
             if append.state in ENDED_STATES:
                 self._drop_signals(append.run_id)
@@ -319,9 +308,9 @@ class SqliteStore(Store):
             live = self._journal.live.get(run_id)
             return live is not None and _is_orphan(live, now)
 
-        def hold() -> None:
-            live = self._journal.live.get(run_id)
-            if live is not None and _is_orphan(live, now):
+        def hold(is_orphan: bool) -> None:
+            if is_orphan:
+                live = self._journal.live[run_id]
                 live.held, live.lease_until = True, until
 
         return await self._writer.do(work, hold, [run_id])
@@ -334,8 +323,5 @@ class SqliteStore(Store):
         return "unowned" if _is_orphan(live, now) else self._send(signal)
 
 
-def _is_orphan(live: LiveRun, now: int) -> bool:
+def _is_orphan(live: LiveState, now: int) -> bool:
     return not live.held and live.lease_until <= now
-
-
-def _nothing() -> None: ...

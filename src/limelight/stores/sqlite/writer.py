@@ -22,10 +22,10 @@ from limelight.stores.sqlite.health import Health
 
 @dataclass(slots=True)
 class Job:
-    """A function to call inside a transaction, and one to call after its commit."""
+    """A function to call inside a transaction, and one to call with its result after the commit."""
 
     work: Callable[[sqlite3.Connection], Any]
-    committed: Callable[[], None] | None
+    committed: Callable[[Any], None] | None
     runs: frozenset[str]
     future: asyncio.Future[Any]
     retried_by: frozenset[str]
@@ -65,7 +65,7 @@ class Writer:
     async def do(
         self,
         work: Callable[[sqlite3.Connection], Any],
-        committed: Callable[[], None] | None = None,
+        committed: Callable[[Any], None] | None = None,
         runs: Iterable[str] = (),
         *,
         retried_by: Iterable[str] = (),
@@ -73,8 +73,9 @@ class Writer:
     ) -> Any:
         """Run `work` in the next transaction, and return its result after the commit.
 
-        The job belongs to `runs`. The runs in `retried_by` will try again if it fails. With `is_last`, they have then
-        written everything that they had to write.
+        `committed` is called with the result in the writer thread, right after the commit. The job belongs to `runs`.
+        The runs in `retried_by` will try again if it fails. With `is_last`, they have then written everything that they
+        had to write.
         """
         if self._thread is None:
             raise StoreUnavailable("the database is closed")
@@ -125,7 +126,7 @@ class Writer:
         self._health.write_succeeded({run for job in jobs if job.is_last for run in job.retried_by})
         for job in jobs:
             if job.committed is not None and job.refusal is None:
-                job.committed()
+                job.committed(job.outcome)
         self._committed()
 
 
