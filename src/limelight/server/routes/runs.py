@@ -27,7 +27,7 @@ from limelight.models import Decide, Run
 from limelight.runs.queries import input_of, read_answer, read_call, whole_body, whole_value
 from limelight.runs.queue import QueuedRun
 from limelight.runs.viewer import Format
-from limelight.server.endpoint import AFTER, FORMAT, ApiRequest, Endpoint, Param, validate
+from limelight.server.endpoint import AFTER, FORMAT, ApiRequest, Param, Router, validate
 from limelight.server.schemas import (
     MAX_REASON,
     ApprovalView,
@@ -47,8 +47,10 @@ STOP_SECONDS = 2
 CHUNK = 256 * 1024
 """Bytes of a large value that are sent at once."""
 RAW = Param("raw", "1: the result itself instead of JSON about it", {"type": "string", "enum": ["0", "1"]})
+router = Router("Runs")
 
 
+@router.route("GET", "/runs/{run_id}", "Read a run", errors=(RunNotFound,))
 async def get_run(request: ApiRequest) -> RunView:
     """A run's state: queued, running, waiting, finished, failed or cancelled, with the approvals it waits for."""
     queued = _own_queued(request)
@@ -85,6 +87,14 @@ async def _open_approvals(request: ApiRequest, run: Run) -> list[ApprovalView]:
     ]
 
 
+@router.route(
+    "GET",
+    "/runs/{run_id}/stream",
+    "Watch or resume a run",
+    response="text/event-stream",
+    query=(FORMAT, AFTER),
+    errors=(RunNotFound, BadCursor, UnknownFormat, TooManyStreams),
+)
 async def stream_run(request: ApiRequest) -> EventStream | Response:
     """Watch a run, or resume a stream that was cut. 204 if it has ended and the cursor is at its end."""
     cursor = request.cursor()
@@ -128,6 +138,9 @@ def _stream_queued(request: ApiRequest, queued: QueuedRun, format_: Format) -> E
     return EventStream(request, viewer, headers, StartingRun(runtime.spawn(begin()), queued))
 
 
+@router.route(
+    "POST", "/runs/{run_id}/cancel", "Stop a run", body=CancelBody, body_required=False, errors=(RunNotFound,)
+)
 async def cancel_run(request: ApiRequest) -> StateView:
     """Stop a run. Its log is kept. Has no effect on a run that has ended."""
     body = CancelBody()
@@ -148,24 +161,9 @@ async def cancel_run(request: ApiRequest) -> StateView:
     return StateView(run_id=run_id, state=(await request.run()).state)
 
 
-async def decide(request: ApiRequest) -> DecisionView:
-    """Decide on an approval: approve, edit (with the new `args`) or reject (with a `reason`)."""
-    await request.count_signal(request.path("run_id"))
-    body = await request.body(DecisionBody)
-    if body.decision == "edit" and body.args is None:
-        raise InvalidBody("to edit, send the new args", path="args")
-    decision = Decide(
-        request.path("run_id"),
-        request.path("approval_id"),
-        body.decision,
-        body.args,
-        body.reason[:MAX_REASON],
-        request.user.user_id,
-    )
-    await request.runtime.control.decide(await request.run(), decision)
-    return DecisionView(state=body.decision)
-
-
+@router.route(
+    "GET", "/runs/{run_id}/approvals/{approval_id}", "Read an approval", errors=(RunNotFound, ApprovalNotFound)
+)
 async def get_approval(request: ApiRequest) -> DecidedView:
     """One approval with its complete arguments, and the decision if there is one."""
     run, store = await request.run(), request.runtime.store
@@ -188,6 +186,39 @@ async def get_approval(request: ApiRequest) -> DecidedView:
     )
 
 
+@router.route(
+    "POST",
+    "/runs/{run_id}/approvals/{approval_id}",
+    "Decide on an approval",
+    body=DecisionBody,
+    errors=(RunNotFound, ApprovalNotFound, AlreadyDecided, AgentNotServed, ApprovalExpired, NotOffered),
+)
+async def decide(request: ApiRequest) -> DecisionView:
+    """Decide on an approval: approve, edit (with the new `args`) or reject (with a `reason`)."""
+    await request.count_signal(request.path("run_id"))
+    body = await request.body(DecisionBody)
+    if body.decision == "edit" and body.args is None:
+        raise InvalidBody("to edit, send the new args", path="args")
+    decision = Decide(
+        request.path("run_id"),
+        request.path("approval_id"),
+        body.decision,
+        body.args,
+        body.reason[:MAX_REASON],
+        request.user.user_id,
+    )
+    await request.runtime.control.decide(await request.run(), decision)
+    return DecisionView(state=body.decision)
+
+
+@router.route(
+    "GET",
+    "/runs/{run_id}/tools/{call_id:path}",
+    "Read a whole tool result",
+    response=ToolView,
+    query=(RAW,),
+    errors=(RunNotFound, ToolNotFound),
+)
 async def get_tool(request: ApiRequest) -> ToolView | Response:
     """One tool call with its complete arguments and result, however large."""
     run, store = await request.run(), request.runtime.store
@@ -216,6 +247,7 @@ async def get_tool(request: ApiRequest) -> ToolView | Response:
     )
 
 
+@router.route("GET", "/runs/{run_id}/input", "Read the whole question", response="text/plain", errors=(RunNotFound,))
 async def get_input(request: ApiRequest) -> Response:
     """The complete question of a run."""
     run = await request.run()
@@ -226,6 +258,7 @@ async def get_input(request: ApiRequest) -> Response:
     return _raw(text_of(whole), is_text=True)
 
 
+@router.route("GET", "/runs/{run_id}/answer", "Read the whole answer", response="text/plain", errors=(RunNotFound,))
 async def get_answer(request: ApiRequest) -> Response:
     """The complete answer of a run, as text or, if it is structured, as JSON."""
     run = await request.run()
@@ -236,6 +269,9 @@ async def get_answer(request: ApiRequest) -> Response:
     return _raw(text_of(whole), isinstance(whole, str))
 
 
+@router.route(
+    "GET", "/artifacts/{artifact_id}", "Get a file", response="application/octet-stream", errors=(ArtifactNotFound,)
+)
 async def get_artifact(request: ApiRequest) -> Response:
     """A file that an agent made or a user sent. It is offered for download, never shown as a page of this server."""
     artifact = await request.runtime.store.artifact(request.path("artifact_id"))
@@ -263,93 +299,3 @@ async def _chunks(body: bytes) -> AsyncIterator[memoryview]:
     for start in range(0, len(body), CHUNK):
         yield view[start : start + CHUNK]
         await asyncio.sleep(0)
-
-
-ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path="/runs/{run_id}",
-        summary="Read a run",
-        handler=get_run,
-        response=RunView,
-        errors=(RunNotFound,),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="GET",
-        path="/runs/{run_id}/stream",
-        summary="Watch or resume a run",
-        handler=stream_run,
-        response="text/event-stream",
-        query=(FORMAT, AFTER),
-        errors=(RunNotFound, BadCursor, UnknownFormat, TooManyStreams),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="POST",
-        path="/runs/{run_id}/cancel",
-        summary="Stop a run",
-        handler=cancel_run,
-        response=StateView,
-        body=CancelBody,
-        body_required=False,
-        errors=(RunNotFound,),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="GET",
-        path="/runs/{run_id}/approvals/{approval_id}",
-        summary="Read an approval",
-        handler=get_approval,
-        response=DecidedView,
-        errors=(RunNotFound, ApprovalNotFound),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="POST",
-        path="/runs/{run_id}/approvals/{approval_id}",
-        summary="Decide on an approval",
-        handler=decide,
-        response=DecisionView,
-        body=DecisionBody,
-        errors=(RunNotFound, ApprovalNotFound, AlreadyDecided, AgentNotServed, ApprovalExpired, NotOffered),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="GET",
-        path="/runs/{run_id}/tools/{call_id:path}",
-        summary="Read a whole tool result",
-        handler=get_tool,
-        response=ToolView,
-        query=(RAW,),
-        errors=(RunNotFound, ToolNotFound),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="GET",
-        path="/runs/{run_id}/input",
-        summary="Read the whole question",
-        handler=get_input,
-        response="text/plain",
-        errors=(RunNotFound,),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="GET",
-        path="/runs/{run_id}/answer",
-        summary="Read the whole answer",
-        handler=get_answer,
-        response="text/plain",
-        errors=(RunNotFound,),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="GET",
-        path="/artifacts/{artifact_id}",
-        summary="Get a file",
-        handler=get_artifact,
-        response="application/octet-stream",
-        errors=(ArtifactNotFound,),
-        tag="Runs",
-    ),
-)
