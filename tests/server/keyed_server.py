@@ -1,9 +1,11 @@
 """A server with keys, and requests that tests send to it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import httpx
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
@@ -15,7 +17,8 @@ from limelight.server.auth.middleware import LOGIN_PATHS, PROBE_PATHS
 from limelight.server.endpoint import Endpoint
 from limelight.server.routes import ENDPOINTS
 from limelight.sources.base import Context, FileMade
-from tests.support.server import Served, asking, frames
+from tests.support import agents
+from tests.support.server import Frame, Served, asking, frames, serving
 
 Headers = dict[str, str]
 
@@ -41,6 +44,11 @@ async def maker(messages: list[Message], ctx: Context) -> AsyncIterator[str | An
     yield FileMade(name="note.txt", data=b"a note", media_type="text/plain")
     await ctx.approve("send", {})
     yield "sent"
+
+
+def user_of(served: Served) -> str:
+    """The user for whom the HTTP client of the shared server speaks."""
+    return served.http.headers["x-limelight-user-id"]
 
 
 def bearer(key: str) -> Headers:
@@ -90,3 +98,28 @@ def fill_names(path: str, names: dict[str, str]) -> str:
         path = path.replace(f"{{{name}}}", value).replace(f"{{{name}:path}}", value)
     assert "{" not in path, path
     return path
+
+
+class Users:
+    """A server on which ann and ben have keys."""
+
+    def __init__(self, served: Served, data: Path) -> None:
+        keyring = Keyring(data)
+        self.served = served
+        self.ann, self.ben = (bearer(keyring.create(user, ("use",), 1)[1]) for user in ("ann", "ben"))
+
+    async def ask(self, headers: Headers, session_id: str, agent: str = "echo") -> httpx.Response:
+        body = asking("hi", session_id=session_id, agent=agent)
+        return await self.served.http.post("/chat", json=body, headers=headers)
+
+    def stream(self, headers: Headers, session_id: str, agent: str = "patient") -> AsyncIterator[Frame]:
+        body = asking("hi", session_id=session_id, agent=agent)
+        return self.served.stream("POST", "/chat/stream", json=body, headers=headers)
+
+
+@asynccontextmanager
+async def serving_users(data: Path, *functions: Callable[..., Any], **limits: float) -> AsyncGenerator[Users]:
+    """Serve these agents, or an echo and a patient one, with these limits."""
+    settings: dict[str, Any] = {f"limits__{name}": value for name, value in limits.items()}
+    async with serving(*(functions or (agents.echo, agents.patient)), data=data, **settings) as served:
+        yield Users(served, data)

@@ -28,7 +28,7 @@ async def issuer() -> AsyncIterator[LocalIssuer]:
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -130,7 +130,7 @@ async def test_issuer_key_rotation_is_noticed_after_a_pause(issuer: LocalIssuer)
     assert (await tokens.verify(old)).user_id == "ann"
     issuer.keys = [KeyPair("two")]
     new = issuer.token("ben")
-    with pytest.raises(Unauthorized):  # it has asked a moment ago, and does not again for whoever wants it to
+    with pytest.raises(Unauthorized):  # keys were fetched a moment ago, and are not fetched again so soon
         await tokens.verify(new)
     clock.now += jwt_issuer.MIN_INTERVAL_SECONDS
     assert (await tokens.verify(new)).user_id == "ben"
