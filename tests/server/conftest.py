@@ -8,9 +8,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from limelight.auth.key_file import NAME as KEYS_FILE
-from limelight.auth.key_file import Keyring
-from tests.server.keyed_server import KeyedServer, bearer, maker
+from tests.server.keyed_server import KeyedServer, bearer, maker, serving_keys
 from tests.support import agents
 from tests.support.server import Served, serving
 from tests.support.wait import eventually
@@ -64,5 +62,5 @@ async def served(shared_server: Served) -> AsyncGenerator[Served]:
 
 @pytest.fixture
 async def keyed(tmp_path: Path) -> AsyncIterator[KeyedServer]:
-    async with serving(agents.echo, maker, data=tmp_path) as served:
-        yield KeyedServer(served, Keyring(tmp_path), tmp_path / KEYS_FILE)
+    async with serving_keys(tmp_path, agents.echo, maker) as keyed:
+        yield keyed

@@ -10,6 +10,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from limelight.auth.identity import Scope
+from limelight.auth.key_file import NAME as KEYS_FILE
 from limelight.auth.key_file import Keyring
 from limelight.events import AnyEvent, ToolFinished, ToolStarted
 from limelight.messages import Message
@@ -79,10 +80,12 @@ async def handshake(served: Served, headers: Headers, session_id: str = "s") -> 
         return refusal.response.status_code
 
 
-async def start_waiting_run(served: Served, headers: Headers) -> dict[str, str]:
+async def start_waiting_run(
+    served: Served, headers: Headers, session_id: str = "s", *, agent: str = "maker", text: str = "go"
+) -> dict[str, str]:
     """Start a run that waits for an approval; returns the ids of its session, call, file and approval."""
-    names = {"session_id": "s"}
-    body = asking("go", agent="maker", session_id="s")
+    names = {"session_id": session_id}
+    body = asking(text, agent=agent, session_id=session_id)
     async with served.http.stream("POST", "/chat/stream?format=records", json=body, headers=headers) as response:
         async for frame in frames(response):
             event = frame.data["event"]
@@ -90,7 +93,7 @@ async def start_waiting_run(served: Served, headers: Headers) -> dict[str, str]:
             names |= {key: event[key] for key in ("call_id", "artifact_id", "approval_id") if event.get(key)}
             if event["kind"] == "approval_requested":
                 return names
-    raise AssertionError("it asked for nothing")
+    raise AssertionError("no approval was requested")
 
 
 def fill_names(path: str, names: dict[str, str]) -> str:
@@ -103,10 +106,9 @@ def fill_names(path: str, names: dict[str, str]) -> str:
 class Users:
     """A server on which ann and ben have keys."""
 
-    def __init__(self, served: Served, data: Path) -> None:
-        keyring = Keyring(data)
-        self.served = served
-        self.ann, self.ben = (bearer(keyring.create(user, ("use",), 1)[1]) for user in ("ann", "ben"))
+    def __init__(self, keyed: KeyedServer) -> None:
+        self.served = keyed.served
+        self.ann, self.ben = keyed.headers("ann"), keyed.headers("ben")
 
     async def ask(self, headers: Headers, session_id: str, agent: str = "echo") -> httpx.Response:
         body = asking("hi", session_id=session_id, agent=agent)
@@ -121,5 +123,12 @@ class Users:
 async def serving_users(data: Path, *functions: Callable[..., Any], **limits: float) -> AsyncGenerator[Users]:
     """Serve these agents, or an echo and a patient one, with these limits."""
     settings: dict[str, Any] = {f"limits__{name}": value for name, value in limits.items()}
-    async with serving(*(functions or (agents.echo, agents.patient)), data=data, **settings) as served:
-        yield Users(served, data)
+    async with serving_keys(data, *(functions or (agents.echo, agents.patient)), **settings) as keyed:
+        yield Users(keyed)
+
+
+@asynccontextmanager
+async def serving_keys(data: Path, *functions: Callable[..., Any], **settings: Any) -> AsyncGenerator[KeyedServer]:
+    """Serve these agents. The server is open until the test creates a key."""
+    async with serving(*functions, data=data, **settings) as served:
+        yield KeyedServer(served, Keyring(data), data / KEYS_FILE)

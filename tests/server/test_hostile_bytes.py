@@ -15,8 +15,9 @@ import pytest
 from limelight.auth.key_file import Keyring
 from limelight.server.process.connection import HEADERS_TOO_LARGE, MAX_HEADER_BYTES
 from tests.server.hostile_input import AMPLE, Victim, check_unharmed, create_victim, leaks, repeater
+from tests.server.keyed_server import serving_keys
 from tests.support import agents
-from tests.support.server import Served, serving
+from tests.support.server import Served
 
 SECONDS = 20
 LIMIT = 1_000_000
@@ -76,12 +77,11 @@ class Target(NamedTuple):
 
 @pytest.fixture
 async def target(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncGenerator[Target]:
-    async with serving(agents.echo, repeater, data=tmp_path, limits__body_bytes=LIMIT, **AMPLE) as served:
-        keyring = Keyring(tmp_path)
-        ann, ben = (keyring.create(user, ("use",), 1)[1] for user in ("ann", "ben"))
-        victim = await create_victim(served, "ann", {"authorization": f"Bearer {ann}"})
+    async with serving_keys(tmp_path, agents.echo, repeater, limits__body_bytes=LIMIT, **AMPLE) as keyed:
+        served = keyed.served
+        victim = await create_victim(served, "ann", keyed.headers("ann"))
         before = await victim.stored_data(served.runtime.store)
-        yield Target(served, tmp_path, victim, ben.encode())
+        yield Target(served, tmp_path, victim, keyed.key("ben").encode())
         await check_unharmed(served, victim, before)
     assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
 

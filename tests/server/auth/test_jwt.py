@@ -18,13 +18,20 @@ from limelight.server.app import create_app
 from tests.auth.local_issuer import AUDIENCE, KeyPair, LocalIssuer, running_issuer
 from tests.server.v2.socket_client import socket
 from tests.support import agents
-from tests.support.server import asking, offer, serving
+from tests.support.server import Served, asking, offer, serving
 
 
 @pytest.fixture
 async def issuer() -> AsyncIterator[LocalIssuer]:
     async with running_issuer() as issuer:
         yield issuer
+
+
+@pytest.fixture
+async def served(issuer: LocalIssuer, tmp_path: Path) -> AsyncIterator[Served]:
+    """A server that accepts tokens of the issuer."""
+    async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
+        yield served
 
 
 class Clock:
@@ -54,33 +61,30 @@ async def test_token_authenticates_its_user_with_its_scopes(issuer: LocalIssuer,
         assert issuer.key_requests == 1
 
 
-async def test_invalid_token_is_refused_with_the_reason(issuer: LocalIssuer, tmp_path: Path) -> None:
-    async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
-        problem = await served.problem("GET", "/agents", headers=issuer.headers(lasts=-60))
-        assert (problem["code"], problem["detail"]) == ("unauthorized", "this token is not accepted: it has expired")
-        local = await served.problem("GET", "/agents", headers=issuer.headers(LOCAL_OWNER))
-        assert (local["status"], "server's own" in local["detail"]) == (401, True)
-        named = {**issuer.headers("ann"), "x-limelight-user-id": "ben"}
-        assert (await served.http.get("/auth/me", headers=named)).json()["user"] == "ann"
+async def test_invalid_token_is_refused_with_the_reason(issuer: LocalIssuer, served: Served) -> None:
+    problem = await served.problem("GET", "/agents", headers=issuer.headers(lasts=-60))
+    assert (problem["code"], problem["detail"]) == ("unauthorized", "this token is not accepted: it has expired")
+    local = await served.problem("GET", "/agents", headers=issuer.headers(LOCAL_OWNER))
+    assert (local["status"], "server's own" in local["detail"]) == (401, True)
+    named = {**issuer.headers("ann"), "x-limelight-user-id": "ben"}
+    assert (await served.http.get("/auth/me", headers=named)).json()["user"] == "ann"
 
 
-async def test_lone_surrogates_in_a_name_are_dropped(issuer: LocalIssuer, tmp_path: Path) -> None:
-    async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
-        me = await served.http.get("/auth/me", headers=issuer.headers("ann", name="A\ud800nn \U0001f41d"))
-        assert (me.status_code, me.json()["name"]) == (200, "Ann \U0001f41d")
+async def test_lone_surrogates_in_a_name_are_dropped(issuer: LocalIssuer, served: Served) -> None:
+    me = await served.http.get("/auth/me", headers=issuer.headers("ann", name="A\ud800nn \U0001f41d"))
+    assert (me.status_code, me.json()["name"]) == (200, "Ann \U0001f41d")
 
 
 async def test_socket_command_after_the_token_expired_is_refused(
-    issuer: LocalIssuer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    issuer: LocalIssuer, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
-        headers = issuer.headers("ann")
-        async with socket(served, headers=headers, agent_type="echo") as ws:
-            await ws.send("ping")
-            await ws.until_type("pong")
-            monkeypatch.setattr("limelight.auth.jwt.LEEWAY_SECONDS", -3600)  # an hour later
-            await ws.send("ping")
-            assert (await ws.error())[1] == "unauthorized"
+    headers = issuer.headers("ann")
+    async with socket(served, headers=headers, agent_type="echo") as ws:
+        await ws.send("ping")
+        await ws.until_type("pong")
+        monkeypatch.setattr("limelight.auth.jwt.LEEWAY_SECONDS", -3600)  # an hour later
+        await ws.send("ping")
+        assert (await ws.error())[1] == "unauthorized"
 
 
 async def test_idle_stream_and_socket_end_when_their_token_expires(
@@ -102,12 +106,11 @@ async def test_idle_stream_and_socket_end_when_their_token_expires(
         assert served.runtime.sessions.count == 1
 
 
-async def test_login_accepts_a_token(issuer: LocalIssuer, tmp_path: Path) -> None:
-    async with serving(agents.echo, data=tmp_path, **issuer.settings) as served:
-        assert (await served.http.post("/auth/login", json={"key": issuer.token("ann")})).status_code == 204
-        assert (await served.http.get("/auth/me")).json()["user"] == "ann"
-        refused = await served.problem("POST", "/auth/login", json={"key": issuer.token("ann", lasts=-60)})
-        assert (refused["code"], "expired" in refused["detail"]) == ("unauthorized", True)
+async def test_login_accepts_a_token(issuer: LocalIssuer, served: Served) -> None:
+    assert (await served.http.post("/auth/login", json={"key": issuer.token("ann")})).status_code == 204
+    assert (await served.http.get("/auth/me")).json()["user"] == "ann"
+    refused = await served.problem("POST", "/auth/login", json={"key": issuer.token("ann", lasts=-60)})
+    assert (refused["code"], "expired" in refused["detail"]) == ("unauthorized", True)
 
 
 async def test_unreachable_issuer_refuses_tokens_but_not_keys(issuer: LocalIssuer, tmp_path: Path) -> None:

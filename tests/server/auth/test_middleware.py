@@ -56,8 +56,9 @@ async def test_open_server_ignores_user_ids_of_requests(tmp_path: Path) -> None:
 async def test_open_server_refuses_other_host_names(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path) as served:
         for host in ("evil.example", "evil.example:8000", "10.0.0.1", "localhost.evil.example"):
-            problem = await served.problem("GET", "/agents", headers={"host": host})
-            assert (problem["status"], problem["code"]) == (403, "forbidden")
+            for path in ("/agents", "/"):
+                problem = await served.problem("GET", path, headers={"host": host})
+                assert (problem["status"], problem["code"]) == (403, "forbidden")
         for host in ("localhost:8000", "127.0.0.1", "[::1]:9", "app.localhost"):
             assert (await served.http.get("/agents", headers={"host": host})).status_code == 200
 

@@ -6,20 +6,16 @@ from typing import Any
 
 import pytest
 
-from limelight.auth.key_file import NAME as KEYS_FILE
-from limelight.auth.key_file import Keyring
 from limelight.server.v2.commands import COMMANDS
-from tests.server.keyed_server import KeyedServer, bearer, start_waiting_run
+from tests.server.keyed_server import KeyedServer, bearer, serving_keys, start_waiting_run
 from tests.server.v2.socket_client import socket
 from tests.support import agents
-from tests.support.server import serving
 from tests.support.wait import eventually
 
 
 async def test_revoked_key_closes_an_idle_socket(tmp_path: Path) -> None:
-    async with serving(agents.patient, data=tmp_path, server__heartbeat_seconds=0.1) as served:
-        keyed = KeyedServer(served, Keyring(tmp_path), tmp_path / KEYS_FILE)
-        lost, kept = keyed.key("ann"), keyed.headers("ann")
+    async with serving_keys(tmp_path, agents.patient, server__heartbeat_seconds=0.1) as keyed:
+        served, lost, kept = keyed.served, keyed.key("ann"), keyed.headers("ann")
         async with (
             socket(served, "s", headers=bearer(lost), agent_type="patient") as ws,
             socket(served, "s", headers=kept) as other,
