@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,10 +17,10 @@ from limelight.auth.key_file import Keyring
 from limelight.server.process.connection import HEADERS_TOO_LARGE, MAX_HEADER_BYTES
 from tests.server.hostile_input import AMPLE, Victim, check_unharmed, create_victim, leaks, repeater
 from tests.server.keyed_server import serving_keys
+from tests.server.raw_connection import SECONDS, connected
 from tests.support import agents
 from tests.support.server import Served
 
-SECONDS = 20
 LIMIT = 1_000_000
 REFUSALS_BELOW = (b"Invalid HTTP request received.", HEADERS_TOO_LARGE.encode())
 
@@ -34,20 +35,15 @@ class Target(NamedTuple):
 
     async def exchange(self, sent: bytes, *, then_leave: bool = False) -> bytes:
         """All bytes until the server closes the connection, which may be before it has read everything."""
-        host, port = self.served.url.removeprefix("http://").split(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
         received = bytearray()
-        try:
-            writer.write(sent)
-            if then_leave:
-                writer.write_eof()
-            async with asyncio.timeout(SECONDS):
-                while chunk := await reader.read(65536):
-                    received += chunk
-        except ConnectionError:
-            pass
-        finally:
-            writer.close()
+        async with connected(self.served) as wire:
+            with suppress(ConnectionError):
+                wire.writer.write(sent)
+                if then_leave:
+                    wire.writer.write_eof()
+                async with asyncio.timeout(SECONDS):
+                    while chunk := await wire.reader.read(65536):
+                        received += chunk
         return bytes(received)
 
     def head(self, line: bytes, *headers: bytes) -> bytes:
@@ -128,21 +124,15 @@ async def test_malformed_headers_are_answered_without_leaks(target: Target) -> N
 )
 async def test_endless_headers_close_the_connection(target: Target, begun: bytes) -> None:
     """No key is needed for this, so the bytes are bounded."""
-    host, port = target.served.url.removeprefix("http://").split(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
     sent = 0
-    try:
-        async with asyncio.timeout(SECONDS):
-            writer.write(begun)
-            while not reader.at_eof() and not writer.is_closing():
-                writer.write(b"x" * 10_000)
+    async with connected(target.served) as wire, asyncio.timeout(SECONDS):
+        with suppress(ConnectionError):
+            wire.writer.write(begun)
+            while not wire.reader.at_eof() and not wire.writer.is_closing():
+                wire.writer.write(b"x" * 10_000)
                 sent += 10_000
-                await writer.drain()
+                await wire.writer.drain()
                 await asyncio.sleep(0)
-    except ConnectionError:
-        pass
-    finally:
-        writer.close()
     assert MAX_HEADER_BYTES < sent < 100 * MAX_HEADER_BYTES
 
 
