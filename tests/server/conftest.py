@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -40,7 +41,7 @@ async def shared_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenera
         agents.thread_asker,
         agents.sleeper,
     )
-    limits = {f"limits__{name}": value for name, value in AMPLE_LIMITS.items()}
+    limits: dict[str, Any] = {f"limits__{name}": value for name, value in AMPLE_LIMITS.items()}
     async with serving(*usual, data=tmp_path_factory.mktemp("shared"), auth__api_key="sesame", **limits) as served:
         yield served
 

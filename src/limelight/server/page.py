@@ -1,7 +1,7 @@
 """Serves the files of the page that `make page` has built, or a document that says how to build them.
 
-The files are kept in memory, so the path of a request is never used as a path on disk. A new build is loaded when it is
-there.
+The files are kept in memory, so the path of a request is never used as a path on disk. They are loaded again when the
+build has changed.
 """
 
 import hashlib

@@ -16,7 +16,7 @@ from limelight.server.middleware.root_path import root_of
 from limelight.server.middleware.security_headers import HEADERS
 
 log = logging.getLogger(__name__)
-UNEXPECTED_DETAIL = "something broke here; the server's log has the details under the error_id"
+UNEXPECTED_DETAIL = "unexpected error; the server's log has the details under the error_id"
 
 
 class FieldError(msgspec.Struct):
@@ -102,7 +102,7 @@ async def on_unexpected_error(request: Request, error: Exception) -> Response:
     """The response to a defect of the server: the client gets an id, and the log gets the traceback under that id."""
     error_id = sortable_id("err_")
     extra = {**path_ids(request.scope), **log_fields(error_id=error_id)}
-    log.error("%s %s broke, %s", request.method, request.url.path, error_id, exc_info=error, extra=extra)
+    log.error("unexpected error in %s %s, %s", request.method, request.url.path, error_id, exc_info=error, extra=extra)
     response = problem_response(UnexpectedError(error_id), request.scope)
     response.headers.update(HEADERS)  # no middleware sees this response
     return response

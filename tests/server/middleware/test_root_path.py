@@ -31,7 +31,7 @@ ROOT = "/team/limelight"
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncGenerator[Served]:
     """A server with a root path."""
-    settings = {"server__root_path": ROOT, "auth__api_key": "sesame"}
+    settings: dict[str, Any] = {"server__root_path": ROOT, "auth__api_key": "sesame"}
     async with serving(agents.echo, agents.big, maker, data=tmp_path, **settings) as served:
         yield served
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from limelight.server.v2.commands import COMMANDS
+from limelight.server.v2.commands import COMMAND_TYPES
 from tests.server.keyed_server import KeyedServer, bearer, serving_keys, start_waiting_run
 from tests.server.v2.socket_client import socket
 from tests.support import agents
@@ -50,7 +50,7 @@ MESSAGES: dict[str, dict[str, Any]] = {
 
 
 def test_all_commands_have_a_case() -> None:
-    assert MESSAGES.keys() == COMMANDS.keys()
+    assert MESSAGES.keys() == COMMAND_TYPES.keys()
 
 
 @pytest.mark.parametrize("kind", MESSAGES)

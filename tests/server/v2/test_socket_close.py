@@ -157,7 +157,7 @@ async def test_unexpected_error_is_sent_without_details_and_the_socket_stays(
                     patch.setattr(served.runtime.store, method, break_down)
                     await ws.send("query", query="go", request_id="r")
                     text, code = await ws.error()
-                assert (text.startswith("Processing error: something broke"), "wheel" in text, code) == (
+                assert (text.startswith("Processing error: unexpected error"), "wheel" in text, code) == (
                     True,
                     False,
                     "internal",

@@ -73,7 +73,7 @@ async def delete_session(request: ApiRequest) -> None:
     await request.runtime.sessions.delete(ref)
 
 
-@router.route("GET", "/metrics", "Numbers for Prometheus", response="text/plain")
+@router.route("GET", "/metrics", "Metrics for Prometheus", response="text/plain")
 async def metrics(request: ApiRequest) -> Response:
     """The metrics of the server, in the text format of Prometheus. They identify no user."""
     return Response(request.runtime.metrics.render(), headers={"content-type": CONTENT_TYPE_PLAIN_0_0_4})

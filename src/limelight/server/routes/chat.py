@@ -182,7 +182,7 @@ async def _complete_answer(request: ApiRequest, queued: QueuedRun) -> ChatView:
     with request.runtime.reserve_stream(queued.ref.owner):  # a client that waits for an answer counts as a stream
         run_id = await _run_to_end(request, queued)
         if not await request.is_still_authorized():
-            raise Unauthorized("the key that asked does not hold any more; the run has ended, and is in its session")
+            raise Unauthorized("the key of this request is no longer valid; the run has ended and is in its session")
         return await _chat_view(request, run_id)
 
 

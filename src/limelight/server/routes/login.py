@@ -33,10 +33,16 @@ class MeView(msgspec.Struct, kw_only=True):
 
 
 @router.route(
-    "POST", "/auth/login", "Hand in a key", response=None, body=LoginBody, errors=(Unauthorized, Forbidden), public=True
+    "POST",
+    "/auth/login",
+    "Log in with a key",
+    response=None,
+    body=LoginBody,
+    errors=(Unauthorized, Forbidden),
+    public=True,
 )
 async def login(request: ApiRequest) -> Response:
-    """Hand in a key. The browser keeps it in a cookie and sends it with each request."""
+    """Log in with a key. The browser keeps it in a cookie and sends it with each request."""
     if _is_cross_site(request):
         raise Forbidden("a page of another site cannot hand in a key")
     key = (await request.body(LoginBody, max_bytes=MAX_BODY)).key.strip()
@@ -51,7 +57,7 @@ async def login(request: ApiRequest) -> Response:
     return response
 
 
-@router.route("POST", "/auth/logout", "Forget the key", response=None, errors=(Forbidden,), public=True)
+@router.route("POST", "/auth/logout", "Log out", response=None, errors=(Forbidden,), public=True)
 async def logout(request: ApiRequest) -> Response:
     """Delete the key that the browser keeps."""
     if _is_cross_site(request):
@@ -61,7 +67,7 @@ async def logout(request: ApiRequest) -> Response:
     return response
 
 
-@router.route("GET", "/auth/me", "Who am I", needs_scope=False)
+@router.route("GET", "/auth/me", "Read the caller", needs_scope=False)
 async def me(request: ApiRequest) -> MeView:
     """Who you are to this server, and what your key allows."""
     user, scopes = request.user, sorted(request.caller.scopes)

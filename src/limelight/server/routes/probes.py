@@ -9,13 +9,13 @@ from limelight.server.schemas import HealthView, ReadyView
 router = Router("Probes")
 
 
-@router.route("GET", "/health", "Is it alive", public=True)
+@router.route("GET", "/health", "Liveness probe", public=True)
 async def health(_: ApiRequest) -> HealthView:
     """The process answers."""
     return HealthView("ok")
 
 
-@router.route("GET", "/ready", "Can it work", response=ReadyView, public=True)
+@router.route("GET", "/ready", "Readiness probe", response=ReadyView, public=True)
 async def ready(request: ApiRequest) -> Response:
     """The store can be written to and there are agents. 503 with the failed check otherwise.
 

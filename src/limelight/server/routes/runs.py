@@ -214,7 +214,7 @@ async def decide(request: ApiRequest) -> DecisionView:
 @router.route(
     "GET",
     "/runs/{run_id}/tools/{call_id:path}",
-    "Read a whole tool result",
+    "Read a complete tool result",
     response=ToolView,
     query=(RAW,),
     errors=(RunNotFound, ToolNotFound),
@@ -247,7 +247,7 @@ async def get_tool(request: ApiRequest) -> ToolView | Response:
     )
 
 
-@router.route("GET", "/runs/{run_id}/input", "Read the whole question", response="text/plain", errors=(RunNotFound,))
+@router.route("GET", "/runs/{run_id}/input", "Read the complete question", response="text/plain", errors=(RunNotFound,))
 async def get_input(request: ApiRequest) -> Response:
     """The complete question of a run."""
     run = await request.run()
@@ -258,7 +258,7 @@ async def get_input(request: ApiRequest) -> Response:
     return _raw(text_of(whole), is_text=True)
 
 
-@router.route("GET", "/runs/{run_id}/answer", "Read the whole answer", response="text/plain", errors=(RunNotFound,))
+@router.route("GET", "/runs/{run_id}/answer", "Read the complete answer", response="text/plain", errors=(RunNotFound,))
 async def get_answer(request: ApiRequest) -> Response:
     """The complete answer of a run, as text or, if it is structured, as JSON."""
     run = await request.run()
@@ -270,7 +270,11 @@ async def get_answer(request: ApiRequest) -> Response:
 
 
 @router.route(
-    "GET", "/artifacts/{artifact_id}", "Get a file", response="application/octet-stream", errors=(ArtifactNotFound,)
+    "GET",
+    "/artifacts/{artifact_id}",
+    "Download a file",
+    response="application/octet-stream",
+    errors=(ArtifactNotFound,),
 )
 async def get_artifact(request: ApiRequest) -> Response:
     """A file that an agent made or a user sent. It is offered for download, never shown as a page of this server."""

@@ -79,7 +79,7 @@ class HealthV2(msgspec.Struct, kw_only=True):
 @router.route(
     "POST",
     f"{PREFIX}/sessions",
-    "Make a session (v2)",
+    "Create a session (v2)",
     body=NewSessionBody,
     body_required=False,
     errors=(TooManySessions,),
@@ -172,7 +172,7 @@ async def get_messages(request: ApiRequest) -> _EncodedMessages:
     )
 
 
-@router.route("GET", f"{PREFIX}/health", "Is the API there (v2)", public=True)
+@router.route("GET", f"{PREFIX}/health", "Liveness probe (v2)", public=True)
 async def health_v2(request: ApiRequest) -> HealthV2:
     """The API answers. `active_sessions` are those of the whole server that have not expired."""
     active = await request.runtime.readiness.active_sessions()
