@@ -11,7 +11,8 @@ from limelight.messages import Message
 from limelight.models import SessionRef
 from limelight.sources.base import Context, FileMade
 from limelight.stores.base import Store
-from tests.support.server import Served, asking, frames
+from tests.server.keyed_server import Headers, start_waiting_run
+from tests.support.server import Served
 
 SECRET = "the-quokka-is-in-the-attic"
 TITLE = "the-wombat-is-on-the-roof"
@@ -26,7 +27,6 @@ AMPLE: dict[str, Any] = {
 }
 """Settings without effective limits of users."""
 
-Headers = dict[str, str]
 Names = dict[str, str]
 """The ids of a run and its parts, by their names in paths."""
 
@@ -75,16 +75,7 @@ async def create_victim(served: Served, user: str, headers: Headers) -> Victim:
 
 async def begin(served: Served, headers: Headers, session_id: str, text: str) -> Names:
     """Start a run that has a call, a file and an open approval."""
-    names = {"session_id": session_id}
-    body = asking(text, agent="repeater", session_id=session_id)
-    async with served.http.stream("POST", "/chat/stream?format=records", json=body, headers=headers) as response:
-        async for frame in frames(response):
-            event = frame.data["event"]
-            names["run_id"] = frame.data["run_id"]
-            names |= {key: event[key] for key in ("call_id", "artifact_id", "approval_id") if event.get(key)}
-            if event["kind"] == "approval_requested":
-                return names
-    raise AssertionError("it asked for nothing")
+    return await start_waiting_run(served, headers, session_id, agent="repeater", text=text)
 
 
 async def decide(served: Served, headers: Headers, names: Names) -> None:

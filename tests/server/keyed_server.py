@@ -1,13 +1,16 @@
 """A server with keys, and requests that tests send to it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import httpx
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from limelight.auth.identity import Scope
+from limelight.auth.key_file import NAME as KEYS_FILE
 from limelight.auth.key_file import Keyring
 from limelight.events import AnyEvent, ToolFinished, ToolStarted
 from limelight.messages import Message
@@ -15,7 +18,8 @@ from limelight.server.auth.middleware import LOGIN_PATHS, PROBE_PATHS
 from limelight.server.endpoint import Endpoint
 from limelight.server.routes import ENDPOINTS
 from limelight.sources.base import Context, FileMade
-from tests.support.server import Served, asking, frames
+from tests.support import agents
+from tests.support.server import Frame, Served, asking, frames, serving
 
 Headers = dict[str, str]
 
@@ -41,6 +45,11 @@ async def maker(messages: list[Message], ctx: Context) -> AsyncIterator[str | An
     yield FileMade(name="note.txt", data=b"a note", media_type="text/plain")
     await ctx.approve("send", {})
     yield "sent"
+
+
+def user_of(served: Served) -> str:
+    """The user for whom the HTTP client of the shared server speaks."""
+    return served.http.headers["x-limelight-user-id"]
 
 
 def bearer(key: str) -> Headers:
@@ -71,10 +80,12 @@ async def handshake(served: Served, headers: Headers, session_id: str = "s") -> 
         return refusal.response.status_code
 
 
-async def start_waiting_run(served: Served, headers: Headers) -> dict[str, str]:
+async def start_waiting_run(
+    served: Served, headers: Headers, session_id: str = "s", *, agent: str = "maker", text: str = "go"
+) -> dict[str, str]:
     """Start a run that waits for an approval; returns the ids of its session, call, file and approval."""
-    names = {"session_id": "s"}
-    body = asking("go", agent="maker", session_id="s")
+    names = {"session_id": session_id}
+    body = asking(text, agent=agent, session_id=session_id)
     async with served.http.stream("POST", "/chat/stream?format=records", json=body, headers=headers) as response:
         async for frame in frames(response):
             event = frame.data["event"]
@@ -82,7 +93,7 @@ async def start_waiting_run(served: Served, headers: Headers) -> dict[str, str]:
             names |= {key: event[key] for key in ("call_id", "artifact_id", "approval_id") if event.get(key)}
             if event["kind"] == "approval_requested":
                 return names
-    raise AssertionError("it asked for nothing")
+    raise AssertionError("no approval was requested")
 
 
 def fill_names(path: str, names: dict[str, str]) -> str:
@@ -90,3 +101,34 @@ def fill_names(path: str, names: dict[str, str]) -> str:
         path = path.replace(f"{{{name}}}", value).replace(f"{{{name}:path}}", value)
     assert "{" not in path, path
     return path
+
+
+class Users:
+    """A server on which ann and ben have keys."""
+
+    def __init__(self, keyed: KeyedServer) -> None:
+        self.served = keyed.served
+        self.ann, self.ben = keyed.headers("ann"), keyed.headers("ben")
+
+    async def ask(self, headers: Headers, session_id: str, agent: str = "echo") -> httpx.Response:
+        body = asking("hi", session_id=session_id, agent=agent)
+        return await self.served.http.post("/chat", json=body, headers=headers)
+
+    def stream(self, headers: Headers, session_id: str, agent: str = "patient") -> AsyncIterator[Frame]:
+        body = asking("hi", session_id=session_id, agent=agent)
+        return self.served.stream("POST", "/chat/stream", json=body, headers=headers)
+
+
+@asynccontextmanager
+async def serving_users(data: Path, *functions: Callable[..., Any], **limits: float) -> AsyncGenerator[Users]:
+    """Serve these agents, or an echo and a patient one, with these limits."""
+    settings: dict[str, Any] = {f"limits__{name}": value for name, value in limits.items()}
+    async with serving_keys(data, *(functions or (agents.echo, agents.patient)), **settings) as keyed:
+        yield Users(keyed)
+
+
+@asynccontextmanager
+async def serving_keys(data: Path, *functions: Callable[..., Any], **settings: Any) -> AsyncGenerator[KeyedServer]:
+    """Serve these agents. The server is open until the test creates a key."""
+    async with serving(*functions, data=data, **settings) as served:
+        yield KeyedServer(served, Keyring(data), data / KEYS_FILE)

@@ -5,11 +5,11 @@ import base64
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from limelight.models import NewRun, Run, SessionRef
 from limelight.server.routes import chat
+from tests.server.keyed_server import user_of
 from tests.support import agents
 from tests.support.server import Served, asking, collect, serving, text_of
 from tests.support.wait import eventually
@@ -124,8 +124,8 @@ async def test_messages_of_all_roles_reach_the_agent(served: Served) -> None:
         {"role": "user", "content": "four", "name": "ann"},
     ]
     answer = (await served.http.post("/chat", json={"messages": messages, "agent": "echo"})).json()
-    text = "system:Be kind.|user:one\ntwo|assistant:|tool:three|user:four for local/ in "
-    assert answer["message"]["content"] == text + answer["session_id"]
+    text = "system:Be kind.|user:one\ntwo|assistant:|tool:three|user:four"
+    assert answer["message"]["content"] == f"{text} for {user_of(served)}/ in {answer['session_id']}"
 
 
 async def test_images_are_stored_as_artifacts(served: Served) -> None:
@@ -169,53 +169,6 @@ async def test_busy_session_refuses_and_names_the_live_run(served: Served) -> No
     problem = await served.problem("POST", "/chat/stream", json=asking("hi", session_id="s"))
     assert (problem["status"], problem["code"]) == (409, "session_busy")
     assert problem["run_id"] == (await served.http.get("/sessions/s")).json()["run_id"]
-
-
-async def test_if_busy_cancel_replaces_the_live_run(served: Served) -> None:
-    live = served.ask("go", agent="patient", session_id="s")
-    await anext(live)
-    answer = (await served.http.post("/chat", json=asking("hi", session_id="s", if_busy="cancel"))).json()
-    assert answer["message"]["content"].startswith("The quick")
-    rest = await collect(live)
-    assert [f.type for f in rest[-2:]] == ["cancelled", "done"]
-
-
-async def test_queued_requests_run_in_order(served: Served) -> None:
-    live = served.ask("go", agent="patient", session_id="s")
-    await anext(live)
-    run_id = (await served.http.get("/sessions/s")).json()["run_id"]
-    waiting: list[asyncio.Task[Any]] = []
-    for number in range(5):
-        body = asking(f"number {number}", session_id="s", if_busy="wait", agent="echo")
-        waiting.append(asyncio.create_task(collect(served.stream("POST", "/chat/stream", json=body))))
-        queued = number + 1
-        await eventually(lambda queued=queued: len(served.runtime.queues) == queued)
-    problem = await served.problem("POST", "/chat/stream", json=asking("6", session_id="s", if_busy="wait"))
-    assert (problem["status"], problem["code"]) == (409, "queue_full")
-    await served.http.post(f"/runs/{run_id}/cancel")
-    answers = [text_of(await task) for task in waiting]
-    assert [answer.split(" for")[0] for answer in answers] == [f"user:number {n}" for n in range(5)]
-    seqs = [int(task.result()[0].id) for task in waiting]
-    assert seqs == sorted(seqs)
-
-
-async def test_repeated_queued_request_is_the_same_run(served: Served) -> None:
-    live = served.ask("go", agent="patient", session_id="s")
-    await anext(live)
-    first = (await served.http.get("/sessions/s")).json()["run_id"]
-    body = asking("x", session_id="s", if_busy="wait", request_id="x", agent="echo")
-    other = asking("y", session_id="s", if_busy="wait", request_id="y", agent="echo")
-    async with (
-        served.http.stream("POST", "/chat/stream", json=body) as one,
-        served.http.stream("POST", "/chat/stream", json=body) as again,
-        served.http.stream("POST", "/chat/stream", json=other) as next_one,
-    ):
-        assert one.headers["x-run-id"] == again.headers["x-run-id"] != next_one.headers["x-run-id"]
-        await served.http.post(f"/runs/{first}/cancel")
-        texts = [(await response.aread()).decode() for response in (one, again, next_one)]
-    assert ["user:x" in text for text in texts] == [True, True, False]
-    assert "user:y" in texts[2]
-    assert (await served.http.get("/sessions/s")).json()["turns"] == 3
 
 
 async def test_queue_continues_after_a_stopped_request(served: Served) -> None:
@@ -364,22 +317,6 @@ async def test_invalid_request_is_refused_with_code_and_path(
         assert [error["path"] for error in problem["errors"]] == ([path] if path else [])
         assert problem["detail"]
         assert problem["title"]
-
-
-async def test_body_over_the_limit_is_refused(served: Served) -> None:
-    too_much = b'{"messages": "' + b"x" * (11 * 1024 * 1024) + b'"}'
-
-    async def pieces() -> Any:
-        for start in range(0, len(too_much), 65536):
-            yield too_much[start : start + 65536]
-
-    for content in (too_much, pieces()):
-        headers = {"content-type": "application/json"}
-        try:
-            problem = await served.problem("POST", "/chat", content=content, headers=headers)
-        except httpx.WriteError:
-            continue  # the server has closed the connection
-        assert (problem["status"], problem["code"]) == (413, "body_too_large")
 
 
 async def test_large_arguments_and_results_are_truncated_and_readable(served: Served) -> None:

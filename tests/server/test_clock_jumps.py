@@ -116,14 +116,6 @@ async def test_recovery_with_a_wrong_clock_is_not_evidence_of_the_time(
         assert await has_session(served, "s")
 
 
-async def test_setting_of_zero_deletes_by_every_clock(tmp_path: Path, clock: ShiftedClock) -> None:
-    async with serving(agents.talker, data=tmp_path) as served:
-        await ask(served, "s")
-    clock.set_ahead(400)
-    async with serving(agents.talker, data=tmp_path, store__retention_max_gap_days=0) as served:
-        await until_gone(served, "s")
-
-
 async def endless(messages: object, ctx: object) -> AsyncIterator[str]:
     """Emits a word every 10 ms until it is stopped."""
     while True:

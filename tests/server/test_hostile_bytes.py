@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,10 +16,11 @@ import pytest
 from limelight.auth.key_file import Keyring
 from limelight.server.process.connection import HEADERS_TOO_LARGE, MAX_HEADER_BYTES
 from tests.server.hostile_input import AMPLE, Victim, check_unharmed, create_victim, leaks, repeater
+from tests.server.keyed_server import serving_keys
+from tests.server.raw_connection import SECONDS, connected
 from tests.support import agents
-from tests.support.server import Served, serving
+from tests.support.server import Served
 
-SECONDS = 20
 LIMIT = 1_000_000
 REFUSALS_BELOW = (b"Invalid HTTP request received.", HEADERS_TOO_LARGE.encode())
 
@@ -33,20 +35,15 @@ class Target(NamedTuple):
 
     async def exchange(self, sent: bytes, *, then_leave: bool = False) -> bytes:
         """All bytes until the server closes the connection, which may be before it has read everything."""
-        host, port = self.served.url.removeprefix("http://").split(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
         received = bytearray()
-        try:
-            writer.write(sent)
-            if then_leave:
-                writer.write_eof()
-            async with asyncio.timeout(SECONDS):
-                while chunk := await reader.read(65536):
-                    received += chunk
-        except ConnectionError:
-            pass
-        finally:
-            writer.close()
+        async with connected(self.served) as wire:
+            with suppress(ConnectionError):
+                wire.writer.write(sent)
+                if then_leave:
+                    wire.writer.write_eof()
+                async with asyncio.timeout(SECONDS):
+                    while chunk := await wire.reader.read(65536):
+                        received += chunk
         return bytes(received)
 
     def head(self, line: bytes, *headers: bytes) -> bytes:
@@ -76,12 +73,11 @@ class Target(NamedTuple):
 
 @pytest.fixture
 async def target(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncGenerator[Target]:
-    async with serving(agents.echo, repeater, data=tmp_path, limits__body_bytes=LIMIT, **AMPLE) as served:
-        keyring = Keyring(tmp_path)
-        ann, ben = (keyring.create(user, ("use",), 1)[1] for user in ("ann", "ben"))
-        victim = await create_victim(served, "ann", {"authorization": f"Bearer {ann}"})
+    async with serving_keys(tmp_path, agents.echo, repeater, limits__body_bytes=LIMIT, **AMPLE) as keyed:
+        served = keyed.served
+        victim = await create_victim(served, "ann", keyed.headers("ann"))
         before = await victim.stored_data(served.runtime.store)
-        yield Target(served, tmp_path, victim, ben.encode())
+        yield Target(served, tmp_path, victim, keyed.key("ben").encode())
         await check_unharmed(served, victim, before)
     assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
 
@@ -128,21 +124,15 @@ async def test_malformed_headers_are_answered_without_leaks(target: Target) -> N
 )
 async def test_endless_headers_close_the_connection(target: Target, begun: bytes) -> None:
     """No key is needed for this, so the bytes are bounded."""
-    host, port = target.served.url.removeprefix("http://").split(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
     sent = 0
-    try:
-        async with asyncio.timeout(SECONDS):
-            writer.write(begun)
-            while not reader.at_eof() and not writer.is_closing():
-                writer.write(b"x" * 10_000)
+    async with connected(target.served) as wire, asyncio.timeout(SECONDS):
+        with suppress(ConnectionError):
+            wire.writer.write(begun)
+            while not wire.reader.at_eof() and not wire.writer.is_closing():
+                wire.writer.write(b"x" * 10_000)
                 sent += 10_000
-                await writer.drain()
+                await wire.writer.drain()
                 await asyncio.sleep(0)
-    except ConnectionError:
-        pass
-    finally:
-        writer.close()
     assert MAX_HEADER_BYTES < sent < 100 * MAX_HEADER_BYTES
 
 

@@ -19,12 +19,10 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
 from limelight.auth.identity import Scope
-from limelight.auth.key_file import Keyring
 from limelight.server.sse import PING
 from tests.server.hostile_input import (
     AMPLE,
     TITLE,
-    Headers,
     Names,
     Victim,
     begin,
@@ -34,8 +32,9 @@ from tests.server.hostile_input import (
     leaks,
     repeater,
 )
+from tests.server.keyed_server import Headers, serving_keys
 from tests.support import agents
-from tests.support.server import Served, serving
+from tests.support.server import Served
 
 EXAMPLES = 10
 SECONDS = 20
@@ -56,19 +55,14 @@ CURSORS = (None, "0", "2.1", "9" * 32, "x", "\xff")
 async def test_generated_requests_cause_no_5xx_and_read_nothing_of_other_users(
     tmp_path: Path, mode: GenerationMode, scopes: tuple[Scope, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with serving(agents.echo, repeater, data=tmp_path, **AMPLE) as served:
-        keyring = Keyring(tmp_path)
-        ann, ben = bearer(keyring.create("ann", ("use",), 1)[1]), bearer(keyring.create("ben", scopes, 1)[1])
+    async with serving_keys(tmp_path, agents.echo, repeater, **AMPLE) as keyed:
+        served, ann, ben = keyed.served, keyed.headers("ann"), keyed.headers("ben", *scopes)
         victim = await create_victim(served, "ann", ann)
         before = await victim.stored_data(served.runtime.store)
         schema = schemathesis.openapi.from_dict((await served.http.get("/openapi.json", headers=ben)).json())
         await Attack(served, tmp_path, victim, ben).run(schema, mode)
         await check_unharmed(served, victim, before)
     assert not [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
-
-
-def bearer(key: str) -> Headers:
-    return {"authorization": f"Bearer {key}"}
 
 
 class Attack:

@@ -10,18 +10,17 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from limelight.auth.key_file import NAME as KEYS_FILE
-from limelight.auth.key_file import Keyring
 from limelight.errors import all_errors
 from limelight.events import AnyEvent, ToolFinished, ToolStarted
 from limelight.messages import Message
 from limelight.server import request_body
 from limelight.sources.base import Context
-from tests.server.keyed_server import Headers, KeyedServer, handshake
+from tests.server.keyed_server import Headers, KeyedServer, handshake, serving_keys
 from tests.server.prometheus import MetricsReader
+from tests.server.raw_connection import connected
 from tests.server.v2.socket_client import Socket, socket
 from tests.support import agents
-from tests.support.server import asking, collect, offer, serving
+from tests.support.server import asking, collect, offer
 from tests.support.wait import eventually
 
 SESSION_BYTES = 50_000
@@ -227,17 +226,13 @@ async def body_that_stops(keyed: KeyedServer, ann: Headers) -> Attempt:
     """A body that is shorter than its content-length."""
     headers = {**ann, "content-type": "application/json", "content-length": "100"}
     lines = ["POST /chat HTTP/1.1", "host: 127.0.0.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
-    host, port = keyed.served.url.removeprefix("http://").split(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(request_body, "SILENCE_SECONDS", 0.1)
-        yield []
-        writer.write("\r\n".join(lines).encode())
-        async with asyncio.timeout(20):
-            answer = await reader.readuntil(b'"code":"body_timeout"')
-        assert answer.startswith(b"HTTP/1.1 408 ")
+    async with connected(keyed.served) as wire:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(request_body, "SILENCE_SECONDS", 0.1)
+            yield []
+            wire.writer.write("\r\n".join(lines).encode())
+            assert (await wire.answer())[0] == 408
         yield ["body_timeout"]
-    writer.close()
 
 
 def failing(agent: str) -> Callable[[KeyedServer, Headers], Attempt]:
@@ -281,9 +276,8 @@ CASES = [
 async def test_refusal_by_a_limit_is_counted_once(tmp_path: Path, case: Case) -> None:
     served_agents = [offer(FILLER.run, "filler")]
     settings = {f"limits__{name}": value for name, value in case.settings.items()}
-    async with serving(agents.echo, agents.patient, silent, data=tmp_path, agents=served_agents, **settings) as served:
-        keyed = KeyedServer(served, Keyring(tmp_path), tmp_path / KEYS_FILE)
-        ann, metrics = keyed.headers("ann"), MetricsReader(served, keyed.headers("root", "admin"))
+    async with serving_keys(tmp_path, agents.echo, agents.patient, silent, agents=served_agents, **settings) as keyed:
+        ann, metrics = keyed.headers("ann"), MetricsReader(keyed.served, keyed.headers("root", "admin"))
         attempt = case.attempt(keyed, ann)
         assert await anext(attempt) == []
         await metrics.read()

@@ -106,12 +106,6 @@ async def test_stop_ends_the_run_for_all_viewers(other: Served, left: Left) -> N
     assert text_of(await collect(other.ask("hi", session_id="s"))) == "hello"
 
 
-async def test_new_request_is_refused_as_busy(other: Served, left: Left) -> None:
-    body = {"messages": [{"role": "user", "content": "hi"}], "session_id": "s"}
-    problem = await other.problem("POST", "/chat/stream", json=body)
-    assert (problem["code"], problem["run_id"]) == ("session_busy", left.run_id)
-
-
 async def test_new_request_with_if_busy_cancel_replaces_the_run(other: Served, left: Left) -> None:
     async with asyncio.timeout(10):
         assert text_of(await collect(other.ask("hi", session_id="s", if_busy="cancel"))) == "hello"

@@ -14,22 +14,20 @@ from typing import Any
 import httpx
 import pytest
 
-from limelight.auth.key_file import Keyring
 from limelight.events import ToolFinished, ToolStarted
 from limelight.messages import Message
 from limelight.sources.base import Context, Item
 from limelight.stores.sqlite import queries
+from tests.server.keyed_server import Users, serving_users
 from tests.server.v2.socket_client import socket
 from tests.support.agents import WORDS, talker
-from tests.support.server import Frame, Served, asking, collect, serving, text_of
+from tests.support.server import Frame, asking, collect, text_of
 from tests.support.wait import eventually
 
 RUNS, STREAMS, REQUESTS = 3, 6, 40
 RESULT = 4 * 1024 * 1024
 SOON = 10
 """A time limit for a short run."""
-
-Headers = dict[str, str]
 
 
 async def flooder(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
@@ -42,31 +40,19 @@ async def flooder(messages: list[Message], ctx: Context) -> AsyncIterator[str | 
             await asyncio.sleep(0.001)
 
 
-class Users:
-    """A server with small limits, on which ann and ben have keys."""
+async def exceed_limits(users: Users) -> None:
+    """Ann requests a run and a stream beyond her limits, which are refused."""
+    run = await users.ask(users.ann, "new", "talker")
+    async with users.served.http.stream("GET", "/sessions/s0/stream", headers=users.ann) as last:
+        assert last.status_code == 200
+        stream = await users.served.http.get("/sessions/s0/stream", headers=users.ann)
+    assert [refusal(run), refusal(stream)] == ["too_many_runs", "too_many_streams"]
 
-    def __init__(self, served: Served, data: Path) -> None:
-        self.served = served
-        keyring = Keyring(data)
-        self.ann, self.ben = ({"authorization": f"Bearer {keyring.create(u, ('use',), 1)[1]}"} for u in ("ann", "ben"))
 
-    def stream(self, headers: Headers, session_id: str, agent: str) -> AsyncIterator[Frame]:
-        body = asking("hi", session_id=session_id, agent=agent)
-        return self.served.stream("POST", "/chat/stream", json=body, headers=headers)
-
-    async def exceed_limits(self) -> None:
-        """Ann requests a run and a stream beyond her limits, which are refused."""
-        body = asking("hi", session_id="new", agent="talker")
-        run = await self.served.http.post("/chat", json=body, headers=self.ann)
-        async with self.served.http.stream("GET", "/sessions/s0/stream", headers=self.ann) as last:
-            assert last.status_code == 200
-            stream = await self.served.http.get("/sessions/s0/stream", headers=self.ann)
-        assert [refusal(run), refusal(stream)] == ["too_many_runs", "too_many_streams"]
-
-    async def ask(self) -> list[Frame]:
-        """The frames of a complete run of ben."""
-        async with asyncio.timeout(SOON):
-            return await collect(self.stream(self.ben, "mine", "talker"))
+async def run_of_ben(users: Users) -> list[Frame]:
+    """The frames of a complete run of ben."""
+    async with asyncio.timeout(SOON):
+        return await collect(users.stream(users.ben, "mine", "talker"))
 
 
 def refusal(reply: httpx.Response) -> str:
@@ -80,10 +66,8 @@ def refusal(reply: httpx.Response) -> str:
 async def at_limits(data: Path) -> AsyncGenerator[Users]:
     """Ann has all of her runs, and all but one of her streams and sockets, and reads none of them."""
     limits = {"runs_per_user": RUNS, "streams_per_user": STREAMS + 1, "requests_per_minute": REQUESTS}
-    settings: dict[str, Any] = {f"limits__{name}": value for name, value in limits.items()}
-    async with AsyncExitStack() as stack:
-        served = await stack.enter_async_context(serving(talker, flooder, data=data, **settings))
-        users = Users(served, data)
+    async with serving_users(data, talker, flooder, **limits) as users, AsyncExitStack() as stack:
+        served = users.served
         for number in range(RUNS):
             body = asking("hi", session_id=f"s{number}", agent="flooder")
             asked = served.http.stream("POST", "/chat/stream", json=body, headers=users.ann)
@@ -105,15 +89,15 @@ def check_complete(frames: list[Frame]) -> None:
 
 async def test_user_at_her_limits_is_refused_and_others_are_not_affected(tmp_path: Path) -> None:
     async with at_limits(tmp_path) as users:
-        await users.exceed_limits()
-        check_complete(await users.ask())
+        await exceed_limits(users)
+        check_complete(await run_of_ben(users))
         asking_on = [users.served.http.get("/sessions", headers=users.ann) for _ in range(2 * REQUESTS + 1)]
-        replies, frames = await asyncio.gather(asyncio.gather(*asking_on), users.ask())
+        replies, frames = await asyncio.gather(asyncio.gather(*asking_on), run_of_ben(users))
         check_complete(frames)
         refused = [reply for reply in replies if reply.status_code != 200]
         assert refused
         assert {refusal(reply) for reply in refused} == {"too_many_requests"}
-        check_complete(await users.ask())
+        check_complete(await run_of_ben(users))
 
 
 @pytest.mark.parametrize("how", ["tools", "approvals", "sockets", "streams"])
@@ -121,8 +105,8 @@ async def test_long_reads_of_one_user_occupy_one_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """Reads of ann's log are blocked by the test. The store has two readers, and she occupies one."""
-    async with serving(talker, data=tmp_path) as served:
-        users = Users(served, tmp_path)
+    async with serving_users(tmp_path, talker) as users:
+        served = users.served
         begun = await collect(users.stream(users.ann, "s", "talker"))
         run_id = (await served.http.get("/sessions/s", headers=users.ann)).json()["run_id"]
         paths = {"tools": f"/runs/{run_id}/tools/no{{}}", "approvals": f"/runs/{run_id}/approvals/no{{}}"}
@@ -143,7 +127,7 @@ async def test_long_reads_of_one_user_occupy_one_reader(
             stack.callback(reads.end.set)
             await eventually(lambda: reads.reading)
             for _ in range(2):
-                check_complete(await users.ask())
+                check_complete(await run_of_ben(users))
             assert (reads.reading, reads.most) == (1, 1)
             reads.end.set()
             if how == "sockets":
@@ -176,15 +160,3 @@ class BlockedReads:
         with self._counting:
             self.reading -= 1
         return read(*args, **named)
-
-
-async def test_user_at_her_limits_can_run_again_after_a_stop(tmp_path: Path) -> None:
-    async with at_limits(tmp_path) as users:
-        await users.exceed_limits()
-        run_id = (await users.served.http.get("/sessions/s0", headers=users.ann)).json()["run_id"]
-        await users.served.http.post(f"/runs/{run_id}/cancel", headers=users.ann)
-        reply = await users.served.http.post(
-            "/chat", json=asking("hi", session_id="new", agent="talker"), headers=users.ann
-        )
-        assert (reply.status_code, reply.json()["state"]) == (200, "finished")
-        check_complete(await users.ask())

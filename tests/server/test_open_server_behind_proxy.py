@@ -1,14 +1,13 @@
 """A server without a key behind a proxy on the same machine."""
 
-import asyncio
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
 from tests.server.keyed_server import Headers, handshake
+from tests.server.raw_connection import connected
 from tests.support import agents
-from tests.support.server import serving
+from tests.support.server import Served, serving
 
 PROXY_HEADERS: list[Headers] = [
     {"x-forwarded-for": "192.0.2.7"},
@@ -35,10 +34,9 @@ async def test_open_server_refuses_proxied_requests(tmp_path: Path, proxy_header
 
 async def test_open_server_refuses_http_1_0(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path) as served:
-        host = urlsplit(served.url).netloc
-        assert b" 403 " in await status_line(host, "GET /agents HTTP/1.0")
-        assert b" 200 " in await status_line(host, "GET /agents HTTP/1.1")
-        assert b" 200 " in await status_line(host, "GET /health HTTP/1.0")
+        assert await status(served, "GET /agents HTTP/1.0") == 403
+        assert await status(served, "GET /agents HTTP/1.1") == 200
+        assert await status(served, "GET /health HTTP/1.0") == 200
 
 
 async def test_insecure_server_answers_proxied_requests(tmp_path: Path) -> None:
@@ -61,12 +59,8 @@ async def test_open_server_with_a_root_path_refuses_all_requests(tmp_path: Path)
         assert (await served.http.get("/health")).status_code == 200
 
 
-async def status_line(host: str, line: str) -> bytes:
-    """The status line of the answer to a request line."""
-    name, _, port = host.partition(":")
-    reader, writer = await asyncio.open_connection(name, int(port))
-    writer.write(f"{line}\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
-    try:
-        return (await asyncio.wait_for(reader.read(), 10)).partition(b"\r\n")[0]
-    finally:
-        writer.close()
+async def status(served: Served, line: str) -> int:
+    """The status of the answer to a request line."""
+    async with connected(served) as wire:
+        wire.writer.write(f"{line}\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        return (await wire.answer())[0]

@@ -1,11 +1,8 @@
 """Connections that send requests faster than they read answers: all are answered, and memory is bounded."""
 
 import asyncio
-import gc
 import json
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -13,9 +10,10 @@ from websockets.frames import Frame, Opcode
 
 from limelight.server.process import connection
 from limelight.server.process.connection import MAX_PIPELINED_BYTES, HttpConnection
-from limelight.server.rate_limit import PURGE_LENGTH, Throttle
+from limelight.server.rate_limit import Throttle
+from tests.server.raw_connection import SECONDS, connected
 from tests.support import agents
-from tests.support.server import Served, asking, serving
+from tests.support.server import asking, serving
 from tests.support.wait import eventually
 
 HEALTH = b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
@@ -23,46 +21,6 @@ UPGRADE = (
     b"GET /api/v2/ws/other HTTP/1.1\r\nhost: 127.0.0.1\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
     b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
 )
-SECONDS = 20
-
-
-class Wire:
-    """A raw connection to the server, and the server's end of it."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader = reader
-        self.writer = writer
-
-    @property
-    def server_side(self) -> HttpConnection:
-        port = self.writer.get_extra_info("sockname")[1]
-        ends: list[HttpConnection] = [end for end in gc.get_objects() if type(end) is HttpConnection]
-        (found,) = [end for end in ends if end.client == ("127.0.0.1", port)]
-        return found
-
-    async def answer(self) -> tuple[int, bytes]:
-        """The status and the body of the next answer."""
-        async with asyncio.timeout(SECONDS):
-            status = int((await self.reader.readline()).split()[1])
-            size = 0
-            while (line := await self.reader.readline()) != b"\r\n":
-                name, _, value = line.partition(b":")
-                size = int(value) if name.lower() == b"content-length" else size
-            return status, await self.reader.readexactly(size)
-
-    async def rest(self) -> bytes:
-        """All bytes until the server closes the connection."""
-        async with asyncio.timeout(SECONDS):
-            return await self.reader.read()
-
-
-@asynccontextmanager
-async def connected(served: Served) -> AsyncGenerator[Wire]:
-    reader, writer = await asyncio.open_connection(*served.url.removeprefix("http://").split(":"), limit=2**20)
-    try:
-        yield Wire(reader, writer)
-    finally:
-        writer.close()
 
 
 def post(path: str, body: bytes, *, chunks: int = 0) -> bytes:
@@ -258,12 +216,14 @@ async def test_refused_body_is_read_up_to_a_bound(tmp_path: Path, monkeypatch: p
                     await wire.writer.drain()
 
 
-async def test_abandoned_requests_do_not_wait_for_their_answer(tmp_path: Path) -> None:
+async def test_request_of_a_disconnected_client_leaves_the_throttle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    throttle = Throttle(per_second=0.001, burst=1)
+    monkeypatch.setattr("limelight.server.auth.middleware.Throttle", lambda: throttle)
     async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
-        (throttle,) = [one for one in gc.get_objects() if type(one) is Throttle and one.waiting == 0][-1:]
-        for _ in range(3 * PURGE_LENGTH):
-            async with connected(served) as wire:
-                wire.writer.write(b"GET /sessions HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
-                await wire.writer.drain()
-        assert throttle.waiting <= 2 * PURGE_LENGTH
+        assert (await served.http.get("/sessions")).status_code == 401
+        async with connected(served) as wire:
+            wire.writer.write(b"GET /sessions HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            await eventually(lambda: throttle.waiting == 1)
         await eventually(lambda: throttle.waiting == 0)

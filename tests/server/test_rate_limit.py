@@ -8,6 +8,7 @@ from limelight.errors import TooManyRequests
 from limelight.models import LOCAL_OWNER
 from limelight.server import rate_limit
 from limelight.server.rate_limit import RateLimiter, Throttle, client_of
+from tests.support.wait import eventually
 
 
 class Clock:
@@ -103,6 +104,21 @@ async def test_waiting_request_that_is_cancelled_takes_no_turn() -> None:
     async with asyncio.timeout(10):
         await stays
         await throttle.wait("b")
+
+
+async def test_requests_of_disconnected_clients_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would stay for as long as other requests come before them."""
+    monkeypatch.setattr(rate_limit, "PURGE_LENGTH", 10)
+    throttle = Throttle(per_second=0.001, burst=1)
+    await throttle.wait("first")
+    stays = asyncio.create_task(throttle.wait("patient"))
+    await asyncio.sleep(0)
+    gone = [asyncio.create_task(throttle.wait("left", is_refusal=True, is_gone=lambda: True)) for _ in range(30)]
+    await eventually(lambda: sum(task.done() for task in gone) >= 20)
+    assert throttle.waiting <= 11
+    assert not stays.done()
+    for task in (stays, *gone):
+        task.cancel()
 
 
 def test_client_is_the_connection_or_the_address_that_a_proxy_names() -> None:

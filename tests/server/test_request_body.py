@@ -11,29 +11,21 @@ import pytest
 from limelight.server import request_body
 from limelight.server.routes.login import MAX_BODY
 from tests.server.keyed_server import KeyedServer
+from tests.server.raw_connection import connected
 from tests.support import agents
 from tests.support.server import Served, asking, serving
-
-SECONDS = 20
 
 
 async def answer(served: Served, path: str, pieces: Iterable[bytes], *headers: str, pause: float = 0) -> dict[str, Any]:
     """The JSON answer to a request whose body is sent in these pieces."""
-    host, port = served.url.removeprefix("http://").split(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
     lines = [f"POST {path} HTTP/1.1", "host: 127.0.0.1", "content-type: application/json", *headers, "", ""]
-    try:
-        writer.write("\r\n".join(lines).encode())
+    async with connected(served) as wire:
+        wire.writer.write("\r\n".join(lines).encode())
         for piece in pieces:
-            writer.write(piece)
-            await writer.drain()
+            wire.writer.write(piece)
+            await wire.writer.drain()
             await asyncio.sleep(pause)
-        async with asyncio.timeout(SECONDS):
-            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-            length = int(head.partition("content-length: ")[2].partition("\r\n")[0])
-            return json.loads(await reader.readexactly(length))
-    finally:
-        writer.close()
+        return json.loads((await wire.answer())[1])
 
 
 @pytest.fixture

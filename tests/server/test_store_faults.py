@@ -113,25 +113,6 @@ async def test_drain_logs_a_run_as_left_open_if_its_end_cannot_be_written(
     await follower
 
 
-async def test_agent_waits_once_256_events_are_uncommitted(served: Served, database: Path) -> None:
-    found: list[Frame] = []
-    follower = asyncio.create_task(follow(served, found))
-    await eventually(lambda: len(found) > 20)
-    moved = move(database, database.with_name("moved.db"))
-    run_id = found[0].data["run_id"]
-    live = served.runtime.control.live_run(run_id)
-    assert live is not None
-    buffer = live.execution._buffer  # pyright: ignore[reportPrivateUsage]
-    await eventually(lambda: buffer.uncommitted >= 256)
-    await asyncio.sleep(0.3)
-    assert buffer.uncommitted < 300
-    before = len(found)
-    move(moved, database)
-    await eventually(lambda: len(found) > before + 20)
-    await served.http.post(f"/runs/{run_id}/cancel")
-    await follower
-
-
 async def test_stop_during_a_store_fault_takes_effect_when_the_store_is_back(served: Served, database: Path) -> None:
     found: list[Frame] = []
     follower = asyncio.create_task(follow(served, found))

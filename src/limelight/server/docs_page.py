@@ -50,16 +50,19 @@ _ERROR_GROUPS = (
         "Errors of a run",
         "They end a run: the stream has an error with this code, and <code>POST /chat</code> answers 502.",
     ),
-    ("Errors of the server", "The log cannot be used, no more work is taken, or something broke."),
+    (
+        "Errors of the server",
+        "The log cannot be used, the server accepts no more work, or an unexpected error occurred.",
+    ),
 )
 """Titles and introductions of the tables of errors, by `_error_group`."""
-LOCAL = "://127.0.0.1:8000"
+EXAMPLE_ADDRESS = "://127.0.0.1:8000"
 """The address in the curl commands."""
 
 
 def docs_page(endpoints: Iterable[Endpoint], root: str = "") -> str:
     """The document as HTML; `root` is the path below which the server is reached."""
-    return _document(endpoints).replace(LOCAL, LOCAL + html.escape(root))
+    return _document(endpoints).replace(EXAMPLE_ADDRESS, EXAMPLE_ADDRESS + html.escape(root))
 
 
 def _document(endpoints: Iterable[Endpoint]) -> str:
@@ -128,9 +131,11 @@ def _socket() -> str:
         f"<p>{_text(asyncapi.DESCRIPTION)}</p>"
         + _table("Query", [(f"?{param.name}=", _text(param.description)) for param in asyncapi.QUERY])
         + f"<h3>Call</h3><pre>{html.escape(asyncapi.CALL)}</pre>"
-        + _table("You say", [(c.name, _text(asyncapi.summary(c.schema))) for c in asyncapi.COMMANDS])
-        + f"<h3>For example</h3><pre>{html.escape(examples, quote=False)}</pre>"
-        + _table("You hear", [(asyncapi.name_of(s), _text(asyncapi.summary(s))) for s in asyncapi.SERVER_MESSAGES])
+        + _table("Client messages", [(c.name, _text(asyncapi.summary(c.schema))) for c in asyncapi.COMMANDS])
+        + f"<h3>Examples</h3><pre>{html.escape(examples, quote=False)}</pre>"
+        + _table(
+            "Server messages", [(asyncapi.name_of(s), _text(asyncapi.summary(s))) for s in asyncapi.SERVER_MESSAGES]
+        )
         + "</details>"
     )
 

@@ -205,8 +205,12 @@ def validate(value: Any, schema: type[T]) -> T:
         raise InvalidBody(found["message"], path=path or "$") from error
 
 
+Handler = Callable[[ApiRequest], Awaitable[Any]]
+H = TypeVar("H", bound=Handler)
+
+
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One route. `response` is the struct of its JSON response, or the media type of another kind of response.
+    """One route. `response` is the struct of its JSON response, the media type of another kind, None for no body.
 
     `errors` are those of this route; `all_errors` adds what applies to every body and every key. `scope` is the scope
     that a key needs, None if any key will do; a `public` route needs no key.
@@ -215,16 +219,20 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     path: str
     summary: str
-    handler: Callable[[ApiRequest], Awaitable[Any]]
+    tag: str
+    handler: Handler
     response: type | str | None
-    query: tuple[Param, ...] = ()
-    body: type | None = None
-    body_required: bool = True
-    errors: tuple[type[LimelightError], ...] = ()
-    status: int = 200
-    scope: Scope | None = "use"
-    public: bool = False
-    tag: str = "Other"
+    query: tuple[Param, ...]
+    body: type | None
+    body_required: bool
+    errors: tuple[type[LimelightError], ...]
+    scope: Scope | None
+    public: bool
+
+    @property
+    def status(self) -> int:
+        """The HTTP status of a successful response."""
+        return 204 if self.response is None else 200
 
     @property
     def all_errors(self) -> tuple[type[LimelightError], ...]:
@@ -243,6 +251,52 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def description(self) -> str:
         return " ".join((self.handler.__doc__ or "").split())
+
+
+class Router:
+    """Collects the endpoints of a module. The documents group them under `tag`."""
+
+    def __init__(self, tag: str, *, scope: Scope = "use") -> None:
+        self._tag = tag
+        self._scope: Scope = scope
+        self.endpoints: list[Endpoint] = []
+
+    def route(
+        self,
+        method: str,
+        path: str,
+        summary: str,
+        *,
+        response: type | str | None = Response,
+        query: tuple[Param, ...] = (),
+        body: type | None = None,
+        body_required: bool = True,
+        errors: tuple[type[LimelightError], ...] = (),
+        needs_scope: bool = True,
+        public: bool = False,
+    ) -> Callable[[H], H]:
+        """Register a handler. `response` is needed only if the handler's return annotation is not the struct."""
+
+        def register(handler: H) -> H:
+            self.endpoints.append(
+                Endpoint(
+                    method=method,
+                    path=path,
+                    summary=summary,
+                    tag=self._tag,
+                    handler=handler,
+                    response=handler.__annotations__["return"] if response is Response else response,
+                    query=query,
+                    body=body,
+                    body_required=body_required,
+                    errors=errors,
+                    scope=self._scope if needs_scope else None,
+                    public=public,
+                )
+            )
+            return handler
+
+        return register
 
 
 def to_response(value: Any, status: int) -> ASGIApp:

@@ -24,7 +24,7 @@ CODES = frozenset(error.code for error in all_errors())
 LIMITS = frozenset(error.code for error in all_errors() if error.is_limit)
 RUN_CODES = frozenset(error.code for error in all_errors() if issubclass(error, RunError))
 OTHER = "other"
-"""The label of codes that an agent has invented: there may be any number of them."""
+"""The label of codes that only an agent defines: their number is not bounded."""
 COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 FIRST_EVENT_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 """Bounds of the histograms: a commit takes milliseconds, the first event of a model seconds."""

@@ -1,7 +1,7 @@
 """Serves the files of the page that `make page` has built, or a document that says how to build them.
 
-The files are kept in memory, so the path of a request is never used as a path on disk. A new build is loaded when it is
-there.
+The files are kept in memory, so the path of a request is never used as a path on disk. They are loaded again when the
+build has changed.
 """
 
 import hashlib
@@ -124,8 +124,8 @@ def _files_in(folder: Path) -> list[Path]:
 
 def file_response(request: Request, file: File) -> Response:
     """The file, compressed if the browser accepts that, or 304 if the browser has it."""
-    is_gzipped = file.gzipped is not None and accepts_gzip(request.headers.get("accept-encoding", ""))
-    body = file.gzipped if is_gzipped and file.gzipped is not None else file.body
+    gzipped = file.gzipped if accepts_gzip(request.headers.get("accept-encoding", "")) else None
+    body = file.body if gzipped is None else gzipped
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {
         "Content-Security-Policy": POLICY,
@@ -135,7 +135,7 @@ def file_response(request: Request, file: File) -> Response:
     }
     if etag in [known.strip().removeprefix("W/") for known in request.headers.get("if-none-match", "").split(",")]:
         return Response(status_code=304, headers=headers)
-    if is_gzipped:
+    if gzipped is not None:
         headers["Content-Encoding"] = "gzip"
     headers["Content-Length"] = str(len(body))
     return Response(b"" if request.method == "HEAD" else body, media_type=file.media_type, headers=headers)

@@ -16,6 +16,7 @@ from limelight.server.middleware.root_path import root_of
 from limelight.server.middleware.security_headers import HEADERS
 
 log = logging.getLogger(__name__)
+UNEXPECTED_DETAIL = "unexpected error; the server's log has the details under the error_id"
 
 
 class FieldError(msgspec.Struct):
@@ -38,6 +39,14 @@ class Problem(msgspec.Struct, kw_only=True):
     error_id: str | msgspec.UnsetType = msgspec.UNSET
     retry_after: int | msgspec.UnsetType = msgspec.UNSET
     """Seconds after which a retry may succeed."""
+
+
+class UnexpectedError(LimelightError):
+    """A defect of the server. Clients get only the id under which the log has the details."""
+
+    def __init__(self, error_id: str) -> None:
+        super().__init__(UNEXPECTED_DETAIL)
+        self.error_id = error_id
 
 
 def problem_response(error: LimelightError, scope: Scope) -> Response:
@@ -93,14 +102,7 @@ async def on_unexpected_error(request: Request, error: Exception) -> Response:
     """The response to a defect of the server: the client gets an id, and the log gets the traceback under that id."""
     error_id = sortable_id("err_")
     extra = {**path_ids(request.scope), **log_fields(error_id=error_id)}
-    log.error("%s %s broke, %s", request.method, request.url.path, error_id, exc_info=error, extra=extra)
-    problem = Problem(
-        type=f"{root_of(request.scope)}/docs#error-internal",
-        title="Internal error",
-        status=500,
-        detail="something broke here; the server's log has the details under the error_id",
-        code="internal",
-        error_id=error_id,
-    )
-    headers = dict(HEADERS)  # no middleware sees this response
-    return Response(msgspec.json.encode(problem), 500, media_type="application/problem+json", headers=headers)
+    log.error("unexpected error in %s %s, %s", request.method, request.url.path, error_id, exc_info=error, extra=extra)
+    response = problem_response(UnexpectedError(error_id), request.scope)
+    response.headers.update(HEADERS)  # no middleware sees this response
+    return response

@@ -10,6 +10,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable
 from time import monotonic
+from typing import NamedTuple
 
 from starlette.types import Scope
 
@@ -69,25 +70,18 @@ class RateLimiter:
             self._purge_length = max(MAX_IDLE_WINDOWS, 2 * len(self._windows))
 
 
-class _WaitingRequest:
-    """A request that waits in the throttle. Its order is that in which requests are answered."""
+class _WaitingRequest(NamedTuple):
+    """A request that waits in the throttle. Requests are answered in the order of their ranks, which are unique."""
 
-    def __init__(self, rank: tuple[bool, int, int], is_gone: Callable[[], bool], future: asyncio.Future[bool]) -> None:
-        self._rank = rank
-        self._is_gone = is_gone
-        self._future = future
-
-    def __lt__(self, other: "_WaitingRequest") -> bool:
-        return self._rank < other._rank
+    rank: tuple[bool, int, int]
+    is_gone: Callable[[], bool]
+    future: asyncio.Future[bool]
 
     def drop_if_gone(self) -> bool:
         """Drop the request if its client has disconnected. True if it is dropped, or was cancelled."""
-        if self._is_gone() and not self._future.done():
-            self._future.set_result(False)
-        return self._future.done()
-
-    def release(self) -> None:
-        self._future.set_result(True)
+        if self.is_gone() and not self.future.done():
+            self.future.set_result(False)
+        return self.future.done()
 
 
 class Throttle:
@@ -136,7 +130,7 @@ class Throttle:
         while self._waiting and (self._waiting[0].drop_if_gone() or self._budget.spend()):
             request = heapq.heappop(self._waiting)
             if not request.drop_if_gone():
-                request.release()
+                request.future.set_result(True)
         self._schedule(loop)
 
     def _purge(self) -> None:

@@ -1,5 +1,4 @@
-"""Checks of the store for the probes. Probes need no key, so the results are cached: the store is asked only now and
-then, however many clients ask."""
+"""Checks of the store for the probes, with cached results: probes need no key, and must not put load on the store."""
 
 import asyncio
 import logging
@@ -43,12 +42,12 @@ class CachedCheck(Generic[T]):
         try:
             return await asyncio.wait_for(self._check(), CHECK_SECONDS)
         except TimeoutError:
-            log.warning("a probe found that the store fails: no answer")
+            log.warning("the store fails the check of a probe: no answer")
             return StoreFailure("it does not answer")
         except StoreError as error:
             reason = error.words if isinstance(error, StoreUnavailable) else ""
             if not reason:  # otherwise the store has logged it, once
-                log.warning("a probe found that the store fails: %s", error)
+                log.warning("the store fails the check of a probe: %s", error)
             return StoreFailure(reason)
 
 

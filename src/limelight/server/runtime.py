@@ -48,7 +48,7 @@ STREAM_CLOSE_SECONDS = 2
 """Time that streams have to send their last frames when the server stops."""
 SIGNAL_BURST = 20
 SIGNALS_PER_SECOND = 2.0
-"""Stops and decisions that a run takes at full speed: so many at once, and so many per second."""
+"""Budget of Stops and decisions that each run answers without a delay: a burst, and a rate."""
 
 
 class Runtime:

@@ -149,7 +149,9 @@ class DecisionView(msgspec.Struct, kw_only=True):
     state: Decision
 
 
-class ToolView(msgspec.Struct, kw_only=True):
+class ToolCall(msgspec.Struct, kw_only=True):
+    """The fields that both views of a tool call have."""
+
     call_id: str
     name: str
     args: Any
@@ -158,6 +160,9 @@ class ToolView(msgspec.Struct, kw_only=True):
     error: str | None
     result_seen: bool
     """False if the call is over and its result was not seen."""
+
+
+class ToolView(ToolCall, kw_only=True):
     media_type: str
     size: int
 
@@ -176,15 +181,7 @@ class AnswerView(msgspec.Struct, kw_only=True):
     data: dict[str, Any] | None = None
 
 
-class ToolSummary(msgspec.Struct, kw_only=True):
-    call_id: str
-    name: str
-    args: Any
-    output: str
-    result: JsonValue
-    error: str | None
-    result_seen: bool
-    """False if the call is over and its result was not seen."""
+class ToolSummary(ToolCall, kw_only=True):
     duration_ms: int | None
     truncated: bool
     size: int

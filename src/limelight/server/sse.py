@@ -22,6 +22,7 @@ from limelight.runs.queue import QueuedRun, StoppedInQueue
 from limelight.runs.viewer import Format, Viewer
 from limelight.server.endpoint import ApiRequest
 from limelight.server.heartbeat import Kind
+from limelight.server.problems import UNEXPECTED_DETAIL
 from limelight.server.request_body import wait_for_disconnect
 
 log = logging.getLogger(__name__)
@@ -72,8 +73,7 @@ def _terminal_event(queued: QueuedRun, error: BaseException) -> Terminal:
             error_id = sortable_id("err_")
             extra = log_fields(run_id=queued.run_id, session_id=queued.ref.session_id, error_id=error_id)
             log.error("run %s cannot begin, %s", queued.run_id, error_id, exc_info=error, extra=extra)
-            message = "something broke here; the server's log has the details under the error_id"
-            return RunFailed(code=LimelightError.code, message=message, error_id=error_id)
+            return RunFailed(code=LimelightError.code, message=UNEXPECTED_DETAIL, error_id=error_id)
 
 
 class StartingRun(NamedTuple):

@@ -9,7 +9,6 @@ from urllib.parse import unquote
 
 import pytest
 
-from limelight.auth.key_file import NAME as KEYS_FILE
 from limelight.auth.key_file import Keyring
 from limelight.config import load_settings
 from limelight.errors import SetupError
@@ -27,6 +26,7 @@ from tests.server.keyed_server import (
     fill_path,
     guarded_endpoints,
     handshake,
+    serving_keys,
     start_waiting_run,
 )
 from tests.support import agents
@@ -64,9 +64,8 @@ async def test_first_key_closes_an_open_server_at_once(keyed: KeyedServer) -> No
 @pytest.mark.parametrize("path", ["/sessions/s/stream", "/runs/{run_id}/stream", "/chat/stream"])
 async def test_revoked_key_ends_its_streams(tmp_path: Path, path: str) -> None:
     """Idle streams and busy streams end; a stream with another key of the same user continues."""
-    async with serving(agents.patient, talkative, data=tmp_path, server__heartbeat_seconds=0.1) as served:
-        keyed = KeyedServer(served, Keyring(tmp_path), tmp_path / KEYS_FILE)
-        lost, kept = keyed.key("ann"), keyed.headers("ann")
+    async with serving_keys(tmp_path, agents.patient, talkative, server__heartbeat_seconds=0.1) as keyed:
+        served, lost, kept = keyed.served, keyed.key("ann"), keyed.headers("ann")
         agent = "talkative" if path.startswith("/runs") else "patient"
         asked = served.stream("POST", "/chat/stream", json=asking("go", session_id="s", agent=agent), headers=kept)
         await anext(asked)

@@ -1,20 +1,24 @@
 """A server below a root path: behind a proxy that strips it or not, and mounted into another application."""
 
+import json
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from fastapi import FastAPI
 from websockets.asyncio.client import connect
 
 from limelight.config import load_settings
 from limelight.errors import SetupError
+from limelight.models import LOCAL_OWNER, SessionRef
 from limelight.server.app import create_app
 from limelight.server.auth.middleware import LOGIN_PATHS
 from limelight.server.middleware.root_path import below
+from limelight.server.openapi import openapi
 from limelight.server.routes import ENDPOINTS
 from tests.server.keyed_server import maker
 from tests.support import agents
@@ -24,10 +28,12 @@ KEY = {"authorization": "Bearer sesame"}
 ROOT = "/team/limelight"
 
 
-def rooted(tmp_path: Path, **settings: Any) -> "AbstractAsyncContextManager[Served]":
-    return serving(
-        agents.echo, agents.big, maker, data=tmp_path, server__root_path=ROOT, auth__api_key="sesame", **settings
-    )
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncGenerator[Served]:
+    """A server with a root path."""
+    settings: dict[str, Any] = {"server__root_path": ROOT, "auth__api_key": "sesame"}
+    async with serving(agents.echo, agents.big, maker, data=tmp_path, **settings) as served:
+        yield served
 
 
 @pytest.mark.parametrize(
@@ -76,33 +82,30 @@ def test_root_path_beside_own_routes_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("stripped", [True, False], ids=["stripped", "kept"])
-async def test_every_route_works_below_the_root_and_needs_the_key(tmp_path: Path, stripped: bool) -> None:
-    async with rooted(tmp_path) as served:
-        base = served.url.removesuffix(ROOT) if stripped else served.url
-        async with httpx.AsyncClient(base_url=base, trust_env=False) as http:
-            for path in ("/health", "/", "/theme.js"):
-                assert (await http.get(path)).status_code == 200, path
-            for endpoint in (e for e in ENDPOINTS if not e.public and e.path not in LOGIN_PATHS):
-                refused = await http.request(endpoint.method, endpoint.path)
-                assert refused.status_code == 401, endpoint.path
-                assert refused.json()["type"] == f"{ROOT}/docs#error-unauthorized"
-            assert (await http.get("/agents", headers=KEY)).json()["agents"][0]["name"] == "echo"
+async def test_every_route_works_below_the_root_and_needs_the_key(served: Served, stripped: bool) -> None:
+    base = served.url.removesuffix(ROOT) if stripped else served.url
+    async with httpx.AsyncClient(base_url=base, trust_env=False) as http:
+        for path in ("/health", "/", "/theme.js"):
+            assert (await http.get(path)).status_code == 200, path
+        for endpoint in (e for e in ENDPOINTS if not e.public and e.path not in LOGIN_PATHS):
+            refused = await http.request(endpoint.method, endpoint.path)
+            assert refused.status_code == 401, endpoint.path
+            assert refused.json()["type"] == f"{ROOT}/docs#error-unauthorized"
+        assert (await http.get("/agents", headers=KEY)).json()["agents"][0]["name"] == "echo"
 
 
-async def test_root_without_slash_redirects_to_the_page(tmp_path: Path) -> None:
-    async with rooted(tmp_path) as served:
-        reply = await served.http.get(served.url)
-        assert (reply.status_code, reply.headers["location"]) == (307, f"{served.url}/")
+async def test_root_without_slash_redirects_to_the_page(served: Served) -> None:
+    reply = await served.http.get(served.url)
+    assert (reply.status_code, reply.headers["location"]) == (307, f"{served.url}/")
 
 
-async def test_problem_types_contain_the_root(tmp_path: Path) -> None:
-    async with rooted(tmp_path) as served:
-        for method, path, code in (
-            ("GET", "/nowhere", "not_found"),
-            ("PUT", "/agents", "method_not_allowed"),
-            ("GET", "/runs/run_0", "run_not_found"),
-        ):
-            assert (await served.problem(method, path, headers=KEY))["type"] == f"{ROOT}/docs#error-{code}"
+async def test_problem_types_contain_the_root(served: Served) -> None:
+    for method, path, code in (
+        ("GET", "/nowhere", "not_found"),
+        ("PUT", "/agents", "method_not_allowed"),
+        ("GET", "/runs/run_0", "run_not_found"),
+    ):
+        assert (await served.problem(method, path, headers=KEY))["type"] == f"{ROOT}/docs#error-{code}"
 
 
 def broken(_: object) -> object:
@@ -124,63 +127,58 @@ async def test_problem_type_of_an_unexpected_error_contains_the_root(
     assert (reply.status_code, reply.json()["type"]) == (500, f"{ROOT}/docs#error-internal")
 
 
-async def test_documents_contain_the_root(tmp_path: Path) -> None:
-    async with rooted(tmp_path) as served:
-        assert (await served.http.get("/openapi.json", headers=KEY)).json()["servers"] == [{"url": ROOT}]
-        socket = (await served.http.get("/api/v2/asyncapi.json", headers=KEY)).json()
-        assert socket["channels"]["session"]["address"].startswith(f"{ROOT}/api/v2/ws/")
-        page = (await served.http.get("/docs", headers=KEY)).text
-        assert f"http://127.0.0.1:8000{ROOT}/agents" in page
-        assert 'href="openapi.json"' in page
-    async with serving(agents.echo, data=tmp_path / "other") as alone:
-        assert (await alone.http.get("/openapi.json")).json()["servers"] == [{"url": "/"}]
+async def test_documents_contain_the_root(served: Served) -> None:
+    assert (await served.http.get("/openapi.json", headers=KEY)).json()["servers"] == [{"url": ROOT}]
+    assert json.loads(openapi(ENDPOINTS))["servers"] == [{"url": "/"}]
+    socket = (await served.http.get("/api/v2/asyncapi.json", headers=KEY)).json()
+    assert socket["channels"]["session"]["address"].startswith(f"{ROOT}/api/v2/ws/")
+    page = (await served.http.get("/docs", headers=KEY)).text
+    assert f"http://127.0.0.1:8000{ROOT}/agents" in page
+    assert 'href="openapi.json"' in page
 
 
 # Links in responses
 
 
 @pytest.mark.parametrize("format_", ["typed", "records", "tool_calls", "v2"])
-async def test_result_links_of_every_format_lead_to_results(tmp_path: Path, format_: str) -> None:
-    async with rooted(tmp_path) as served:
-        found: list[str] = []
-        body = asking("go", agent="big")
-        async with served.http.stream("POST", f"/chat/stream?format={format_}", json=body, headers=KEY) as response:
-            async for frame in frames(response):
-                found += links_in(frame.data)
-        assert found
-        for link in found:
-            assert link.startswith(f"{ROOT}/runs/"), link
-            reply = await served.http.get(httpx.URL(served.url).join(link), headers=KEY)
-            assert reply.status_code == 200, link
+async def test_result_links_of_every_format_lead_to_results(served: Served, format_: str) -> None:
+    found: list[str] = []
+    body = asking("go", agent="big")
+    async with served.http.stream("POST", f"/chat/stream?format={format_}", json=body, headers=KEY) as response:
+        async for frame in frames(response):
+            found += links_in(frame.data)
+    assert found
+    for link in found:
+        assert link.startswith(f"{ROOT}/runs/"), link
+        reply = await served.http.get(httpx.URL(served.url).join(link), headers=KEY)
+        assert reply.status_code == 200, link
 
 
 @pytest.mark.parametrize("format_", ["typed", "v2"])
-async def test_artifact_links_lead_to_files(tmp_path: Path, format_: str) -> None:
-    async with rooted(tmp_path) as served:
-        body = asking("go", agent="maker")
-        async with served.http.stream("POST", f"/chat/stream?format={format_}", json=body, headers=KEY) as response:
-            async for frame in frames(response):
-                about: dict[str, Any] = frame.data.get("data") or frame.data.get("metadata") or {}
-                if "artifact_id" in about:
-                    reply = await served.http.get(httpx.URL(served.url).join(about["url"]), headers=KEY)
-                    assert (reply.status_code, reply.content) == (200, b"a note")
-                    assert about["url"].startswith(f"{ROOT}/artifacts/")
-                    return
-                assert "approval_id" not in about, "the run waits, and there was no file"
-        raise AssertionError("no file came")
+async def test_artifact_links_lead_to_files(served: Served, format_: str) -> None:
+    body = asking("go", agent="maker")
+    async with served.http.stream("POST", f"/chat/stream?format={format_}", json=body, headers=KEY) as response:
+        async for frame in frames(response):
+            about: dict[str, Any] = frame.data.get("data") or frame.data.get("metadata") or {}
+            if "artifact_id" in about:
+                reply = await served.http.get(httpx.URL(served.url).join(about["url"]), headers=KEY)
+                assert (reply.status_code, reply.content) == (200, b"a note")
+                assert about["url"].startswith(f"{ROOT}/artifacts/")
+                return
+            assert "approval_id" not in about, "the run waits, and there was no file"
+    raise AssertionError("no file came")
 
 
-async def test_log_contains_links_without_the_root(tmp_path: Path) -> None:
+async def test_log_contains_links_without_the_root(served: Served) -> None:
     """A server with another root can serve the same log."""
-    async with rooted(tmp_path) as served:
-        answer = (await served.http.post("/chat", json=asking("go", agent="big"), headers=KEY)).json()
-        assert answer["tools"]
-        assert all(tool["result_url"].startswith(f"{ROOT}/runs/") for tool in answer["tools"])
-    async with serving(agents.big, data=tmp_path, auth__api_key="sesame") as moved:
-        stream = moved.stream("GET", f"/runs/{answer['run_id']}/stream?format=records", headers=KEY)
-        links = [link async for frame in stream for link in links_in(frame.data)]
-        assert links
-        assert all(link.startswith("/runs/") for link in links)
+    answer = (await served.http.post("/chat", json=asking("go", agent="big"), headers=KEY)).json()
+    assert answer["tools"]
+    assert all(tool["result_url"].startswith(f"{ROOT}/runs/") for tool in answer["tools"])
+    ref = SessionRef(LOCAL_OWNER, answer["session_id"])
+    records = await served.runtime.store.records(ref, after=0, limit=1000)
+    links = links_in(json.loads(msgspec.json.encode(records)))
+    assert links
+    assert all(link.startswith("/runs/") for link in links)
 
 
 async def test_viewers_with_different_roots_do_not_share_frames(tmp_path: Path) -> None:
@@ -216,38 +214,35 @@ def links_in(value: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("stripped", [True, False], ids=["stripped", "kept"])
-async def test_websocket_url_of_a_session_can_be_opened(tmp_path: Path, stripped: bool) -> None:
-    async with rooted(tmp_path) as served:
-        made = (await served.http.post("/api/v2/sessions", headers=KEY)).json()
-        assert made["websocket_url"].startswith(f"{ROOT}/api/v2/ws/")
-        path = below(made["websocket_url"], ROOT) if stripped else made["websocket_url"]
-        origin = served.url.removesuffix(ROOT).replace("http", "ws", 1)
-        async with connect(origin + path, additional_headers=KEY, proxy=None) as socket:
-            assert made["session_id"] in str(await socket.recv())
+async def test_websocket_url_of_a_session_can_be_opened(served: Served, stripped: bool) -> None:
+    made = (await served.http.post("/api/v2/sessions", headers=KEY)).json()
+    assert made["websocket_url"].startswith(f"{ROOT}/api/v2/ws/")
+    path = below(made["websocket_url"], ROOT) if stripped else made["websocket_url"]
+    origin = served.url.removesuffix(ROOT).replace("http", "ws", 1)
+    async with connect(origin + path, additional_headers=KEY, proxy=None) as socket:
+        assert made["session_id"] in str(await socket.recv())
 
 
-async def test_cookie_is_limited_to_the_root(tmp_path: Path) -> None:
-    async with rooted(tmp_path) as served:
-        own = {"origin": served.url.removesuffix(ROOT), "sec-fetch-site": "same-origin"}
-        reply = await served.http.post("/auth/login", json={"key": "sesame"}, headers=own)
-        name, _, rest = reply.headers["set-cookie"].partition("=")
-        assert f"Path={ROOT}/" in rest.split("; ")
-        assert name.endswith("_team.limelight")
-        assert (await served.http.get("/auth/me")).status_code == 200
-        gone = await served.http.post("/auth/logout", headers=own)
-        assert f"Path={ROOT}/" in gone.headers["set-cookie"].split("; ")
-        assert (await served.http.get("/auth/me")).status_code == 401
+async def test_cookie_is_limited_to_the_root(served: Served) -> None:
+    own = {"origin": served.url.removesuffix(ROOT), "sec-fetch-site": "same-origin"}
+    reply = await served.http.post("/auth/login", json={"key": "sesame"}, headers=own)
+    name, _, rest = reply.headers["set-cookie"].partition("=")
+    assert f"Path={ROOT}/" in rest.split("; ")
+    assert name.endswith("_team.limelight")
+    assert (await served.http.get("/auth/me")).status_code == 200
+    gone = await served.http.post("/auth/logout", headers=own)
+    assert f"Path={ROOT}/" in gone.headers["set-cookie"].split("; ")
+    assert (await served.http.get("/auth/me")).status_code == 401
 
 
-async def test_cookie_of_another_server_at_the_root_is_ignored(tmp_path: Path) -> None:
+async def test_cookie_of_another_server_at_the_root_is_ignored(served: Served) -> None:
     """A browser sends both cookies in any order."""
-    async with rooted(tmp_path) as served:
-        reply = await served.http.post("/auth/login", json={"key": "sesame"})
-        ours = reply.headers["set-cookie"].partition(";")[0]
-        port = httpx.URL(served.url).port
-        for cookie in (f"{ours}; limelight_key_{port}=other", f"limelight_key_{port}=other; {ours}"):
-            async with httpx.AsyncClient(base_url=served.url, trust_env=False) as browser:
-                assert (await browser.get("/auth/me", headers={"cookie": cookie})).status_code == 200
+    reply = await served.http.post("/auth/login", json={"key": "sesame"})
+    ours = reply.headers["set-cookie"].partition(";")[0]
+    port = httpx.URL(served.url).port
+    for cookie in (f"{ours}; limelight_key_{port}=other", f"limelight_key_{port}=other; {ours}"):
+        async with httpx.AsyncClient(base_url=served.url, trust_env=False) as browser:
+            assert (await browser.get("/auth/me", headers={"cookie": cookie})).status_code == 200
 
 
 # Mounted into another application

@@ -11,6 +11,7 @@ import pytest
 from limelight.errors import Unauthorized
 from limelight.server.process import connection
 from tests.server.keyed_server import handshake
+from tests.server.raw_connection import SECONDS, connected
 from tests.support import agents
 from tests.support.server import asking, serving
 
@@ -29,13 +30,10 @@ OTHER_UPGRADE = b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgr
 
 @pytest.mark.parametrize("sent", [NO_HTTP, OTHER_UPGRADE], ids=["no HTTP", "another upgrade"])
 async def test_malformed_request_is_not_logged(tmp_path: Path, sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    async with serving(agents.echo, data=tmp_path) as served:
-        host, port = served.url.removeprefix("http://").split(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(sent)
-        async with asyncio.timeout(20):
-            assert (await reader.readline()).startswith(b"HTTP/1.1 ")
-        writer.close()
+    async with serving(agents.echo, data=tmp_path) as served, connected(served) as wire:
+        wire.writer.write(sent)
+        async with asyncio.timeout(SECONDS):
+            assert (await wire.reader.readline()).startswith(b"HTTP/1.1 ")
     assert not warnings(caplog)
 
 
@@ -53,12 +51,9 @@ async def test_incomplete_headers_close_the_connection_after_a_time(
 ) -> None:
     async with serving(agents.echo, data=tmp_path) as served:
         monkeypatch.setattr(connection, "HEADER_SECONDS", 0.2)
-        reader, writer = await asyncio.open_connection(*served.url.removeprefix("http://").split(":"))
-        writer.write(sent)
-        async with asyncio.timeout(20):
-            answer = await reader.read()
-        assert answer.count(b"HTTP/1.1 200") == (REQUEST in sent)
-        writer.close()
+        async with connected(served) as wire:
+            wire.writer.write(sent)
+            assert (await wire.rest()).count(b"HTTP/1.1 200") == (REQUEST in sent)
 
 
 async def test_answer_may_take_longer_than_the_header_timeout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

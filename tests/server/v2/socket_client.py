@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from tests.support.server import Served
 
@@ -50,15 +51,31 @@ class Socket:
         frame = (await self.until_type("error"))[-1]
         return frame["message"], frame["error_code"]
 
+    async def closed(self) -> tuple[int, str]:
+        """The code and the reason of the server's close frame. Frames before it are skipped."""
+        try:
+            while True:
+                await self.receive()
+        except ConnectionClosed as closed:
+            assert closed.rcvd is not None
+            return closed.rcvd.code, closed.rcvd.reason
+
+
+def credentials(served: Served) -> dict[str, str]:
+    """The headers by which the server's HTTP client is authenticated."""
+    names = ("authorization", "x-limelight-user-id")
+    return {name: served.http.headers[name] for name in names if name in served.http.headers}
+
 
 @asynccontextmanager
 async def socket(
     served: Served, session_id: str = "s", *, headers: dict[str, str] | None = None, **query: str
 ) -> AsyncGenerator[Socket]:
-    """Connect. The first frame is the state of the session."""
+    """Connect, by default as the user of the server's HTTP client. The first frame is the state of the session."""
+    headers = credentials(served) if headers is None else headers
     params = "&".join(f"{name}={value}" for name, value in query.items())
     url = f"{served.url.replace('http', 'ws', 1)}/api/v2/ws/{session_id}?{params}"
-    async with connect(url, additional_headers=headers or {}, proxy=None, max_size=None) as connection:
+    async with connect(url, additional_headers=headers, proxy=None, max_size=None) as connection:
         yield Socket(connection)
 
 

@@ -21,13 +21,11 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from limelight import errors
-from limelight.auth.key_file import Keyring
 from limelight.server.process.uvicorn_server import MAX_FRAME_BYTES
 from limelight.server.v2.asyncapi import COMMANDS, DESCRIPTION, QUERY, CommandSpec, asyncapi, name_of
 from tests.server.hostile_input import (
     AMPLE,
     SECRET,
-    Headers,
     Victim,
     begin,
     check_unharmed,
@@ -36,10 +34,11 @@ from tests.server.hostile_input import (
     leaks,
     repeater,
 )
+from tests.server.keyed_server import Headers, serving_keys
 from tests.server.v2.socket_client import Json, Socket, socket
 from tests.support import agents
 from tests.support.json_schemas import Checker
-from tests.support.server import Served, serving
+from tests.support.server import Served
 
 SECONDS = 20
 COMPONENTS: dict[str, Any] = json.loads(asyncapi())["components"]
@@ -160,9 +159,8 @@ async def target(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncGenerator[Target]:
     monkeypatch.setattr("limelight.server.v2.socket.MESSAGE_BURST", 1_000_000)  # these tests send many messages at once
-    async with serving(agents.echo, repeater, data=tmp_path, **AMPLE) as served:
-        keyring = Keyring(tmp_path)
-        ann, ben = ({"authorization": f"Bearer {keyring.create(user, ('use',), 1)[1]}"} for user in ("ann", "ben"))
+    async with serving_keys(tmp_path, agents.echo, repeater, **AMPLE) as keyed:
+        served, ann, ben = keyed.served, keyed.headers("ann"), keyed.headers("ben")
         victim = await create_victim(served, "ann", ann)
         before = await victim.stored_data(served.runtime.store)
         yield Target(served, tmp_path, victim, {**ben, "x-limelight-user-id": "ann"})

@@ -25,31 +25,30 @@ async def page(served: Served, **query: Any) -> Json:
     return response.json()
 
 
-async def test_session_is_created_listed_and_deleted(tmp_path: Path) -> None:
-    async with serving(agents.talker, data=tmp_path) as served:
-        made = await served.http.post("/api/v2/sessions", json={"agent_type": "talker", "max_steps": 30})
-        assert made.status_code == 200
-        session_id = made.json()["session_id"]
-        assert made.json() == {
-            "session_id": session_id,
-            "agent_type": "talker",
-            "websocket_url": f"/api/v2/ws/{session_id}",
-            "max_steps": 30,
-        }
-        state = await info(served, session_id)
-        assert (state["state"], state["message_count"], state["max_steps"]) == ("idle", 0, 30)
-        assert state["created_at"] == state["last_activity"] and state["created_at"].endswith("Z")
-        assert (await served.http.get("/api/v2/sessions")).json() == [state]
-        async with socket(served, session_id) as ws:
-            assert (await ws.receive())["state"] == state
-            frames = await ws.ask("hello")
-        after = await info(served, session_id)
-        assert (after["state"], after["message_count"], after["title"]) == ("completed", len(whole(frames)), "hello")
-        assert after == frames[-1]["state"]
-        assert (await served.http.delete(f"/api/v2/sessions/{session_id}")).json() == {"message": "Session deleted"}
-        gone = await served.problem("DELETE", f"/api/v2/sessions/{session_id}")
-        assert (gone["status"], gone["detail"], gone["code"]) == (404, "Session not found", "session_not_found")
-        assert (await served.http.get("/api/v2/sessions")).json() == []
+async def test_session_is_created_listed_and_deleted(served: Served) -> None:
+    made = await served.http.post("/api/v2/sessions", json={"agent_type": "talker", "max_steps": 30})
+    assert made.status_code == 200
+    session_id = made.json()["session_id"]
+    assert made.json() == {
+        "session_id": session_id,
+        "agent_type": "talker",
+        "websocket_url": f"/api/v2/ws/{session_id}",
+        "max_steps": 30,
+    }
+    state = await info(served, session_id)
+    assert (state["state"], state["message_count"], state["max_steps"]) == ("idle", 0, 30)
+    assert state["created_at"] == state["last_activity"] and state["created_at"].endswith("Z")
+    assert (await served.http.get("/api/v2/sessions")).json() == [state]
+    async with socket(served, session_id) as ws:
+        assert (await ws.receive())["state"] == state
+        frames = await ws.ask("hello")
+    after = await info(served, session_id)
+    assert (after["state"], after["message_count"], after["title"]) == ("completed", len(whole(frames)), "hello")
+    assert after == frames[-1]["state"]
+    assert (await served.http.delete(f"/api/v2/sessions/{session_id}")).json() == {"message": "Session deleted"}
+    gone = await served.problem("DELETE", f"/api/v2/sessions/{session_id}")
+    assert (gone["status"], gone["detail"], gone["code"]) == (404, "Session not found", "session_not_found")
+    assert (await served.http.get("/api/v2/sessions")).json() == []
 
 
 @pytest.mark.parametrize(
@@ -66,20 +65,18 @@ async def test_session_is_created_listed_and_deleted(tmp_path: Path) -> None:
         ({"agent_type": 7}, "there is no agent_type 7; this server has: talker, echo"),
     ],
 )
-async def test_invalid_session_is_refused(tmp_path: Path, body: Json, text: str) -> None:
-    async with serving(agents.talker, agents.echo, data=tmp_path) as served:
-        problem = await served.problem("POST", "/api/v2/sessions", json=body)
-        assert (problem["status"], problem["detail"]) == (422, text)
-        assert problem["errors"][0]["path"] == next(iter(body))
-        assert (await served.http.get("/api/v2/sessions")).json() == []
+async def test_invalid_session_is_refused(served: Served, body: Json, text: str) -> None:
+    problem = await served.problem("POST", "/api/v2/sessions", json=body)
+    assert problem["status"] == 422 and problem["detail"].startswith(text)
+    assert problem["errors"][0]["path"] == next(iter(body))
+    assert (await served.http.get("/api/v2/sessions")).json() == []
 
 
-async def test_session_without_a_body_has_the_defaults(tmp_path: Path) -> None:
-    async with serving(agents.talker, data=tmp_path) as served:
-        for body in (b"", b"{}", b'{"agent_type": null, "max_steps": null}'):
-            headers = {"content-type": "application/json"}
-            made = (await served.http.post("/api/v2/sessions", content=body, headers=headers)).json()
-            assert (made["agent_type"], made["max_steps"]) == ("talker", 25)
+async def test_session_without_a_body_has_the_defaults(served: Served) -> None:
+    for body in (b"", b"{}", b'{"agent_type": null, "max_steps": null}'):
+        headers = {"content-type": "application/json"}
+        made = (await served.http.post("/api/v2/sessions", content=body, headers=headers)).json()
+        assert (made["agent_type"], made["max_steps"]) == ("talker", 25)
 
 
 async def test_default_agent_is_codact(tmp_path: Path) -> None:
@@ -90,23 +87,22 @@ async def test_default_agent_is_codact(tmp_path: Path) -> None:
         assert (await served.http.post("/api/v2/sessions")).json()["agent_type"] == "codact"
 
 
-async def test_pages_of_messages_contain_the_conversation(tmp_path: Path) -> None:
-    async with serving(agents.worker, data=tmp_path) as served:
-        shown: list[Json] = []
-        async with socket(served) as ws:
-            for question in ("one", "two", "three"):
-                shown += whole(await ws.ask(question))
-        everything = await page(served, limit=10_000)
-        assert (everything["messages"], everything["total"], everything["more"]) == (shown, len(shown), False)
-        for limit in (1, 3, len(shown) // 3, len(shown) - 1, len(shown)):
-            assert (await page(served, limit=limit))["messages"] == shown[-limit:]
-            forwards, backwards = list[Json](), list[Json]()
-            while (found := await page(served, limit=limit, after=(forwards or [{"cursor": 0}])[-1]["cursor"]))["more"]:
-                forwards += found["messages"]
-            while (back := await page(served, limit=limit, **_before(backwards)))["more"]:
-                backwards = back["messages"] + backwards
-            assert forwards + found["messages"] == back["messages"] + backwards == shown
-            assert found["total"] == len(shown)
+async def test_pages_of_messages_contain_the_conversation(served: Served) -> None:
+    shown: list[Json] = []
+    async with socket(served, agent_type="worker") as ws:
+        for question in ("one", "two", "three"):
+            shown += whole(await ws.ask(question))
+    everything = await page(served, limit=10_000)
+    assert (everything["messages"], everything["total"], everything["more"]) == (shown, len(shown), False)
+    for limit in (1, 3, len(shown) // 3, len(shown) - 1, len(shown)):
+        assert (await page(served, limit=limit))["messages"] == shown[-limit:]
+        forwards, backwards = list[Json](), list[Json]()
+        while (found := await page(served, limit=limit, after=(forwards or [{"cursor": 0}])[-1]["cursor"]))["more"]:
+            forwards += found["messages"]
+        while (back := await page(served, limit=limit, **_before(backwards)))["more"]:
+            backwards = back["messages"] + backwards
+        assert forwards + found["messages"] == back["messages"] + backwards == shown
+        assert found["total"] == len(shown)
 
 
 def _before(found: list[Json]) -> dict[str, str]:
@@ -125,12 +121,11 @@ def _before(found: list[Json]) -> dict[str, str]:
         ("before=3&after=2", "bad_request"),
     ],
 )
-async def test_invalid_page_query_is_refused(tmp_path: Path, query: str, code: str) -> None:
-    async with serving(agents.talker, data=tmp_path) as served:
-        async with socket(served) as ws:
-            await ws.ask("hello")
-        problem = await served.problem("GET", f"/api/v2/sessions/s/messages?{query}")
-        assert (problem["status"], problem["code"]) == (400, code)
+async def test_invalid_page_query_is_refused(served: Served, query: str, code: str) -> None:
+    async with socket(served) as ws:
+        await ws.ask("hello")
+    problem = await served.problem("GET", f"/api/v2/sessions/s/messages?{query}")
+    assert (problem["status"], problem["code"]) == (400, code)
 
 
 async def test_session_messages_limit_bounds_pages(tmp_path: Path) -> None:
@@ -171,8 +166,8 @@ async def test_session_with_a_live_run_does_not_expire(tmp_path: Path) -> None:
         await ws.until_state("completed")
 
 
-async def test_message_count_is_right_during_a_run_and_stored_after_it(tmp_path: Path) -> None:
-    async with serving(agents.patient, data=tmp_path) as served, socket(served) as ws:
+async def test_message_count_is_right_during_a_run_and_stored_after_it(served: Served) -> None:
+    async with socket(served, agent_type="patient") as ws:
         await ws.send("query", query="go")
         frames = await ws.until(lambda f: f.get("metadata", {}).get("message_type") == "tool_invocation")
         assert (await info(served))["message_count"] == len(whole(frames)) == len((await page(served))["messages"])
@@ -206,12 +201,11 @@ async def test_session_that_cannot_be_counted_does_not_hide_others(
         assert (await info(served, "bad"))["state"] == "completed"
 
 
-async def test_all_sessions_are_listed_without_a_limit(tmp_path: Path) -> None:
-    async with serving(agents.talker, data=tmp_path) as served:
-        for _ in range(105):
-            assert (await served.http.post("/api/v2/sessions")).status_code == 200
-        assert len((await served.http.get("/api/v2/sessions")).json()) == 105
-        assert len((await served.http.get("/api/v2/sessions?limit=7")).json()) == 7
+async def test_all_sessions_are_listed_without_a_limit(served: Served) -> None:
+    for _ in range(105):
+        assert (await served.http.post("/api/v2/sessions")).status_code == 200
+    assert len((await served.http.get("/api/v2/sessions")).json()) == 105
+    assert len((await served.http.get("/api/v2/sessions?limit=7")).json()) == 7
 
 
 async def test_health_counts_active_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

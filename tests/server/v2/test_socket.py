@@ -5,18 +5,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from websockets.exceptions import ConnectionClosed
 
 from limelight.messages import Message
 from limelight.server.v2.socket import MESSAGE_BURST
 from limelight.sources.base import Context
+from tests.server.keyed_server import user_of
 from tests.server.v2.socket_client import messages, socket, states, types, whole
-from tests.support import agents
-from tests.support.server import serving
+from tests.support.server import Served, serving
 
 
-async def test_conversation_has_states_and_unique_messages(tmp_path: Path) -> None:
-    async with serving(agents.worker, data=tmp_path) as served, socket(served, agent_type="worker") as ws:
+async def test_conversation_has_states_and_unique_messages(served: Served) -> None:
+    async with socket(served, agent_type="worker") as ws:
         assert states([await ws.receive()]) == ["idle"]
         frames = await ws.ask("hello")
         assert states(frames) == ["processing", "completed"]
@@ -34,8 +33,8 @@ async def test_conversation_has_states_and_unique_messages(tmp_path: Path) -> No
         assert not {m["message_id"] for m in messages(second)} & {m["message_id"] for m in messages(frames)}
 
 
-async def test_commands_are_answered_during_a_run(tmp_path: Path) -> None:
-    async with serving(agents.patient, data=tmp_path) as served, socket(served) as ws:
+async def test_commands_are_answered_during_a_run(served: Served) -> None:
+    async with socket(served, agent_type="patient") as ws:
         await ws.send("query", query="go")
         await ws.until(lambda f: "metadata" in f and f["metadata"]["message_type"] == "tool_call")
         await ws.send("ping")
@@ -84,17 +83,17 @@ async def test_commands_are_answered_during_a_run(tmp_path: Path) -> None:
     ],
 )
 async def test_invalid_command_is_answered_with_an_error_and_the_socket_stays_open(
-    tmp_path: Path, sent: str | bytes, text: str, code: str
+    served: Served, sent: str | bytes, text: str, code: str
 ) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served) as ws:
+    async with socket(served) as ws:
         await ws.connection.send(sent)
         assert await ws.error() == (text, code)
         await ws.send("ping")
         assert (await ws.receive())["type"] == "pong"
 
 
-async def test_each_ping_is_answered_once(tmp_path: Path) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served) as ws:
+async def test_each_ping_is_answered_once(served: Served) -> None:
+    async with socket(served) as ws:
         await ws.receive()
         for _ in range(MESSAGE_BURST):
             await ws.send("ping")
@@ -125,21 +124,20 @@ async def test_all_sockets_of_a_session_get_the_run_and_a_disconnect_does_not_st
     assert states(seen + at_last[2]) == ["processing", "completed"]
 
 
-async def test_reconnect_at_every_cursor_gets_exactly_the_missed_messages(tmp_path: Path) -> None:
-    async with serving(agents.worker, data=tmp_path) as served:
-        async with socket(served) as ws:
-            everything = messages(await ws.ask("go"))
-        for cut, last in enumerate(everything):
-            async with socket(served, after=last["cursor"]) as ws:
-                await ws.send("ping")
-                missed = messages(await ws.until_type("pong"))
-                while len(missed) < len(everything) - cut - 1:
-                    missed += messages([await ws.receive()])
-                assert missed == everything[cut + 1 :]
+async def test_reconnect_at_every_cursor_gets_exactly_the_missed_messages(served: Served) -> None:
+    async with socket(served, agent_type="worker") as ws:
+        everything = messages(await ws.ask("go"))
+    for cut, last in enumerate(everything):
+        async with socket(served, after=last["cursor"]) as ws:
+            await ws.send("ping")
+            missed = messages(await ws.until_type("pong"))
+            while len(missed) < len(everything) - cut - 1:
+                missed += messages([await ws.receive()])
+            assert missed == everything[cut + 1 :]
 
 
-async def test_resume_sends_messages_after_a_cursor_again(tmp_path: Path) -> None:
-    async with serving(agents.worker, data=tmp_path) as served, socket(served) as ws:
+async def test_resume_sends_messages_after_a_cursor_again(served: Served) -> None:
+    async with socket(served, agent_type="worker") as ws:
         await ws.receive()
         everything = await ws.ask("go")
         whole_run = whole(everything)
@@ -150,8 +148,8 @@ async def test_resume_sends_messages_after_a_cursor_again(tmp_path: Path) -> Non
         assert states(again + more) == ["processing", "completed"]
 
 
-async def test_records_format_sends_the_records_of_the_log(tmp_path: Path) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served, format="records") as ws:
+async def test_records_format_sends_the_records_of_the_log(served: Served) -> None:
+    async with socket(served, format="records") as ws:
         await ws.receive()
         frames = await ws.ask("go")
         records = [frame for frame in frames if "seq" in frame]
@@ -162,8 +160,8 @@ async def test_records_format_sends_the_records_of_the_log(tmp_path: Path) -> No
         assert listed[:-1] == records[-3:]
 
 
-async def test_queued_query_runs_after_the_live_one_and_commands_are_answered_before(tmp_path: Path) -> None:
-    async with serving(agents.patient, data=tmp_path) as served, socket(served) as ws:
+async def test_queued_query_runs_after_the_live_one_and_commands_are_answered_before(served: Served) -> None:
+    async with socket(served, agent_type="patient") as ws:
         await ws.receive()
         await ws.send("query", query="first")
         await ws.until_state("processing")
@@ -179,8 +177,8 @@ async def test_queued_query_runs_after_the_live_one_and_commands_are_answered_be
         assert states(again) == ["idle", "processing"]
 
 
-async def test_same_request_id_starts_one_run(tmp_path: Path) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served) as ws:
+async def test_same_request_id_starts_one_run(served: Served) -> None:
+    async with socket(served) as ws:
         await ws.receive()
         await ws.send("query", query="once", request_id="r1")
         frames = await ws.until_state("completed")
@@ -192,14 +190,10 @@ async def test_same_request_id_starts_one_run(tmp_path: Path) -> None:
         assert states(frames) == ["processing", "completed"]
 
 
-async def test_decisions_reach_the_agent(tmp_path: Path) -> None:
-    async with serving(agents.asker, data=tmp_path) as served, socket(served) as ws:
+async def test_decisions_reach_the_agent(served: Served) -> None:
+    async with socket(served, agent_type="asker") as ws:
         await ws.receive()
-        for decision, more, answer in (
-            ("approve", {}, "decision: approve by local"),
-            ("edit", {"args": {"path": "/tmp/y"}}, "decision: edit by local"),
-            ("reject", {"reason": "no"}, "decision: reject by local"),
-        ):
+        for decision, more in (("approve", {}), ("edit", {"args": {"path": "/tmp/y"}}), ("reject", {"reason": "no"})):
             await ws.send("query", query="delete it")
             asked = await ws.until(lambda f: f.get("metadata", {}).get("message_type") == "approval_request")
             await ws.send("get_state")
@@ -209,11 +203,11 @@ async def test_decisions_reach_the_agent(tmp_path: Path) -> None:
             frames = await ws.until_state("completed")
             decided = [frame for frame in frames if frame.get("type") == "decided"]
             assert decided == [{"type": "decided", "approval_id": approval_id, "decision": decision}]
-            assert whole(frames)[-1]["content"] == answer
+            assert whole(frames)[-1]["content"] == f"decision: {decision} by {user_of(served)}"
 
 
-async def test_session_works_after_a_failed_run(tmp_path: Path) -> None:
-    async with serving(agents.crasher, data=tmp_path) as served, socket(served) as ws:
+async def test_session_works_after_a_failed_run(served: Served) -> None:
+    async with socket(served, agent_type="crasher") as ws:
         await ws.receive()
         for _ in range(2):
             frames = await ws.ask("go")
@@ -236,23 +230,20 @@ async def test_session_works_after_a_failed_run(tmp_path: Path) -> None:
     ],
 )
 async def test_handshake_with_an_invalid_query_is_closed_with_the_reason(
-    tmp_path: Path, query: dict[str, str], code: str
+    served: Served, query: dict[str, str], code: str
 ) -> None:
-    async with serving(agents.talker, data=tmp_path) as served, socket(served, "s", headers=None, **query) as ws:
+    async with socket(served, "s", headers=None, **query) as ws:
         assert (await ws.error())[1] == code
-        with pytest.raises(ConnectionClosed) as closed:
-            await ws.receive()
-        assert closed.value.rcvd is not None and (closed.value.rcvd.code, closed.value.rcvd.reason) == (1008, code)
+        assert await ws.closed() == (1008, code)
         assert (await served.http.get("/api/v2/sessions/s")).status_code == 404
 
 
-async def test_session_keeps_its_agent(tmp_path: Path) -> None:
-    async with serving(agents.talker, agents.echo, data=tmp_path) as served:
-        async with socket(served, agent_type="echo", max_steps="7") as ws:
-            state = (await ws.receive())["state"]
-            assert (state["agent_type"], state["max_steps"]) == ("echo", 7)
-        async with socket(served, agent_type="talker") as ws:
-            text, code = await ws.error()
-            assert code == "agent_mismatch" and "'echo'" in text
-        async with socket(served) as ws:
-            assert (await ws.receive())["state"] == state
+async def test_session_keeps_its_agent(served: Served) -> None:
+    async with socket(served, agent_type="echo", max_steps="7") as ws:
+        state = (await ws.receive())["state"]
+        assert (state["agent_type"], state["max_steps"]) == ("echo", 7)
+    async with socket(served, agent_type="talker") as ws:
+        text, code = await ws.error()
+        assert code == "agent_mismatch" and "'echo'" in text
+    async with socket(served) as ws:
+        assert (await ws.receive())["state"] == state

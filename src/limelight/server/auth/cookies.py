@@ -6,8 +6,10 @@ also contains the root path: a browser sends the cookie of a server at the root 
 
 import re
 
-from starlette.requests import cookie_parser
+from starlette.requests import Request, cookie_parser
 from starlette.responses import Response
+
+from limelight.server.middleware.root_path import root_of
 
 MAX_AGE_SECONDS = 30 * 24 * 3600
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -55,9 +57,13 @@ def is_cross_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, 
     return is_browser and method not in _SAFE_METHODS and not is_same_site(method, headers, origins)
 
 
-def set_key_cookie(response: Response, name: str, key: str, *, path: str, secure: bool) -> None:
-    response.set_cookie(name, key, max_age=MAX_AGE_SECONDS, path=path, secure=secure, httponly=True, samesite="strict")
-
-
-def delete_key_cookie(response: Response, name: str, *, path: str, secure: bool) -> None:
-    response.delete_cookie(name, path=path, secure=secure, httponly=True, samesite="strict")
+def set_key_cookie(request: Request, response: Response, key: str) -> None:
+    """Set the cookie for the root path, so that other servers on the host do not get it. A key of "" deletes it."""
+    root, secure = root_of(request.scope), request.url.scheme == "https"
+    name = cookie_name(dict(request.headers.raw), root)
+    if key:
+        response.set_cookie(
+            name, key, MAX_AGE_SECONDS, path=f"{root}/", secure=secure, httponly=True, samesite="strict"
+        )
+    else:
+        response.delete_cookie(name, path=f"{root}/", secure=secure, httponly=True, samesite="strict")

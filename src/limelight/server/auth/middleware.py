@@ -1,8 +1,8 @@
 """Authentication middleware. It comes before routing and validation, so that a client without a key learns nothing.
 
 Once the server has a key or an issuer of tokens, every route needs one, as a bearer token or in the page's cookie.
-Exceptions are the probes, the files of the page, which contain no secret, and the routes where the page hands in its
-key. A server without a key answers only its own machine, unless the settings insist.
+Exceptions are the probes, the files of the page, which contain no secret, and the routes for login and logout. A server
+without a key answers only its own machine, unless `auth.insecure_no_auth` is set.
 """
 
 import ipaddress

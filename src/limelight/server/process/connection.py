@@ -36,12 +36,12 @@ MAX_PIPELINED_BYTES = 16 * 1024
 """Bytes of further requests that are kept while an answer is outstanding. A client that has sent more gets the answer,
 and the connection is closed: clients send unanswered requests again (RFC 9112, 9.3.2)."""
 LINGER_SECONDS = 2.0
-"""Time between that answer and the close. To close while there is unread input resets the connection, and the client
-might lose the answer."""
+"""Time between that answer and the close. A close with unread input resets the connection, and the client might lose
+the answer."""
 UNREAD_SECONDS = 120
-"""Time that sent data may wait for its reader. The connection is then given up: the client is gone, or does not read.
-Without a bound the kernel keeps the first for a quarter of an hour, and the second for ever. A client that reconnects
-resumes at its cursor."""
+"""Time that sent data may stay unread before the connection is aborted. Without this bound the kernel keeps the
+connection of a client that is gone for a quarter of an hour, and of a client that does not read for ever. A client that
+reconnects resumes at its cursor."""
 MIN_READ_BYTES = 16 * 1024
 """Bytes that a client has to read in that time to keep its connection."""
 FRAMES_PIECE = 1024
@@ -50,7 +50,7 @@ PARSE_SECONDS = 0.002
 """Time that one connection may parse before others get their turn."""
 CONTROL_FRAMES = 60
 CONTROL_FRAMES_PER_SECOND = 10
-"""Ping and pong frames that a client may send: so many at once, and so many per second."""
+"""Limits of the ping and pong frames of a client: a burst, and a rate."""
 MAX_FRAGMENTS = 16 * 1024
 """Frames of one message. A limit of bytes alone does not bound frames that are empty."""
 MAX_BYTES_AFTER_CLOSE = 64 * 1024
@@ -160,7 +160,7 @@ class HttpConnection(HttpToolsProtocol):
                 self.flow.resume_reading()
         else:
             self.flow.pause_reading()
-            self._unset_keepalive_if_required()  # it is the server that the client waits for
+            self._unset_keepalive_if_required()  # no timeout while the client waits for the server
             if len(self._unparsed) > MAX_PIPELINED_BYTES and not self._is_reading_body():
                 self._end()
 

@@ -1,12 +1,20 @@
-"""Administration: lists users and their sessions, and deletes sessions. Their contents stay private to the owner."""
+"""Administration: lists users and their sessions, deletes sessions, and serves the metrics.
+
+The contents of sessions stay private to their owners.
+"""
 
 import msgspec
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.responses import Response
 
 from limelight.errors import BadCursor, BadRequest, SessionNotFound
 from limelight.models import SessionRef
-from limelight.server.endpoint import ApiRequest, Endpoint, Param
+from limelight.server.endpoint import ApiRequest, Param, Router
 from limelight.server.routes.sessions import PAGE_PARAMS, session_page
 from limelight.server.schemas import SessionsView
+
+USER = Param("user", "Whose sessions")
+router = Router("Administration", scope="admin")
 
 
 class UserView(msgspec.Struct, kw_only=True):
@@ -24,6 +32,16 @@ class UsersView(msgspec.Struct, kw_only=True):
     next: str | None
 
 
+@router.route(
+    "GET",
+    "/admin/users",
+    "List users",
+    query=(
+        Param("after", "The `next` of the page before"),
+        Param("limit", "Users per page", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}),
+    ),
+    errors=(BadRequest,),
+)
 async def list_users(request: ApiRequest) -> UsersView:
     """All users who have sessions, by name."""
     limit = request.query_int("limit", 50, low=1, high=200)
@@ -32,11 +50,21 @@ async def list_users(request: ApiRequest) -> UsersView:
     return UsersView(users=users, next=users[-1].user if len(owners) > limit else None)
 
 
+@router.route(
+    "GET", "/admin/sessions", "List the sessions of a user", query=(USER, *PAGE_PARAMS), errors=(BadRequest, BadCursor)
+)
 async def list_sessions(request: ApiRequest) -> SessionsView:
     """The sessions of a user, last active first."""
     return await session_page(request, _user(request))
 
 
+@router.route(
+    "DELETE",
+    "/admin/sessions/{session_id}",
+    "Delete a session of a user",
+    query=(USER,),
+    errors=(BadRequest, SessionNotFound),
+)
 async def delete_session(request: ApiRequest) -> None:
     """Delete a session of a user, with everything that belongs to it. A live run is stopped first."""
     ref = SessionRef(_user(request), request.path("session_id"))
@@ -45,50 +73,14 @@ async def delete_session(request: ApiRequest) -> None:
     await request.runtime.sessions.delete(ref)
 
 
+@router.route("GET", "/metrics", "Metrics for Prometheus", response="text/plain")
+async def metrics(request: ApiRequest) -> Response:
+    """The metrics of the server, in the text format of Prometheus. They identify no user."""
+    return Response(request.runtime.metrics.render(), headers={"content-type": CONTENT_TYPE_PLAIN_0_0_4})
+
+
 def _user(request: ApiRequest) -> str:
     user = request.query("user")
     if not user:
         raise BadRequest("name the user whose sessions are meant", path="user")
     return user
-
-
-USER = Param("user", "Whose sessions")
-ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path="/admin/users",
-        summary="List users",
-        handler=list_users,
-        response=UsersView,
-        query=(
-            Param("after", "The `next` of the page before"),
-            Param("limit", "Users per page", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}),
-        ),
-        errors=(BadRequest,),
-        scope="admin",
-        tag="Administration",
-    ),
-    Endpoint(
-        method="GET",
-        path="/admin/sessions",
-        summary="List the sessions of a user",
-        handler=list_sessions,
-        response=SessionsView,
-        query=(USER, *PAGE_PARAMS),
-        errors=(BadRequest, BadCursor),
-        scope="admin",
-        tag="Administration",
-    ),
-    Endpoint(
-        method="DELETE",
-        path="/admin/sessions/{session_id}",
-        summary="Delete a session of a user",
-        handler=delete_session,
-        response=None,
-        query=(USER,),
-        errors=(BadRequest, SessionNotFound),
-        status=204,
-        scope="admin",
-        tag="Administration",
-    ),
-)

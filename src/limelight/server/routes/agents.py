@@ -1,10 +1,13 @@
 """The agents of the server."""
 
 from limelight import __version__
-from limelight.server.endpoint import ApiRequest, Endpoint
+from limelight.server.endpoint import ApiRequest, Router
 from limelight.server.schemas import AgentsView, AgentView
 
+router = Router("Agents")
 
+
+@router.route("GET", "/agents", "List agents")
 async def list_agents(request: ApiRequest) -> AgentsView:
     """The agents of this server. The default one answers requests that name no agent."""
     agents = request.runtime.agents
@@ -22,10 +25,3 @@ async def list_agents(request: ApiRequest) -> AgentsView:
             for agent in agents
         ],
     )
-
-
-ENDPOINTS = (
-    Endpoint(
-        method="GET", path="/agents", summary="List agents", handler=list_agents, response=AgentsView, tag="Agents"
-    ),
-)

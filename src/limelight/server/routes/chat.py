@@ -37,7 +37,7 @@ from limelight.models import Run, SessionRef
 from limelight.runs.queries import complete_answer, read_summary
 from limelight.runs.queue import QueuedRun, Request, StoppedInQueue
 from limelight.runs.viewer import Format
-from limelight.server.endpoint import FORMAT, ApiRequest, Endpoint, check_session_id, validate
+from limelight.server.endpoint import FORMAT, ApiRequest, Router, check_session_id, validate
 from limelight.server.request_body import wait_for_disconnect
 from limelight.server.schemas import MAX_REQUEST_ID, AnswerMessage, AnswerView, ChatBody, ChatView, ToolSummary
 from limelight.server.sse import EventStream, StartingRun
@@ -48,6 +48,20 @@ OUTPUT_PREVIEW = 10_000
 """Characters of a tool's output in a complete answer; the route of the tool call has all of it."""
 START_SECONDS = 3
 """Time that the start of a run may delay the response of a stream: httpx waits 5 seconds for it by default."""
+BEGIN_ERRORS: tuple[type[LimelightError], ...] = (
+    UnknownAgent,
+    SessionBusy,
+    SessionFull,
+    QueueFull,
+    TooManyMessages,
+    EmptyMessages,
+    TooManyRuns,
+    TooManySessions,
+    TooManyStreams,
+    Draining,
+)
+"""Errors of a request whose run does not begin."""
+router = Router("Chat")
 
 
 class RunFailedResponse(RunError):
@@ -60,6 +74,15 @@ class RunFailedResponse(RunError):
         self.error_id = run.error.error_id if run.error else ""
 
 
+@router.route(
+    "POST",
+    "/chat/stream",
+    "Ask and watch",
+    response="text/event-stream",
+    query=(FORMAT,),
+    body=ChatBody,
+    errors=(*BEGIN_ERRORS, UnknownFormat),
+)
 async def chat_stream(request: ApiRequest) -> EventStream | ChatView:
     """Ask an agent and watch it work, as server-sent events. With `"stream": false` the complete answer as JSON."""
     format_ = request.format()
@@ -67,6 +90,13 @@ async def chat_stream(request: ApiRequest) -> EventStream | ChatView:
     return await _stream(request, queued, format_) if streams else await _complete_answer(request, queued)
 
 
+@router.route(
+    "POST",
+    "/chat",
+    "Ask and wait",
+    body=ChatBody,
+    errors=(*BEGIN_ERRORS, AgentFailed, BadEvent, EndedEarly, RunTimeout, SilenceTimeout, LogFull, Interrupted),
+)
 async def chat(request: ApiRequest) -> ChatView:
     """Ask an agent and get its complete answer. The run continues if you disconnect."""
     queued, _ = await _enqueue(request)
@@ -150,7 +180,7 @@ async def _complete_answer(request: ApiRequest, queued: QueuedRun) -> ChatView:
     with request.runtime.reserve_stream(queued.ref.owner):  # a client that waits for an answer counts as a stream
         run_id = await _run_to_end(request, queued)
         if not await request.is_still_authorized():
-            raise Unauthorized("the key that asked does not hold any more; the run has ended, and is in its session")
+            raise Unauthorized("the key of this request is no longer valid; the run has ended and is in its session")
         return await _chat_view(request, run_id)
 
 
@@ -218,41 +248,3 @@ def _refusal(error: BaseException) -> BaseException:
     if isinstance(error, StoppedInQueue):
         return SessionBusy("the request was stopped while it waited for the session")
     return error
-
-
-_ERRORS: tuple[type[LimelightError], ...] = (
-    UnknownAgent,
-    SessionBusy,
-    SessionFull,
-    QueueFull,
-    TooManyMessages,
-    EmptyMessages,
-    TooManyRuns,
-    TooManySessions,
-    TooManyStreams,
-    Draining,
-)
-
-ENDPOINTS = (
-    Endpoint(
-        method="POST",
-        path="/chat/stream",
-        summary="Ask and watch",
-        handler=chat_stream,
-        response="text/event-stream",
-        query=(FORMAT,),
-        body=ChatBody,
-        errors=(*_ERRORS, UnknownFormat),
-        tag="Chat",
-    ),
-    Endpoint(
-        method="POST",
-        path="/chat",
-        summary="Ask and wait",
-        handler=chat,
-        response=ChatView,
-        body=ChatBody,
-        errors=(*_ERRORS, AgentFailed, BadEvent, EndedEarly, RunTimeout, SilenceTimeout, LogFull, Interrupted),
-        tag="Chat",
-    ),
-)

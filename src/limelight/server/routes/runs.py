@@ -28,7 +28,7 @@ from limelight.models import Decide, Run
 from limelight.runs.queries import complete_answer, input_of, read_answer, read_call, whole_body, whole_value
 from limelight.runs.queue import QueuedRun
 from limelight.runs.viewer import Format
-from limelight.server.endpoint import AFTER, FORMAT, ApiRequest, Endpoint, Param, validate
+from limelight.server.endpoint import AFTER, FORMAT, ApiRequest, Param, Router, validate
 from limelight.server.schemas import (
     MAX_REASON,
     ApprovalView,
@@ -50,8 +50,10 @@ CHUNK = 256 * 1024
 ZERO_OR_ONE = {"type": "string", "enum": ["0", "1"]}
 TEXT = Param("text", "1: the text of a structured answer, without its title and sources", ZERO_OR_ONE)
 RAW = Param("raw", "1: the result itself instead of JSON about it", ZERO_OR_ONE)
+router = Router("Runs")
 
 
+@router.route("GET", "/runs/{run_id}", "Read a run", errors=(RunNotFound,))
 async def get_run(request: ApiRequest) -> RunView:
     """A run's state: queued, running, waiting, finished, failed or cancelled, with the approvals it waits for."""
     queued = _own_queued(request)
@@ -88,6 +90,14 @@ async def _open_approvals(request: ApiRequest, run: Run) -> list[ApprovalView]:
     ]
 
 
+@router.route(
+    "GET",
+    "/runs/{run_id}/stream",
+    "Watch or resume a run",
+    response="text/event-stream",
+    query=(FORMAT, AFTER),
+    errors=(RunNotFound, BadCursor, UnknownFormat, TooManyStreams),
+)
 async def stream_run(request: ApiRequest) -> EventStream | Response:
     """Watch a run, or resume a stream that was cut. 204 if it has ended and the cursor is at its end."""
     cursor = request.cursor()
@@ -131,6 +141,9 @@ def _stream_queued(request: ApiRequest, queued: QueuedRun, format_: Format) -> E
     return EventStream(request, viewer, headers, StartingRun(runtime.spawn(begin()), queued))
 
 
+@router.route(
+    "POST", "/runs/{run_id}/cancel", "Stop a run", body=CancelBody, body_required=False, errors=(RunNotFound,)
+)
 async def cancel_run(request: ApiRequest) -> StateView:
     """Stop a run. Its log is kept. Has no effect on a run that has ended."""
     body = CancelBody()
@@ -151,24 +164,9 @@ async def cancel_run(request: ApiRequest) -> StateView:
     return StateView(run_id=run_id, state=(await request.run()).state)
 
 
-async def decide(request: ApiRequest) -> DecisionView:
-    """Decide on an approval: approve, edit (with the new `args`) or reject (with a `reason`)."""
-    await request.count_signal(request.path("run_id"))
-    body = await request.body(DecisionBody)
-    if body.decision == "edit" and body.args is None:
-        raise InvalidBody("to edit, send the new args", path="args")
-    decision = Decide(
-        request.path("run_id"),
-        request.path("approval_id"),
-        body.decision,
-        body.args,
-        body.reason[:MAX_REASON],
-        request.user.user_id,
-    )
-    await request.runtime.control.decide(await request.run(), decision)
-    return DecisionView(state=body.decision)
-
-
+@router.route(
+    "GET", "/runs/{run_id}/approvals/{approval_id}", "Read an approval", errors=(RunNotFound, ApprovalNotFound)
+)
 async def get_approval(request: ApiRequest) -> DecidedView:
     """One approval with its complete arguments, and the decision if there is one."""
     run, store = await request.run(), request.runtime.store
@@ -191,6 +189,39 @@ async def get_approval(request: ApiRequest) -> DecidedView:
     )
 
 
+@router.route(
+    "POST",
+    "/runs/{run_id}/approvals/{approval_id}",
+    "Decide on an approval",
+    body=DecisionBody,
+    errors=(RunNotFound, ApprovalNotFound, AlreadyDecided, AgentNotServed, ApprovalExpired, NotOffered),
+)
+async def decide(request: ApiRequest) -> DecisionView:
+    """Decide on an approval: approve, edit (with the new `args`) or reject (with a `reason`)."""
+    await request.count_signal(request.path("run_id"))
+    body = await request.body(DecisionBody)
+    if body.decision == "edit" and body.args is None:
+        raise InvalidBody("to edit, send the new args", path="args")
+    decision = Decide(
+        request.path("run_id"),
+        request.path("approval_id"),
+        body.decision,
+        body.args,
+        body.reason[:MAX_REASON],
+        request.user.user_id,
+    )
+    await request.runtime.control.decide(await request.run(), decision)
+    return DecisionView(state=body.decision)
+
+
+@router.route(
+    "GET",
+    "/runs/{run_id}/tools/{call_id:path}",
+    "Read a complete tool result",
+    response=ToolView,
+    query=(RAW,),
+    errors=(RunNotFound, ToolNotFound),
+)
 async def get_tool(request: ApiRequest) -> ToolView | Response:
     """One tool call with its complete arguments and result, however large."""
     run, store = await request.run(), request.runtime.store
@@ -219,6 +250,7 @@ async def get_tool(request: ApiRequest) -> ToolView | Response:
     )
 
 
+@router.route("GET", "/runs/{run_id}/input", "Read the complete question", response="text/plain", errors=(RunNotFound,))
 async def get_input(request: ApiRequest) -> Response:
     """The complete question of a run."""
     run = await request.run()
@@ -229,6 +261,14 @@ async def get_input(request: ApiRequest) -> Response:
     return _raw(text_of(whole), is_text=True)
 
 
+@router.route(
+    "GET",
+    "/runs/{run_id}/answer",
+    "Read the complete answer",
+    response="text/plain",
+    query=(TEXT,),
+    errors=(RunNotFound,),
+)
 async def get_answer(request: ApiRequest) -> Response:
     """The complete answer of a run as the agent gave it: a text, or JSON. With `text=1` the text that clients show."""
     run = await request.run()
@@ -242,6 +282,13 @@ async def get_answer(request: ApiRequest) -> Response:
     return _raw(text_of(whole), isinstance(whole, str))
 
 
+@router.route(
+    "GET",
+    "/artifacts/{artifact_id}",
+    "Download a file",
+    response="application/octet-stream",
+    errors=(ArtifactNotFound,),
+)
 async def get_artifact(request: ApiRequest) -> Response:
     """A file that an agent made or a user sent. It is offered for download, never shown as a page of this server."""
     artifact = await request.runtime.store.artifact(request.path("artifact_id"))
@@ -269,94 +316,3 @@ async def _chunks(body: bytes) -> AsyncIterator[memoryview]:
     for start in range(0, len(body), CHUNK):
         yield view[start : start + CHUNK]
         await asyncio.sleep(0)
-
-
-ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path="/runs/{run_id}",
-        summary="Read a run",
-        handler=get_run,
-        response=RunView,
-        errors=(RunNotFound,),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="GET",
-        path="/runs/{run_id}/stream",
-        summary="Watch or resume a run",
-        handler=stream_run,
-        response="text/event-stream",
-        query=(FORMAT, AFTER),
-        errors=(RunNotFound, BadCursor, UnknownFormat, TooManyStreams),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="POST",
-        path="/runs/{run_id}/cancel",
-        summary="Stop a run",
-        handler=cancel_run,
-        response=StateView,
-        body=CancelBody,
-        body_required=False,
-        errors=(RunNotFound,),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="GET",
-        path="/runs/{run_id}/approvals/{approval_id}",
-        summary="Read an approval",
-        handler=get_approval,
-        response=DecidedView,
-        errors=(RunNotFound, ApprovalNotFound),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="POST",
-        path="/runs/{run_id}/approvals/{approval_id}",
-        summary="Decide on an approval",
-        handler=decide,
-        response=DecisionView,
-        body=DecisionBody,
-        errors=(RunNotFound, ApprovalNotFound, AlreadyDecided, AgentNotServed, ApprovalExpired, NotOffered),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="GET",
-        path="/runs/{run_id}/tools/{call_id:path}",
-        summary="Read a whole tool result",
-        handler=get_tool,
-        response=ToolView,
-        query=(RAW,),
-        errors=(RunNotFound, ToolNotFound),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="GET",
-        path="/runs/{run_id}/input",
-        summary="Read the whole question",
-        handler=get_input,
-        response="text/plain",
-        errors=(RunNotFound,),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="GET",
-        path="/runs/{run_id}/answer",
-        summary="Read the whole answer",
-        handler=get_answer,
-        response="text/plain",
-        query=(TEXT,),
-        errors=(RunNotFound,),
-        tag="Runs",
-    ),
-    Endpoint(
-        method="GET",
-        path="/artifacts/{artifact_id}",
-        summary="Get a file",
-        handler=get_artifact,
-        response="application/octet-stream",
-        errors=(ArtifactNotFound,),
-        tag="Runs",
-    ),
-)

@@ -7,7 +7,7 @@ from typing import get_args
 from limelight.errors import BadCursor, BadRequest, InvalidBody, SessionNotFound, TooManyStreams, UnknownFormat
 from limelight.ids import now_ms
 from limelight.models import Session
-from limelight.server.endpoint import AFTER, FORMAT, ApiRequest, Endpoint, Param
+from limelight.server.endpoint import AFTER, FORMAT, ApiRequest, Param, Router
 from limelight.server.schemas import SessionState, SessionsView, SessionView, TitleBody, session_view
 from limelight.server.sse import EventStream
 
@@ -15,8 +15,17 @@ STATES: tuple[SessionState, ...] = get_args(SessionState)
 MAX_TITLE = 200
 BATCH = 200
 """Sessions that are read at once to find those in a state."""
+PAGE_PARAMS = (
+    Param("q", "Only titles that contain this"),
+    Param("state", "Only sessions in this state", {"type": "string", "enum": list(STATES)}),
+    Param("after", "The `next` of the page before"),
+    Param("limit", "Sessions per page", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}),
+)
+"""Query parameters of a list of sessions."""
+router = Router("Sessions")
 
 
+@router.route("GET", "/sessions", "List sessions", query=PAGE_PARAMS, errors=(BadRequest, BadCursor))
 async def list_sessions(request: ApiRequest) -> SessionsView:
     """Your sessions, last active first. `next` is the `after` of the next page, null on the last one."""
     return await session_page(request, request.user.user_id)
@@ -44,11 +53,13 @@ async def session_page(request: ApiRequest, owner: str) -> SessionsView:
     )
 
 
+@router.route("GET", "/sessions/{session_id}", "Read a session", errors=(SessionNotFound,))
 async def get_session(request: ApiRequest) -> SessionView:
     """One session."""
     return _view(request, await request.session())
 
 
+@router.route("PATCH", "/sessions/{session_id}", "Rename a session", body=TitleBody, errors=(SessionNotFound,))
 async def rename_session(request: ApiRequest) -> SessionView:
     """Give a session another title."""
     session = await request.session()
@@ -60,11 +71,20 @@ async def rename_session(request: ApiRequest) -> SessionView:
     return _view(request, await request.session())
 
 
+@router.route("DELETE", "/sessions/{session_id}", "Delete a session", errors=(SessionNotFound,))
 async def delete_session(request: ApiRequest) -> None:
     """Delete a session with its log, results, artifacts and workspace. A live run is stopped first."""
     await request.runtime.sessions.delete((await request.session()).ref)
 
 
+@router.route(
+    "GET",
+    "/sessions/{session_id}/stream",
+    "Follow a session",
+    response="text/event-stream",
+    query=(FORMAT, AFTER),
+    errors=(SessionNotFound, BadCursor, UnknownFormat, TooManyStreams),
+)
 async def stream_session(request: ApiRequest) -> EventStream:
     """Follow a session through all its runs, after the cursor. The stream stays open between runs."""
     cursor = request.cursor()
@@ -97,63 +117,3 @@ def _parse_page_token(text: str | None) -> tuple[int, str] | None:
         return number, session_id
     except (ValueError, binascii.Error) as error:
         raise BadCursor("`after` is the `next` of the page before", path="after") from error
-
-
-PAGE_PARAMS = (
-    Param("q", "Only titles that contain this"),
-    Param("state", "Only sessions in this state", {"type": "string", "enum": list(STATES)}),
-    Param("after", "The `next` of the page before"),
-    Param("limit", "Sessions per page", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}),
-)
-"""Query parameters of a list of sessions."""
-ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path="/sessions",
-        summary="List sessions",
-        handler=list_sessions,
-        response=SessionsView,
-        query=PAGE_PARAMS,
-        errors=(BadRequest, BadCursor),
-        tag="Sessions",
-    ),
-    Endpoint(
-        method="GET",
-        path="/sessions/{session_id}",
-        summary="Read a session",
-        handler=get_session,
-        response=SessionView,
-        errors=(SessionNotFound,),
-        tag="Sessions",
-    ),
-    Endpoint(
-        method="PATCH",
-        path="/sessions/{session_id}",
-        summary="Rename a session",
-        handler=rename_session,
-        response=SessionView,
-        body=TitleBody,
-        errors=(SessionNotFound,),
-        tag="Sessions",
-    ),
-    Endpoint(
-        method="DELETE",
-        path="/sessions/{session_id}",
-        summary="Delete a session",
-        handler=delete_session,
-        response=None,
-        errors=(SessionNotFound,),
-        status=204,
-        tag="Sessions",
-    ),
-    Endpoint(
-        method="GET",
-        path="/sessions/{session_id}/stream",
-        summary="Follow a session",
-        handler=stream_session,
-        response="text/event-stream",
-        query=(FORMAT, AFTER),
-        errors=(SessionNotFound, BadCursor, UnknownFormat, TooManyStreams),
-        tag="Sessions",
-    ),
-)

@@ -85,7 +85,7 @@ class Resume(Command, tag="resume"):
 
 
 AnyCommand = Query | Ping | GetMessages | GetState | Cancel | Approve | Resume
-COMMANDS: dict[str, type[AnyCommand]] = {
+COMMAND_TYPES: dict[str, type[AnyCommand]] = {
     str(command.__struct_config__.tag): command for command in get_args(AnyCommand)
 }
 UNCOUNTED = (Ping, Cancel)
@@ -108,7 +108,7 @@ def parse(text: str | None, limit: int) -> AnyCommand:
         raise BadRequest('Message must be a JSON object like {"type": "ping"}')
     command = cast("dict[str, Any]", value)
     kind = command.get("type")
-    if not isinstance(kind, str) or kind not in COMMANDS:
+    if not isinstance(kind, str) or kind not in COMMAND_TYPES:
         raise UnknownMessageType(f"Unknown message type: {str(kind)[:100]}")
     return _validate(command, kind)
 
@@ -117,7 +117,7 @@ def _validate(value: dict[str, Any], kind: str) -> AnyCommand:
     if kind == "query" and not (isinstance(value.get("query"), str) and value["query"].strip()):
         raise InvalidBody("Query is required", path="query")
     try:
-        command = validate(value, COMMANDS[kind])
+        command = validate(value, COMMAND_TYPES[kind])
     except InvalidBody as error:
         field = error.errors[0][0] if error.errors else ""
         text = ALLOWED_VALUES.get(field) if "enum" in error.detail else f"{field}: {error.detail}"

@@ -34,7 +34,7 @@ MAX_COUNTERS = 256
 """Live runs whose count is remembered; the count of others starts over."""
 
 
-class Page(NamedTuple):
+class MessagePage(NamedTuple):
     """Messages, oldest first; `more` says whether there are others in the direction of the query."""
 
     messages: list[Frame]
@@ -57,7 +57,7 @@ class History:
         self._ref = ref
         self._format = format_
 
-    async def page(self, query: PageQuery, max_limit: int) -> Page:
+    async def page(self, query: PageQuery, max_limit: int) -> MessagePage:
         """The page of a query. Raises BadRequest if the query is not valid."""
         limit = min(DEFAULT_LIMIT, max_limit) if query.limit is None else query.limit
         if not 1 <= limit <= max_limit:
@@ -68,7 +68,7 @@ class History:
             raise BadRequest("give either after or before", path="after")
         return await self.after(limit, Cursor.parse(query.after))
 
-    async def last(self, limit: int, before: Cursor | None = None) -> Page:
+    async def last(self, limit: int, before: Cursor | None = None) -> MessagePage:
         """The newest messages, or those right before a cursor."""
         end = (before or Cursor(2**62)).sort_key
         found: deque[Frame] = deque()
@@ -77,13 +77,13 @@ class History:
             if (run.first_seq, 0) >= end:
                 continue
             if len(found) >= limit or size >= PAGE_BYTES:
-                return Page(list(found), more=True)
+                return MessagePage(list(found), more=True)
             newest, more = await self._newest(run, limit - len(found), PAGE_BYTES - size, end)
             found.extendleft(reversed(newest))
             size += sum(len(frame.payload) for frame in newest)
             if more:
-                return Page(list(found), more=True)
-        return Page(list(found), more=False)
+                return MessagePage(list(found), more=True)
+        return MessagePage(list(found), more=False)
 
     async def _newest(self, run: Run, limit: int, room: int, end: tuple[int, float]) -> tuple[list[Frame], bool]:
         """The newest messages of a run before `end` that fit, and whether there are older ones."""
@@ -99,7 +99,7 @@ class History:
                 dropped = True
         return list(kept), dropped
 
-    async def after(self, limit: int, after: Cursor) -> Page:
+    async def after(self, limit: int, after: Cursor) -> MessagePage:
         """The messages right after a cursor."""
         found: list[Frame] = []
         size = 0
@@ -110,10 +110,10 @@ class History:
                 if Cursor.parse(frame.cursor).sort_key <= after.sort_key:
                     continue
                 if len(found) >= limit or size >= PAGE_BYTES:
-                    return Page(found, more=True)
+                    return MessagePage(found, more=True)
                 found.append(frame)
                 size += len(frame.payload)
-        return Page(found, more=False)
+        return MessagePage(found, more=False)
 
     async def _messages(self, run: Run) -> AsyncIterator[Frame]:
         """The messages of a run, without increments, with the cursors that a viewer of the run got."""

@@ -88,5 +88,5 @@ def _message(error: Exception) -> str:
             return f"Processing error: {error.detail}"
         case _:
             error_id = sortable_id("err_")
-            log.error("a socket broke, %s", error_id, exc_info=error, extra=log_fields(error_id=error_id))
-            return f"Processing error: something broke here; the server's log has the details under {error_id}"
+            log.error("unexpected error on a socket, %s", error_id, exc_info=error, extra=log_fields(error_id=error_id))
+            return f"Processing error: unexpected error; the server's log has the details under {error_id}"

@@ -8,7 +8,7 @@ from limelight.dialects.v2.schema import RunMessage
 from limelight.errors import BadCursor, BadRequest, InvalidBody, SessionNotFound, StoreUnavailable, TooManySessions
 from limelight.ids import now_ms
 from limelight.models import Session
-from limelight.server.endpoint import ApiRequest, Endpoint, Param, validate
+from limelight.server.endpoint import ApiRequest, Param, Router, validate
 from limelight.server.v2.asyncapi import TAG
 from limelight.server.v2.history import DEFAULT_LIMIT, History, PageQuery
 from limelight.server.v2.sender import addressed
@@ -29,6 +29,8 @@ VERSION = "2.0.0"
 PREFIX = "/api/v2"
 MAX_SESSIONS = 1000
 """Sessions that one response lists by default: old clients do not know of pages."""
+_CURSOR = "The `cursor` of a message"
+router = Router(TAG)
 
 
 class NewSessionBody(msgspec.Struct, kw_only=True):
@@ -74,6 +76,14 @@ class HealthV2(msgspec.Struct, kw_only=True):
     version: str
 
 
+@router.route(
+    "POST",
+    f"{PREFIX}/sessions",
+    "Create a session (v2)",
+    body=NewSessionBody,
+    body_required=False,
+    errors=(TooManySessions,),
+)
 async def create_session(request: ApiRequest) -> SessionCreated:
     """Create a session; then connect to its `websocket_url`."""
     body = await _new_session_body(request) if request.has_body else NewSessionBody()
@@ -103,6 +113,13 @@ async def _new_session_body(request: ApiRequest) -> NewSessionBody:
                 raise
 
 
+@router.route(
+    "GET",
+    f"{PREFIX}/sessions",
+    "List sessions (v2)",
+    query=(Param("limit", "Sessions at most", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 1000}),),
+    errors=(BadRequest,),
+)
 async def list_sessions_v2(request: ApiRequest) -> list[SessionInfo]:
     """Your sessions, last active first, without expired ones. `GET /sessions` has all, in pages."""
     limit = request.query_int("limit", MAX_SESSIONS, low=1, high=MAX_SESSIONS)
@@ -114,17 +131,31 @@ async def list_sessions_v2(request: ApiRequest) -> list[SessionInfo]:
     ]
 
 
+@router.route("GET", f"{PREFIX}/sessions/{{session_id}}", "Read a session (v2)", errors=(SessionNotFound,))
 async def get_session_v2(request: ApiRequest) -> SessionInfo:
     """One session, also if it has expired."""
     return await session_info(request.runtime, await _session(request))
 
 
+@router.route("DELETE", f"{PREFIX}/sessions/{{session_id}}", "Delete a session (v2)", errors=(SessionNotFound,))
 async def delete_session_v2(request: ApiRequest) -> SessionDeleted:
     """Delete a session with everything that belongs to it. A live run is stopped first."""
     await request.runtime.sessions.delete((await _session(request)).ref)
     return SessionDeleted(message="Session deleted")
 
 
+@router.route(
+    "GET",
+    f"{PREFIX}/sessions/{{session_id}}/messages",
+    "Read messages (v2)",
+    response=MessagesView,
+    query=(
+        Param("limit", "Messages at most", {"type": "integer", "minimum": 1, "maximum": 10000, "default": 100}),
+        Param("after", f"{_CURSOR}: the messages right after it"),
+        Param("before", f"{_CURSOR}: the messages right before it"),
+    ),
+    errors=(SessionNotFound, BadRequest, BadCursor),
+)
 async def get_messages(request: ApiRequest) -> _EncodedMessages:
     """Complete messages: the newest, or those right before or after a message's `cursor`."""
     session = await _session(request)
@@ -141,6 +172,7 @@ async def get_messages(request: ApiRequest) -> _EncodedMessages:
     )
 
 
+@router.route("GET", f"{PREFIX}/health", "Liveness probe (v2)", public=True)
 async def health_v2(request: ApiRequest) -> HealthV2:
     """The API answers. `active_sessions` are those of the whole server that have not expired."""
     active = await request.runtime.readiness.active_sessions()
@@ -151,72 +183,3 @@ async def health_v2(request: ApiRequest) -> HealthV2:
 
 async def _session(request: ApiRequest) -> Session:
     return await get_session(request.runtime, request.ref(request.path("session_id")))
-
-
-_CURSOR = "The `cursor` of a message"
-ENDPOINTS = (
-    Endpoint(
-        method="POST",
-        path=f"{PREFIX}/sessions",
-        summary="Make a session (v2)",
-        handler=create_session,
-        response=SessionCreated,
-        body=NewSessionBody,
-        body_required=False,
-        errors=(TooManySessions,),
-        tag=TAG,
-    ),
-    Endpoint(
-        method="GET",
-        path=f"{PREFIX}/sessions",
-        summary="List sessions (v2)",
-        handler=list_sessions_v2,
-        response=list[SessionInfo],
-        query=(
-            Param("limit", "Sessions at most", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 1000}),
-        ),
-        errors=(BadRequest,),
-        tag=TAG,
-    ),
-    Endpoint(
-        method="GET",
-        path=f"{PREFIX}/sessions/{{session_id}}",
-        summary="Read a session (v2)",
-        handler=get_session_v2,
-        response=SessionInfo,
-        errors=(SessionNotFound,),
-        tag=TAG,
-    ),
-    Endpoint(
-        method="DELETE",
-        path=f"{PREFIX}/sessions/{{session_id}}",
-        summary="Delete a session (v2)",
-        handler=delete_session_v2,
-        response=SessionDeleted,
-        errors=(SessionNotFound,),
-        tag=TAG,
-    ),
-    Endpoint(
-        method="GET",
-        path=f"{PREFIX}/sessions/{{session_id}}/messages",
-        summary="Read messages (v2)",
-        handler=get_messages,
-        response=MessagesView,
-        query=(
-            Param("limit", "Messages at most", {"type": "integer", "minimum": 1, "maximum": 10000, "default": 100}),
-            Param("after", f"{_CURSOR}: the messages right after it"),
-            Param("before", f"{_CURSOR}: the messages right before it"),
-        ),
-        errors=(SessionNotFound, BadRequest, BadCursor),
-        tag=TAG,
-    ),
-    Endpoint(
-        method="GET",
-        path=f"{PREFIX}/health",
-        summary="Is the API there (v2)",
-        handler=health_v2,
-        response=HealthV2,
-        public=True,
-        tag=TAG,
-    ),
-)

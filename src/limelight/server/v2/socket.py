@@ -39,9 +39,9 @@ TRY_AGAIN_LATER = 1013
 SESSION_DELETED = 4404
 MESSAGE_BURST = 200
 MESSAGES_PER_SECOND = 50
-"""Messages that a client may send: so many at once, and so many per second. Pings and invalid messages count too."""
+"""Limits of the messages of a client: a burst, and a rate. Pings and invalid messages count too."""
 TOO_MANY_MESSAGES = f"a socket takes {MESSAGE_BURST} messages at once and {MESSAGES_PER_SECOND} per second: send fewer"
-NOT_AUTHORIZED = "the key that opened this socket does not hold any more"
+NOT_AUTHORIZED = "the key that opened this socket is no longer valid"
 
 
 class SessionSocket:
@@ -206,7 +206,7 @@ class SessionSocket:
 
 
 def close_code(error: Exception) -> int:
-    """The close code for an error: one that time helps with, one of the client, or one of the server."""
+    """The close code for an error that a retry may resolve, that the client caused, or that the server caused."""
     if isinstance(error, LimelightError) and error.retry_after:
         return TRY_AGAIN_LATER
     return POLICY_VIOLATION if isinstance(error, RequestError) else INTERNAL_ERROR

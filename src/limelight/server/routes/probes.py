@@ -1,23 +1,21 @@
-"""The metrics of the server, and its probes, which need no key."""
+"""Health and readiness probes, which need no key."""
 
-from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.responses import Response
 
 from limelight.runs.retention import describe
-from limelight.server.endpoint import ApiRequest, Endpoint, to_response
+from limelight.server.endpoint import ApiRequest, Router, to_response
 from limelight.server.schemas import HealthView, ReadyView
 
-
-async def metrics(request: ApiRequest) -> Response:
-    """The metrics of the server, in the text format of Prometheus. They identify no user."""
-    return Response(request.runtime.metrics.render(), headers={"content-type": CONTENT_TYPE_PLAIN_0_0_4})
+router = Router("Probes")
 
 
+@router.route("GET", "/health", "Liveness probe", public=True)
 async def health(_: ApiRequest) -> HealthView:
     """The process answers."""
     return HealthView("ok")
 
 
+@router.route("GET", "/ready", "Readiness probe", response=ReadyView, public=True)
 async def ready(request: ApiRequest) -> Response:
     """The store can be written to and there are agents. 503 with the failed check otherwise.
 
@@ -39,34 +37,3 @@ async def ready(request: ApiRequest) -> Response:
     response = to_response(ReadyView("ready" if is_ready else "not ready", checks), 200 if is_ready else 503)
     assert isinstance(response, Response)
     return response
-
-
-ENDPOINTS = (
-    Endpoint(
-        method="GET",
-        path="/metrics",
-        summary="Numbers for Prometheus",
-        handler=metrics,
-        response="text/plain",
-        scope="admin",
-        tag="Administration",
-    ),
-    Endpoint(
-        method="GET",
-        path="/health",
-        summary="Is it alive",
-        handler=health,
-        response=HealthView,
-        public=True,
-        tag="Probes",
-    ),
-    Endpoint(
-        method="GET",
-        path="/ready",
-        summary="Can it work",
-        handler=ready,
-        response=ReadyView,
-        public=True,
-        tag="Probes",
-    ),
-)
