@@ -5,11 +5,13 @@ neither the wire nor requests.
 """
 
 import re
+from typing import Annotated
 
 import msgspec
 
 FRAGMENT_CHARACTERS = 12
 """Length of the fragments of a call's arguments; it splits words and escapes, as providers do."""
+NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +53,9 @@ class DisconnectPiece(Piece, frozen=True, kw_only=True):
 AnyPiece = TextPiece | ReasoningPiece | CallPiece | ErrorPiece | DisconnectPiece
 
 
-class TokenUsage(msgspec.Struct, frozen=True):
-    input: int
-    output: int
+class TokenUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    input: NonNegative = 0
+    output: NonNegative = 0
 
 
 class Reply(msgspec.Struct, frozen=True):
