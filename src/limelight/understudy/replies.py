@@ -70,12 +70,6 @@ class Reply(msgspec.Struct, frozen=True):
         has_calls = any(isinstance(piece, CallPiece) for piece in self.pieces)
         return self.scripted_finish_reason or ("tool_calls" if has_calls else "stop")
 
-    @property
-    def leading_error(self) -> ErrorPiece | None:
-        """The error that replaces the whole reply."""
-        first = self.pieces[0] if self.pieces else None
-        return first if isinstance(first, ErrorPiece) else None
-
 
 def text_reply(text: str) -> Reply:
     return Reply(tuple(text_pieces(text)))

@@ -47,7 +47,7 @@ class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     status: Annotated[int, msgspec.Meta(ge=400, le=599)]
-    message: str = "the script says so"
+    message: str = "scripted error"
     type: str = "understudy_error"
     code: str | None = None
 

@@ -80,9 +80,8 @@ def _check_key(http: HttpRequest, key: str) -> None:
 
 def respond(reply: Reply, request: ChatRequest, close_connection: CloseConnection) -> Response:
     """The HTTP response of a reply: an error, a stream or one JSON object."""
-    error = reply.leading_error
-    if error is None and not request.stream:
-        error = next((piece for piece in reply.pieces if isinstance(piece, ErrorPiece)), None)
+    pieces = reply.pieces[:1] if request.stream else reply.pieces  # a stream sends later errors as events
+    error = next((piece for piece in pieces if isinstance(piece, ErrorPiece)), None)
     if error is not None:
         return JSONResponse(error_body(error.message, error.type, error.code), error.status)
     if request.stream:
