@@ -1,1 +1,1 @@
-"""`make bench`: what a streamed event costs, measured side by side with two other servers. See `__main__`."""
+"""Benchmarks of Limelight: `make bench` runs them, `make soak` runs the soak test."""

@@ -1,7 +1,6 @@
 """`python -m benchmarks`: measure and print the tables; `--write` also writes `docs/benchmarks.md`."""
 
 import argparse
-import sys
 
 import msgspec
 
@@ -18,15 +17,14 @@ from benchmarks.page.report import page_section, page_table
 from benchmarks.pings.measure import QUICK as QUICK_PINGS
 from benchmarks.pings.measure import PingsPlan, measure_pings
 from benchmarks.pings.report import pings_section, pings_table
-from benchmarks.report import document, machine, table
-from benchmarks.server import ROOT
+from benchmarks.report import document, log_progress, machine, table, write_document
 
 ROUNDS = 5
-"""Of the frameworks, for each repeat of the rest: they are shorter."""
+"""Rounds of the frameworks for each repeat of the other benchmarks, which take longer."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What a streamed event costs.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure the cost of a streamed event.")
     parser.add_argument("--quick", action="store_true", help="five minutes instead of seventeen")
     parser.add_argument("--repeats", type=int, choices=range(1, 51), metavar="1-50", help="how often to measure each")
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
@@ -35,43 +33,28 @@ def main() -> None:
     if options.repeats:
         plan = msgspec.structs.replace(plan, repeats=options.repeats)
         frameworks_plan = msgspec.structs.replace(frameworks_plan, rounds=ROUNDS * options.repeats)
-    figures = measure(plan, _say)
     pings_plan = QUICK_PINGS if options.quick else PingsPlan()
-    pings = measure_pings(pings_plan, _say)
     neighbours_plan = QUICK_NEIGHBOURS if options.quick else NeighboursPlan()
-    neighbours = measure_neighbours(neighbours_plan, _say)
-    frameworks = measure_frameworks(frameworks_plan, _say)
     page_plan = QUICK_PAGE if options.quick else PagePlan()
-    page = measure_page(page_plan, _say)
-    print(machine())
-    print()
-    print(table(figures))
+    figures = measure(plan, log_progress)
+    pings = measure_pings(pings_plan, log_progress)
+    neighbours = measure_neighbours(neighbours_plan, log_progress)
+    frameworks = measure_frameworks(frameworks_plan, log_progress)
+    page = measure_page(page_plan, log_progress)
+    print(f"{machine()}\n\n{table(figures)}")
     if figures.joined:
         print(f"\n{figures.joined:.1%} of Limelight's events came joined with their neighbours.")
-    print()
-    print(frameworks_table(frameworks, frameworks_plan))
-    print()
-    print(pings_table(pings))
-    print()
-    print(neighbours_table(neighbours))
-    if page is not None:
-        print()
-        print(page_table(page, page_plan))
+    tables = [frameworks_table(frameworks, frameworks_plan), pings_table(pings), neighbours_table(neighbours)]
+    tables += [page_table(page, page_plan)] if page is not None else []
+    print("".join(f"\n{text}\n" for text in tables), end="")
     if options.write:
-        target = ROOT / "docs" / "benchmarks.md"
-        target.parent.mkdir(exist_ok=True)
         sections = (
             frameworks_section(frameworks, frameworks_plan),
             pings_section(pings, pings_plan),
             neighbours_section(neighbours, neighbours_plan),
             page_section(page, page_plan),
         )
-        target.write_text(document(figures, plan, "\n".join(sections)))
-        print(f"\nwritten: {target.relative_to(ROOT)}")
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+        write_document("benchmarks.md", document(figures, plan, "\n".join(sections)))
 
 
 if __name__ == "__main__":

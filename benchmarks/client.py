@@ -1,4 +1,4 @@
-"""The load process as the measuring process sees it, and the words that they exchange: one JSON line each."""
+"""Load processes as the measuring process uses them, and the messages of `benchmarks.load`: one JSON line each."""
 
 import os
 import subprocess
@@ -10,45 +10,26 @@ import msgspec
 
 from benchmarks.server import ROOT, pin, python_path
 
-
-class Job(msgspec.Struct, kw_only=True):
-    """What to do: `runs` requests at `path`, `streams` at a time (or `streams` viewers of one run)."""
-
-    kind: Literal["streams", "viewers", "sockets", "idle", "reply"]
-    port: int
-    path: str
-    mode: str
-    tokens: int
-    streams: int = 1
-    runs: int = 1
-    key: str = ""
-    """Of a user, for a server that wants one."""
+JobKind = Literal["streams", "viewers", "sockets", "idle", "reply"]
 
 
-class Outcome(msgspec.Struct, kw_only=True):
-    """What came. `latencies` are seconds from each request to its first frame, `durations` those to its end."""
+class LoadProcess:
+    """A Python module in a process of its own, controlled by lines on its standard input. A context manager."""
 
-    frames: int = 0
-    latencies: list[float] = []
-    durations: list[float] = []
-    ready: bool = False
-    error: str = ""
-
-
-class Client:
-    """The load process, as the measuring process sees it. Use as `with`."""
-
-    def __init__(self, core: int | None = None) -> None:
+    def __init__(self, module: str, core: int | None = None) -> None:
+        self._module = module
         self._core = core
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.load"],
+            [sys.executable, "-m", self._module],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": python_path(ROOT)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
         pin(self._process.pid, self._core)
         return self
 
@@ -56,22 +37,56 @@ class Client:
         self._process.terminate()
         self._process.communicate()
 
-    def do(self, job: Job) -> Outcome:
-        """Begin a job; returns when it is done, or ready for its second stage."""
-        return self._send(msgspec.json.encode(job))
+    def send(self, line: bytes) -> None:
+        self._stdin.write(line + b"\n")
+        self._stdin.flush()
 
-    def go(self) -> Outcome:
-        """The second stage of the job before."""
-        return self._send(b"go")
 
-    def _send(self, line: bytes) -> Outcome:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(line + b"\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline()
+class Job(msgspec.Struct, kw_only=True):
+    """Work for the load process: `runs` requests to `path`, `streams` at a time, or `streams` viewers of one run."""
+
+    kind: JobKind
+    port: int
+    path: str
+    mode: str
+    tokens: int
+    streams: int = 1
+    runs: int = 1
+    key: str = ""
+    """The API key of a user, if the server requires one."""
+
+
+class JobResult(msgspec.Struct, kw_only=True):
+    """The result of a job. `latencies` are seconds from a request to its first frame, `durations` to its end."""
+
+    frames: int = 0
+    latencies: list[float] = []
+    durations: list[float] = []
+    ready: bool = False
+    """Whether this is the first of two results: all streams are open, and the job waits for `proceed`."""
+    error: str = ""
+
+
+class Client(LoadProcess):
+    """The load process `benchmarks.load`, which executes jobs one after another."""
+
+    def __init__(self, core: int | None = None) -> None:
+        super().__init__("benchmarks.load", core)
+
+    def run(self, job: Job) -> JobResult:
+        """Start a job. Returns when it has ended, or when a job with two stages has opened its streams."""
+        return self._exchange(msgspec.json.encode(job))
+
+    def proceed(self) -> JobResult:
+        """Execute the second stage of the job."""
+        return self._exchange(b"proceed")
+
+    def _exchange(self, line: bytes) -> JobResult:
+        self.send(line)
+        answer = self._stdout.readline()
         if not answer:
-            raise RuntimeError("the load process has ended")
-        outcome = msgspec.json.decode(answer, type=Outcome)
-        if outcome.error:
-            raise RuntimeError(outcome.error)
-        return outcome
+            raise RuntimeError("the load process has exited")
+        result = msgspec.json.decode(answer, type=JobResult)
+        if result.error:
+            raise RuntimeError(result.error)
+        return result

@@ -1,7 +1,7 @@
 """`python -m benchmarks.compare OLD`: compare two versions of Limelight on this machine, in one run.
 
 OLD is a checkout of another version, for example made by `git worktree add ../old v0.1.0`. Both servers run side by
-side and take turns cell by cell, so that the noise of the machine meets both. The result is the median of the ratios
+side and take turns row by row, so that the noise of the machine affects both. The result is the median of the ratios
 within each repeat: CPU per event at 1 and 100 streams, per additional viewer, and per additional socket.
 """
 
@@ -14,27 +14,27 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.client import Client, Job
-from benchmarks.measure import OTHER_EVENTS
-from benchmarks.server import LIMELIGHT, ROOT, Server, cores
+from benchmarks.client import Client, JobKind
+from benchmarks.measure import OTHER_EVENTS, Log, event_count, job_cpu, make_job, second_stage_cpu
+from benchmarks.server import LIMELIGHT, ROOT, Server, cores, workload_server
 
-Cell = Callable[[Server, Client], float]
+MeasureRow = Callable[[Server, Client], float]
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is measured."""
+    """The amount of work in a comparison."""
 
     repeats: int = 8
     tokens: int = 1000
     runs: int = 20
-    """Runs of the cell with one stream."""
+    """Runs of the row with one stream."""
     streams: int = 100
     viewers: int = 100
     sockets: int = 30
 
 
 class Comparison(msgspec.Struct):
-    """The figures of one cell: microseconds of the old and of the new version, one pair per repeat."""
+    """The figures of one row: microseconds of the old and of the new version, one pair per repeat."""
 
     name: str
     pairs: list[tuple[float, float]] = []
@@ -51,12 +51,12 @@ class Comparison(msgspec.Struct):
         return f"{self.name:34} {old:9.1f} {new:9.1f}   {self.ratio:5.2f}  [{ratios[0]:.2f} - {ratios[-1]:.2f}]"
 
 
-def compare(old: Path, new: Path, plan: Plan, say: Callable[[str], None]) -> list[Comparison]:
-    """Measure both versions, alternating which of them comes first."""
+def compare(old: Path, new: Path, plan: Plan, log: Log) -> list[Comparison]:
+    """Measure both versions; which of them comes first alternates."""
     server_core, client_core = cores()
-    cells: dict[str, Cell] = {
-        "CPU per event, 1 stream": lambda server, client: _streams(server, client, plan, streams=1, runs=plan.runs),
-        f"CPU per event, {plan.streams} streams": lambda server, client: _streams(
+    rows: dict[str, MeasureRow] = {
+        "CPU per event, 1 stream": lambda server, client: _per_event(server, client, plan, streams=1, runs=plan.runs),
+        f"CPU per event, {plan.streams} streams": lambda server, client: _per_event(
             server, client, plan, streams=plan.streams, runs=1
         ),
         "CPU per event and extra viewer": lambda server, client: _per_extra(
@@ -66,43 +66,36 @@ def compare(old: Path, new: Path, plan: Plan, say: Callable[[str], None]) -> lis
             server, client, plan, "sockets", plan.sockets
         ),
     }
-    comparisons = {name: Comparison(name) for name in cells}
+    comparisons = {name: Comparison(name) for name in rows}
     with ExitStack() as stack:
         client = stack.enter_context(Client(client_core))
         servers = [
-            stack.enter_context(Server(LIMELIGHT, server_core, plan.tokens, checkout)) for checkout in (old, new)
+            stack.enter_context(workload_server(LIMELIGHT, server_core, plan.tokens, checkout))
+            for checkout in (old, new)
         ]
         for server in servers:
-            _streams(server, client, plan, streams=4, runs=1)
+            _per_event(server, client, plan, streams=4, runs=1)
         for repeat in range(plan.repeats):
-            for name, cell in cells.items():
+            for name, measure_row in rows.items():
                 order = servers if repeat % 2 == 0 else servers[::-1]
-                figures = {server.port: cell(server, client) for server in order}
+                figures = {server.port: measure_row(server, client) for server in order}
                 comparisons[name].pairs.append((figures[servers[0].port], figures[servers[1].port]))
-            say(f"repeat {repeat + 1} of {plan.repeats}")
+            log(f"repeat {repeat + 1} of {plan.repeats}")
     return list(comparisons.values())
 
 
-def _streams(server: Server, client: Client, plan: Plan, *, streams: int, runs: int) -> float:
-    before = server.cpu()
-    client.do(_job(server, plan, "streams", "turn", streams, runs))
-    return (server.cpu() - before) / (streams * runs * (plan.tokens + OTHER_EVENTS)) * 1e6
+def _per_event(server: Server, client: Client, plan: Plan, *, streams: int, runs: int) -> float:
+    job = make_job(server, "turn", plan.tokens, streams=streams, runs=runs)
+    return job_cpu(server, client, job)[0] / event_count(job) * 1e6
 
 
-def _per_extra(server: Server, client: Client, plan: Plan, kind: str, count: int) -> float:
+def _per_extra(server: Server, client: Client, plan: Plan, kind: JobKind, count: int) -> float:
     """CPU per event of each viewer or socket after the first one."""
-    costs: list[float] = []
-    for viewers in (1, count):
-        client.do(_job(server, plan, kind, "watched", viewers, 1))
-        before = server.cpu()
-        client.go()
-        costs.append(server.cpu() - before)
-    return (costs[1] - costs[0]) / (count - 1) / (plan.tokens + OTHER_EVENTS) * 1e6
-
-
-def _job(server: Server, plan: Plan, kind: str, mode: str, streams: int, runs: int) -> Job:
-    fields = {"kind": kind, "port": server.port, "path": server.path(mode), "mode": mode, "tokens": plan.tokens}
-    return msgspec.convert({**fields, "streams": streams, "runs": runs}, Job)
+    one, all_of_them = (
+        second_stage_cpu(server, client, make_job(server, "watched", plan.tokens, kind, streams))
+        for streams in (1, count)
+    )
+    return (all_of_them - one) / (count - 1) / (plan.tokens + OTHER_EVENTS) * 1e6
 
 
 def main() -> None:

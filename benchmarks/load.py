@@ -1,7 +1,8 @@
-"""The load: opens streams, reads them to their end and checks that every event has come.
+"""The load process: opens streams, reads them to their end and checks that all events came.
 
-A process of its own (`python -m benchmarks.load`), so that its CPU does not count. It reads jobs as JSON lines and
-answers each with one; a job with two stages says that it is ready and goes on at the next line.
+It is a process of its own (`python -m benchmarks.load`), so that its CPU time is not counted. It reads jobs as JSON
+lines and answers each with a result. A job with two stages first answers that it is ready, and continues at the next
+line.
 """
 
 import asyncio
@@ -13,8 +14,8 @@ import msgspec
 import uvloop
 from websockets.asyncio.client import ClientConnection, connect
 
-from benchmarks.client import Job, Outcome
-from benchmarks.stream import FRAME, STREAM_SECONDS, Incomplete, Stream, open_stream
+from benchmarks.client import Job, JobResult
+from benchmarks.stream import FRAME, STREAM_SECONDS, IncompleteStream, Stream, chat_body, open_stream
 from benchmarks.workload import IDLE_TOKENS, TOKEN
 
 _RUN_ID = re.compile(rb"x-run-id: (\S+)")
@@ -22,75 +23,90 @@ _SESSION_ID = re.compile(rb"x-session-id: (\S+)")
 _APPROVAL_ID = re.compile(rb'"approval_id":"([^"]+)"')
 
 
-def ask(job: Job) -> "asyncio.Future[Stream]":
-    """Begin one stream of the job."""
-    body = {"agent": job.mode, "messages": [{"role": "user", "content": "go"}]}
-    return asyncio.ensure_future(open_stream(job.port, "POST", job.path, body, job.key))
+async def start_run(job: Job) -> Stream:
+    """Start a run of the job's agent."""
+    return await open_stream(job.port, "POST", job.path, chat_body(job.mode, "go"), job.key)
 
 
-async def streams(job: Job) -> Outcome:
-    """So many runs, so many at a time."""
-    outcome = Outcome()
+async def read_streams(job: Job) -> JobResult:
+    """Read `job.streams` streams at a time, each `job.runs` times."""
+    result = JobResult()
 
-    async def one_after_another(runs: int) -> None:
-        for _ in range(runs):
-            stream = await ask(job)
-            frames = await stream.whole(job.tokens)
-            outcome.frames += frames
-            outcome.latencies.append(stream.first_at - stream.sent_at)
-            outcome.durations.append(stream.over_at - stream.sent_at)
+    async def read_one_after_another() -> None:
+        for _ in range(job.runs):
+            stream = await start_run(job)
+            frames = await stream.read_workload(job.tokens)
+            result.frames += frames  # after the await, because several streams add to it
+            result.latencies.append(stream.first_frame_at - stream.sent_at)
+            result.durations.append(stream.closed_at - stream.sent_at)
 
-    await asyncio.gather(*(one_after_another(job.runs) for _ in range(job.streams)))
-    return outcome
-
-
-async def reply(job: Job) -> Outcome:
-    """One answer, of which only the tokens count."""
-    stream = await ask(job)
-    await stream.said(job.tokens)
-    return Outcome(frames=stream.body.count(FRAME))
+    await asyncio.gather(*(read_one_after_another() for _ in range(job.streams)))
+    return result
 
 
-async def viewers(job: Job, go: "asyncio.Queue[bytes]") -> Outcome:
-    """Several viewers of one run of Limelight, which begins when all of them are there."""
-    asker, run_id, approval_id = await ask_and_wait(job)
-    opening = [open_stream(job.port, "GET", f"/runs/{run_id}/stream") for _ in range(job.streams - 1)]
-    watching = [asker, *await asyncio.gather(*opening)]
-    await asyncio.gather(*(stream.until(b'"approval"') for stream in watching))
-    say(Outcome(ready=True))
-    await go.get()
-    await open_stream(job.port, "POST", f"/runs/{run_id}/approvals/{approval_id}", {"decision": "approve"})
-    return Outcome(frames=sum(await asyncio.gather(*(stream.whole(job.tokens) for stream in watching))))
+async def read_reply(job: Job) -> JobResult:
+    """Read one response in which only the tokens are checked."""
+    stream = await start_run(job)
+    await stream.read_tokens(job.tokens)
+    return JobResult(frames=stream.body.count(FRAME))
 
 
-async def ask_and_wait(job: Job) -> tuple[Stream, str, str]:
-    """Start a run that waits for an approval. Returns its stream, its id and the id of the approval."""
-    asker = await ask(job)
-    await asker.until(b'"approval"')
-    run_id, approval_id = (found[1].decode() for p in (_RUN_ID, _APPROVAL_ID) if (found := p.search(asker.body)))
-    return asker, run_id, approval_id
+class WaitingRun:
+    """A run of Limelight that waits for an approval, until all its viewers are connected."""
+
+    def __init__(self, job: Job, stream: Stream) -> None:
+        self._port = job.port
+        self.stream = stream
+        self.run_id, self.session_id, self._approval_id = (
+            self._header(pattern) for pattern in (_RUN_ID, _SESSION_ID, _APPROVAL_ID)
+        )
+
+    @classmethod
+    async def start(cls, job: Job) -> "WaitingRun":
+        stream = await start_run(job)
+        await stream.wait_for(b'"approval"')
+        return cls(job, stream)
+
+    def _header(self, pattern: re.Pattern[bytes]) -> str:
+        found = pattern.search(self.stream.body)
+        if found is None:
+            raise IncompleteStream(f"the stream has no {pattern.pattern!r}")
+        return found[1].decode()
+
+    async def approve(self) -> None:
+        path = f"/runs/{self.run_id}/approvals/{self._approval_id}"
+        await open_stream(self._port, "POST", path, {"decision": "approve"})
 
 
-async def sockets(job: Job, go: "asyncio.Queue[bytes]") -> Outcome:
-    """Several WebSockets that show the session of one run of Limelight, which begins when all of them are there."""
-    asker, run_id, approval_id = await ask_and_wait(job)
-    session_id = _SESSION_ID.search(asker.body)
-    if session_id is None:
-        raise Incomplete("the stream does not name its session")
-    url = f"ws://127.0.0.1:{job.port}/api/v2/ws/{session_id[1].decode()}?agent_type={job.mode}"
-    opened = await asyncio.gather(*(connect(url, proxy=None, max_size=None) for _ in range(job.streams)))
-    await asyncio.gather(*(_read_until(socket, '"approval_request"') for socket in opened))
-    say(Outcome(ready=True))
-    await go.get()
-    await open_stream(job.port, "POST", f"/runs/{run_id}/approvals/{approval_id}", {"decision": "approve"})
-    frames = sum(await asyncio.gather(*(_read_until(socket, '"state":"completed"') for socket in opened)))
-    for socket in opened:
+async def read_as_viewers(job: Job, lines: "asyncio.Queue[bytes]") -> JobResult:
+    """Read one run with several viewers; it starts when all of them are connected."""
+    run = await WaitingRun.start(job)
+    others = [open_stream(job.port, "GET", f"/runs/{run.run_id}/stream") for _ in range(job.streams - 1)]
+    viewers = [run.stream, *await asyncio.gather(*others)]
+    await asyncio.gather(*(stream.wait_for(b'"approval"') for stream in viewers))
+    write_result(JobResult(ready=True))
+    await lines.get()
+    await run.approve()
+    return JobResult(frames=sum(await asyncio.gather(*(stream.read_workload(job.tokens) for stream in viewers))))
+
+
+async def read_as_sockets(job: Job, lines: "asyncio.Queue[bytes]") -> JobResult:
+    """Read the session of one run with several WebSockets; the run starts when all of them are connected."""
+    run = await WaitingRun.start(job)
+    url = f"ws://127.0.0.1:{job.port}/api/v2/ws/{run.session_id}?agent_type={job.mode}"
+    sockets = await asyncio.gather(*(connect(url, proxy=None, max_size=None) for _ in range(job.streams)))
+    await asyncio.gather(*(_read_until(socket, '"approval_request"') for socket in sockets))
+    write_result(JobResult(ready=True))
+    await lines.get()
+    await run.approve()
+    frames = sum(await asyncio.gather(*(_read_until(socket, '"state":"completed"') for socket in sockets)))
+    for socket in sockets:
         socket.transport.abort()
-    return Outcome(frames=frames)
+    return JobResult(frames=frames)
 
 
 async def _read_until(socket: ClientConnection, text: str) -> int:
-    """Read a socket up to the message that contains this text. Returns the number of messages."""
+    """Read a socket up to the message that contains this text. Returns the number of messages before it."""
     count = 0
     async with asyncio.timeout(STREAM_SECONDS):
         while text not in str(await socket.recv()):
@@ -98,54 +114,57 @@ async def _read_until(socket: ClientConnection, text: str) -> int:
     return count
 
 
-async def idle(job: Job, go: "asyncio.Queue[bytes]") -> Outcome:
-    """Open streams that have said something and then wait, until we are told to leave."""
-    waiting = await asyncio.gather(*(ask(job) for _ in range(job.streams)))
+async def keep_idle_streams(job: Job, lines: "asyncio.Queue[bytes]") -> JobResult:
+    """Open streams that send some events and then none, and abort them at the next line."""
+    streams = await asyncio.gather(*(start_run(job) for _ in range(job.streams)))
     deadline = time.monotonic() + STREAM_SECONDS
-    while any(stream.body.count(TOKEN.encode()) < IDLE_TOKENS for stream in waiting):
+    while any(stream.body.count(TOKEN.encode()) < IDLE_TOKENS for stream in streams):
         if time.monotonic() > deadline:
-            raise Incomplete("the streams do not become idle")
+            raise IncompleteStream("the streams do not become idle")
         await asyncio.sleep(0.02)
-    say(Outcome(ready=True))
-    await go.get()
-    for stream in waiting:
+    write_result(JobResult(ready=True))
+    await lines.get()
+    for stream in streams:
         stream.transport.abort()
-    return Outcome(frames=sum(stream.body.count(FRAME) for stream in waiting))
+    return JobResult(frames=sum(stream.body.count(FRAME) for stream in streams))
 
 
-def say(outcome: Outcome) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
+def write_result(result: JobResult) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(result) + b"\n")
     sys.stdout.buffer.flush()
 
 
+async def run_job(job: Job, lines: "asyncio.Queue[bytes]") -> JobResult:
+    match job.kind:
+        case "streams":
+            return await read_streams(job)
+        case "reply":
+            return await read_reply(job)
+        case "viewers":
+            return await read_as_viewers(job, lines)
+        case "sockets":
+            return await read_as_sockets(job, lines)
+        case "idle":
+            return await keep_idle_streams(job, lines)
+
+
 async def main() -> None:
-    """Do jobs until nobody sends any more."""
+    """Execute jobs until standard input ends."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes] = asyncio.Queue()
 
-    def read() -> None:
+    def read_line() -> None:
         line = sys.stdin.buffer.readline()
         lines.put_nowait(line)
         if not line:
             loop.remove_reader(sys.stdin)
 
-    loop.add_reader(sys.stdin, read)
+    loop.add_reader(sys.stdin, read_line)
     while line := await lines.get():
-        job = msgspec.json.decode(line, type=Job)
         try:
-            match job.kind:
-                case "streams":
-                    say(await streams(job))
-                case "reply":
-                    say(await reply(job))
-                case "viewers":
-                    say(await viewers(job, lines))
-                case "sockets":
-                    say(await sockets(job, lines))
-                case "idle":
-                    say(await idle(job, lines))
-        except (Incomplete, OSError, TimeoutError, ValueError) as error:
-            say(Outcome(error=f"{type(error).__name__}: {error}"))
+            write_result(await run_job(msgspec.json.decode(line, type=Job), lines))
+        except (IncompleteStream, OSError, TimeoutError, ValueError) as error:
+            write_result(JobResult(error=f"{type(error).__name__}: {error}"))
 
 
 if __name__ == "__main__":

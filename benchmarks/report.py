@@ -1,14 +1,16 @@
-"""The figures as a table, for the terminal and for `docs/benchmarks.md`."""
+"""Tables of figures, for the terminal and for `docs/benchmarks.md`."""
 
 import os
 import platform
 import statistics
+import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from benchmarks.measure import Figures, Plan, Row
-from benchmarks.server import BARE, NAMES
+from benchmarks.measure import Figures, FigureTable, Plan
+from benchmarks.server import BARE, NAMES, ROOT
 
+DOCS = ROOT / "docs"
 PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "fastapi", "sse-starlette", "msgspec")
 
 DOCUMENT = """# Benchmarks: the cost of an event
@@ -60,43 +62,49 @@ is the median of the repeats [lowest - highest]; the ratio is the median of the 
 
 
 def table(figures: Figures) -> str:
-    """Markdown that is readable as it is."""
-    head = ["", *NAMES, *(f"{name} ÷ {BARE}" for name in NAMES if name != BARE)]
+    """The comparison of servers as a Markdown table."""
+    return figure_table(figures, "", NAMES, BARE)
+
+
+def figure_table(figures: FigureTable, corner: str, columns: Sequence[str], base: str, digits: int = 2) -> str:
+    """A Markdown table with the ratios of the columns to the base, except for megabytes. `corner` is its first cell."""
+    others = [name for name in columns if name != base]
+    head = [corner, *columns, *(f"{name} ÷ {base}" for name in others)]
     lines = [head, ["---"] * len(head)]
-    for row, by_server in figures.rows.items():
-        cells = [cell(by_server.get(name)) for name in NAMES]
-        ratios = [_ratio(figures, row, name) for name in NAMES if name != BARE]
-        lines.append([f"{row.what} ({row.unit})", *cells, *ratios])
+    for row, by_column in figures.rows.items():
+        ratios = [None if row.unit == "MB" else figures.ratio(row, name, base) for name in others]
+        cells = [cell(by_column.get(name)) for name in columns]
+        shown = ["–" if ratio is None else f"{ratio:.{digits}f}" for ratio in ratios]
+        lines.append([f"{row.what} ({row.unit})", *cells, *shown])
     return aligned(lines)
 
 
 def aligned(lines: list[list[str]]) -> str:
-    """A table in Markdown; the second line is the rule below the head."""
+    """A Markdown table with aligned columns; the second line is the rule below the head."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     lines[1] = ["-" * width for width in widths]
     return "\n".join("| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in lines)
 
 
-def versions(names: Sequence[str]) -> str:
-    return ", ".join(f"{name} {version(name)}" for name in names)
+def versions(packages: Sequence[str]) -> str:
+    return ", ".join(f"{name} {version(name)}" for name in packages)
 
 
 def machine() -> str:
-    """Where it was measured, in general terms."""
-    packages = versions(PACKAGES)
+    """The machine and the packages of a measurement, in general terms."""
     where = f"{platform.system()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    return f"{where}; {packages}."
+    return f"{where}; {versions(PACKAGES)}."
 
 
 def document(figures: Figures, plan: Plan, sections: str) -> str:
-    """The whole page; `sections` are those that others write."""
+    """The complete text of `docs/benchmarks.md`; `sections` are those of the other benchmarks."""
     return DOCUMENT.format(
         repeats=plan.repeats, machine=machine(), table=table(figures), joined=figures.joined, sections=sections
     )
 
 
 def with_section(document: str, section: str) -> str:
-    """A document with this section in the place of the one of that title, or behind all others."""
+    """The document with this section instead of the one with the same title, or at the end if there is none."""
     title = section.partition("\n")[0]
     before, found, rest = document.partition(f"{title}\n")
     if not found:
@@ -105,19 +113,30 @@ def with_section(document: str, section: str) -> str:
     return before + section + (f"\n## {after[2]}" if after[1] else "")
 
 
-def cell(values: list[float] | None) -> str:
+def write_section(name: str, section: str) -> None:
+    """Replace the section in a file of `docs/`."""
+    path = DOCS / name
+    write_document(name, with_section(path.read_text(), section))
+
+
+def write_document(name: str, text: str) -> None:
+    """Write a file of `docs/`."""
+    (DOCS / name).write_text(text)
+    print(f"\nwritten: docs/{name}")
+
+
+def log_progress(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def cell(values: Sequence[float] | None) -> str:
     """The median [lowest - highest]."""
     if not values:
         return "–"
     return f"{number(statistics.median(values))} [{number(min(values))} - {number(max(values))}]"
 
 
-def _ratio(figures: Figures, row: Row, name: str) -> str:
-    ratio = figures.ratio(row, name) if name in figures.rows[row] else None
-    return "–" if ratio is None else f"{ratio:.2f}"
-
-
 def number(value: float) -> str:
-    """Three digits or so."""
+    """A number with about three significant digits."""
     size = abs(value)
     return f"{value:.2f}" if size < 10 else f"{value:.1f}" if size < 100 else f"{value:.0f}"

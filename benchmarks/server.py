@@ -1,57 +1,63 @@
-"""A server under measurement: a process of its own, with its CPU time and its memory."""
+"""Server processes under measurement: how they are started and stopped, their CPU time and their memory."""
 
 import os
 import random
+import resource
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import psutil
+from websockets.sync.client import ClientConnection, connect
 
 START_SECONDS = 120
 STOP_SECONDS = 10
+OPEN_FILES = 8192
+"""Open files that a process of a benchmark may need: one for each of a thousand streams, and some more."""
 ROOT = Path(__file__).parent.parent
 AGENTS = Path("benchmarks") / "servers" / "limelight_agent.py"
 MODES = ("turn", "burst", "short", "watched", "idle")
 
 LIMELIGHT, BARE, SSE_STARLETTE = "limelight", "bare", "sse-starlette"
-NAMES = (LIMELIGHT, BARE, SSE_STARLETTE)
+MODULES = {BARE: "benchmarks.servers.bare", SSE_STARLETTE: "benchmarks.servers.sse_starlette_server"}
+NAMES = (LIMELIGHT, *MODULES)
 
 
 class Server:
-    """Use as `with`: started, pinned to a core and ready inside, gone afterwards."""
+    """A server process, as a context manager: inside of the block it is pinned to a core and accepts connections.
+
+    Subclasses define the command. The process runs the code of `checkout` in a temporary folder.
+    """
 
     def __init__(
-        self, name: str, core: int | None = None, tokens: int | None = None, checkout: Path | None = None
+        self, name: str, core: int | None = None, environ: Mapping[str, str] | None = None, checkout: Path = ROOT
     ) -> None:
-        """`checkout` is the folder of another version of Limelight, to be measured instead of this one."""
         self.name = name
-        self._checkout = checkout or ROOT
         self.port = _free_port()
+        self._folder = tempfile.TemporaryDirectory(prefix="limelight-bench-")
         self._core = core
-        self._environ = {k: v for k, v in os.environ.items() if not k.startswith("LIMELIGHT_")}
-        self._environ |= {
-            "PYTHONPATH": python_path(self._checkout),
+        self._environ = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("LIMELIGHT_")},
+            "PYTHONPATH": python_path(checkout),
             "LIMELIGHT_LOG": "ERROR",
             "LIMELIGHT_UNDERSTUDY_PACE_MS": "0",
+            **(environ or {}),
         }
-        if tokens is not None:
-            self._environ["BENCH_TOKENS"] = str(tokens)
 
     def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(prefix="limelight-bench-")
         self._process = subprocess.Popen(
             self._command(), cwd=self._folder.name, env=self._environ, stdout=subprocess.DEVNULL
         )
         pin(self._process.pid, self._core)
         try:
-            self._until_ready()
+            self._wait_until_ready()
         except BaseException:
             self._stop()
             raise
@@ -61,37 +67,32 @@ class Server:
         self._stop()
 
     def _command(self) -> list[str]:
-        if self.name == LIMELIGHT:
-            targets = [f"{self._checkout / AGENTS}:{mode}" for mode in MODES]
-            port = ["--port", str(self.port), "--data", self._folder.name]
-            return [sys.executable, "-m", "limelight", "serve", *targets, *port]
-        module = {BARE: "bare", SSE_STARLETTE: "sse_starlette_server"}[self.name]
-        return [sys.executable, "-m", f"benchmarks.servers.{module}", str(self.port)]
+        raise NotImplementedError
 
     def path(self, mode: str) -> str:
-        """Where a stream of this mode is asked for."""
-        return "/chat/stream" if self.name == LIMELIGHT else f"/{mode}"
+        """The path to which a request for a stream of this mode is sent."""
+        return f"/{mode}"
 
     def cpu(self) -> float:
-        """CPU seconds so far, user and system, of all its threads."""
+        """CPU seconds that the process has used, user and system time of all threads."""
         if sys.platform == "linux":
             return time.clock_gettime(~self._process.pid << 3 | 2)  # the kernel's clock of that process, exact to 1 ns
         times = psutil.Process(self._process.pid).cpu_times()
         return times.user + times.system
 
     def rss(self) -> int:
-        """Bytes of memory that it has now."""
+        """Resident memory in bytes."""
         return psutil.Process(self._process.pid).memory_info().rss
 
-    def _until_ready(self) -> None:
+    def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
-                raise RuntimeError(f"{self.name} ended at its start")
+                raise RuntimeError(f"{self.name} exited at its start")
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
                 return
             time.sleep(0.05)
-        raise RuntimeError(f"{self.name} does not answer")
+        raise RuntimeError(f"{self.name} does not accept connections")
 
     def _stop(self) -> None:
         self._process.terminate()
@@ -103,27 +104,106 @@ class Server:
         self._folder.cleanup()
 
 
+class ModuleServer(Server):
+    """A Python module that serves on the port in its first argument."""
+
+    def __init__(
+        self,
+        name: str,
+        module: str,
+        *arguments: str,
+        core: int | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(name, core, environ)
+        self._module = module
+        self._arguments = arguments
+
+    def _command(self) -> list[str]:
+        return [sys.executable, "-m", self._module, str(self.port), *self._arguments]
+
+
+class LimelightServer(Server):
+    """`limelight serve` with agents of one file."""
+
+    def __init__(
+        self,
+        agents: Path,
+        names: Sequence[str],
+        core: int | None = None,
+        environ: Mapping[str, str] | None = None,
+        checkout: Path = ROOT,
+    ) -> None:
+        super().__init__(LIMELIGHT, core, environ, checkout)
+        self._targets = [f"{agents}:{name}" for name in names]
+
+    def _command(self) -> list[str]:
+        options = ["--port", str(self.port), "--data", self._folder.name]
+        return [sys.executable, "-m", "limelight", "serve", *self._targets, *options]
+
+    def path(self, mode: str) -> str:
+        return "/chat/stream"
+
+    def socket(self, session_id: str, agent: str, key: str = "") -> ClientConnection:
+        """A WebSocket of a session."""
+        url = f"ws://127.0.0.1:{self.port}/api/v2/ws/{session_id}?agent_type={agent}"
+        headers = {"authorization": f"Bearer {key}"} if key else None
+        return connect(url, proxy=None, max_size=None, additional_headers=headers)
+
+
+def workload_server(
+    name: str, core: int | None = None, tokens: int | None = None, checkout: Path = ROOT
+) -> ModuleServer | LimelightServer:
+    """One of the compared servers, by its name. `checkout` may be the folder of another version of Limelight."""
+    environ = {} if tokens is None else {"BENCH_TOKENS": str(tokens)}
+    if name == LIMELIGHT:
+        return LimelightServer(checkout / AGENTS, MODES, core, environ, checkout)
+    return ModuleServer(name, MODULES[name], core=core, environ=environ)
+
+
 def python_path(checkout: Path) -> str:
-    """The module path for a process that uses the code of this folder, even if another version is installed."""
+    """The module path of a process that runs the code of this folder, even if another version is installed."""
     return os.pathsep.join([str(checkout), str(checkout / "src")])
 
 
 def cores() -> tuple[int | None, int | None]:
-    """One core for the server and another one for the client, if there are two."""
+    """A core for the server and another one for the clients; None if there is only one."""
     if not hasattr(os, "sched_getaffinity"):
         return None, None
-    ours = sorted(os.sched_getaffinity(0))
-    return (ours[0], ours[-1]) if len(ours) > 1 else (None, None)
+    allowed = sorted(os.sched_getaffinity(0))
+    return (allowed[0], allowed[-1]) if len(allowed) > 1 else (None, None)
 
 
 def pin(pid: int, core: int | None) -> None:
-    """Keep a process that has just begun, and the threads that it will have, on one core."""
+    """Bind a process that has just started, and the threads that it will start, to one core."""
     if core is not None:
         os.sched_setaffinity(pid, {core})
 
 
+@contextmanager
+def pinned(core: int | None) -> Generator[None]:
+    """Bind the current process to one core during the block."""
+    if core is None:
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    pin(0, core)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def raise_fd_limit() -> None:
+    """Raise the limit of open files of this process and its future children, as far as the hard limit allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def _free_port() -> int:
-    """Below those that the system hands out: a free one of these could be somebody else's before it is used."""
+    """A free port below the ephemeral range: the system could give a port of that range to another process."""
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)
         with socket.socket() as probe:

@@ -1,7 +1,7 @@
-"""The one workload of all servers: a status, five tools, two sub-agents, many tokens, the end.
+"""The workload of all compared servers: a status, five tools, two sub-agents, many tokens, the end.
 
-Everything is derived from what Limelight's agent yields, so that the others send the same events, and `bare` even the
-same bytes. Used by the servers; must not know how anything is measured.
+It is defined by the items that Limelight's agent yields. The other servers send the same events, and `bare` sends the
+same bytes. This module knows nothing of the measurement.
 """
 
 import os
@@ -20,20 +20,20 @@ from limelight.sources.function import FunctionTranslator
 TOKENS = int(os.environ.get("BENCH_TOKENS", "1000"))
 SHORT_TOKENS = 10
 IDLE_TOKENS = 33
-"""With the other events: 50 of them, then silence."""
+"""Together with the other events 50, after which an idle stream sends nothing."""
 TOKEN = "lime "
-"""Every token has this text, so that a client can count them even where they arrive joined."""
+"""The text of each token, by which a client can count tokens that arrive joined."""
 TOOLS = 5
 AGENTS = 2
 
 
 def tokens_of(mode: str) -> int:
-    """How many tokens a stream of this mode has."""
+    """The number of tokens in a stream of this mode."""
     return {"short": SHORT_TOKENS, "idle": IDLE_TOKENS}.get(mode, TOKENS)
 
 
 def items(tokens: int) -> Iterator[str | Item]:
-    """What an agent yields; the end is implied."""
+    """The items that an agent yields; the end is implied."""
     yield Status(text="Looking around")
     for number in range(TOOLS):
         call_id = f"call-{number}"
@@ -47,7 +47,7 @@ def items(tokens: int) -> Iterator[str | Item]:
 
 
 def frames(tokens: int) -> list[bytes]:
-    """The same as Limelight has it on the wire, one SSE frame each."""
+    """The workload as Limelight sends it, one SSE frame for each event."""
     encoder, framing = FrameEncoder(TypedDialect), sse_framing(TypedDialect.event_name)
     translator = FunctionTranslator()
     events: list[Item] = [RunStarted(agent="turn")]
@@ -59,5 +59,5 @@ def frames(tokens: int) -> list[bytes]:
 
 
 def payloads(tokens: int) -> list[dict[str, Any]]:
-    """The same as plain dictionaries, for a server that makes its own JSON of them."""
+    """The workload as dictionaries, for a server that encodes them itself."""
     return [msgspec.json.decode(frame.split(b"\ndata: ", 1)[1]) for frame in frames(tokens)]

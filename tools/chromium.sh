@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs Chromium if it is missing. Root can do that; others are told what is needed.
+# Installs Chromium if it is missing. This requires root; for other users it prints the command to run.
 set -eu
 
 fail() {

@@ -1,7 +1,7 @@
-"""Completes `web/package-lock.json` with the optional packages of other kinds of machines.
+"""Completes `web/package-lock.json` with the optional packages of other platforms.
 
-npm leaves those out that its registry does not have, and then `npm ci` refuses the file everywhere. `make lock` calls
-this; a test fails when it has to be called. What a package is for is read from its name, as its makers wrote it there.
+npm leaves out those that its registry does not have, and then `npm ci` rejects the file on every platform. `make lock`
+calls this; a test fails if packages are missing. The platform of a package is derived from its name.
 """
 
 import json
@@ -15,20 +15,20 @@ LIBRARIES = {"musl": "musl", "gnu": "glibc"}
 
 
 def completed(lock: dict[str, Any]) -> dict[str, Any]:
-    """The lock with an entry for each optional package that is named in it."""
+    """The lock file with an entry for each optional dependency."""
     packages: dict[str, Any] = dict(lock["packages"])
     for owner in list(packages.values()):
         for name, version in owner.get("optionalDependencies", {}).items():
             path = f"node_modules/{name}"
             if path not in packages:
                 dev = {"dev": True} if owner.get("dev") else {}
-                packages[path] = {"version": version, **_machine(name), **dev, "optional": True}
-    # npm's own order: the project, then by path.
+                packages[path] = {"version": version, **_platform(name), **dev, "optional": True}
+    # The order of npm: the project, then all packages by path.
     return {**lock, "packages": {path: packages[path] for path in sorted(packages)}}
 
 
-def _machine(name: str) -> dict[str, list[str]]:
-    """The kind of machine that a name speaks of: `cli-linux-arm64-musl`."""
+def _platform(name: str) -> dict[str, list[str]]:
+    """The platform in the name of a package, such as `cli-linux-arm64-musl`."""
     words = name.rpartition("/")[2].split("-")
     found = {
         "cpu": [word for word in words if word in PROCESSORS],

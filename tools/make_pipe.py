@@ -49,7 +49,7 @@ description: Shows everything an agent does while it does it: tools, arguments, 
 
 
 def bundle(version: str, parts: tuple[str, ...] = PARTS) -> str:
-    """The text of the file."""
+    """The text of the generated file."""
     sources = {path.stem: path.read_text(encoding="utf-8") for path in sorted((FOLDER / "parts").glob("*.py"))}
     if set(sources) != set(parts):
         raise SystemExit(f"PARTS and the files in openwebui/parts differ: {sorted(set(sources) ^ set(parts))}")

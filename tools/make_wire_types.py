@@ -1,6 +1,6 @@
-"""Writes what the page must know of the Python side: `web/src/wire/events.ts` and `web/src/log/panes.json`.
+"""Generates the files that the page shares with the server: `web/src/wire/events.ts` and `web/src/log/panes.json`.
 
-`make types` calls it, and a test fails when the files are stale. The form is the one that Biome gives.
+`make types` calls it, and a test fails if the files are stale. They are formatted as Biome formats them.
 """
 
 import ast
@@ -63,15 +63,15 @@ def panes_text() -> str:
 
 
 def _one_line_list(value: Any) -> str:
-    """Biome keeps lists on one line if they fit, and objects as they are."""
+    """JSON as Biome formats it: a list on one line, an object with one line for each key."""
     return json.dumps(value) if isinstance(value, list) else json.dumps(value, indent=2).replace("\n", "\n  ")
 
 
-def _alias(name: str, members: list[str], about: str = "") -> str:
+def _alias(name: str, members: list[str], description: str = "") -> str:
     line = f"export type {name} = {' | '.join(members)};\n"
     if len(line) > WIDTH:
         line = f"export type {name} =\n" + "\n".join(f"  | {member}" for member in members) + ";\n"
-    return _comment(about) + line
+    return _comment(description) + line
 
 
 def _interface(struct: type[msgspec.Struct]) -> str:
@@ -81,20 +81,20 @@ def _interface(struct: type[msgspec.Struct]) -> str:
     lines = [f"  readonly kind: {json.dumps(config.tag)};\n"] if config.tag_field else []
     for field in msgspec.structs.fields(struct):
         omitted = not field.required and config.omit_defaults
-        about = " ".join(filter(None, [notes.get(field.name, ""), _default_note(field) if omitted else ""]))
+        description = " ".join(filter(None, [notes.get(field.name, ""), _default_note(field) if omitted else ""]))
         ts_type = _ts_type(hints[field.name], omit_null=omitted and field.default is None)
-        lines.append(_comment(about, "  ") + f"  readonly {field.name}{'?' if omitted else ''}: {ts_type};\n")
-    about = inspect.getdoc(struct) or ""
-    return _comment(about) + f"export interface {struct.__name__} {{\n" + "".join(lines) + "}\n"
+        lines.append(_comment(description, "  ") + f"  readonly {field.name}{'?' if omitted else ''}: {ts_type};\n")
+    description = inspect.getdoc(struct) or ""
+    return _comment(description) + f"export interface {struct.__name__} {{\n" + "".join(lines) + "}\n"
 
 
 def _default_note(field: msgspec.structs.FieldInfo) -> str:
-    """What an absent field means, unless it is as empty as one expects."""
+    """A note on the meaning of an absent field, unless its default is empty."""
     return f"Absent: `{json.dumps(field.default)}`." if field.default else ""
 
 
 def _ts_type(hint: Any, *, omit_null: bool = False) -> str:
-    """`omit_null`: None is the default, so it is left out and never comes as null."""
+    """The TypeScript type. `omit_null` leaves out null, for fields that are absent instead."""
     if hint == events.JsonValue:
         return "JsonValue"
     if hint == events.AnyEvent:
@@ -112,7 +112,7 @@ def _ts_type(hint: Any, *, omit_null: bool = False) -> str:
 
 
 def _field_notes(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """The texts that stand below fields."""
+    """The docstrings of the fields."""
     body = ast.parse(inspect.getsource(struct)).body[0]
     assert isinstance(body, ast.ClassDef)
     notes: dict[str, str] = {}

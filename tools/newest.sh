@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tries the newest versions of the frameworks: a venv of its own, without the constraints, and the tests that meet them.
+# Tests the newest versions of the frameworks, in a separate venv and without the constraints.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,7 @@ mkdir -p "$cache"
 echo "Installing the newest versions into $venv ..."
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager --editable '.[all,dev]'
 "$venv/bin/python" -m pip check
-# Our extra holds smolagents below the next minor version, as its taps rest on methods that are not public.
+# The extra limits smolagents to one minor version, because its instrumentation uses private methods.
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade 'smolagents[openai]'
 "$venv/bin/python" -m pip list --disable-pip-version-check | grep -Ei '^(agno|smolagents|deepagents|langgraph|langchain|openai) ' || true
 exec "$venv/bin/python" -m pytest tests/sources tests/builtin tests/docs/test_examples.py "$@"

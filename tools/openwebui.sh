@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs Open WebUI into a venv of its own in the cache folder, once, and prints the path of its command.
-# Its packages (about 3 GB) stay out of the clone, so that every clone and every run of the tests shares them.
+# Installs Open WebUI once into a venv in the cache folder, and prints the path of its command.
+# All clones share its packages (about 3 GB), because they are outside of the clone.
 set -eu
 
 version=0.12.4
-# The build of torch for the CPU comes first: without it, Open WebUI's own requirement brings several GB for graphics cards.
+# The CPU build of torch is installed first; otherwise Open WebUI installs several GB of packages for graphics cards.
 torch=2.13.0
 
 cache=${LIMELIGHT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/limelight}
@@ -18,7 +18,7 @@ fail() {
 
 if ! [ -f "$stamp" ]; then
   mkdir -p "$cache"
-  # Half an installation is no installation: what an interrupted call left is removed.
+  # Remove what an interrupted installation left.
   rm -rf "$venv"
   echo "Installing Open WebUI $version into $venv (about four minutes, once) ..." >&2
   "$(dirname "$0")/../.venv/bin/python" -m venv "$venv" >&2

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the page of web/ into src/limelight/page, if its sources have changed since the last time. A finished build needs
-# no Node. The old page stays until the new one is whole.
+# Builds the page of web/ into src/limelight/page, if its sources have changed since the last build. If they have not, Node
+# is not needed. The old page is replaced after the build has succeeded.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ fail() {
   exit 2
 }
 
-# All that has a part in the build; tests have none.
+# The files that the build depends on; it does not depend on tests.
 sources() { find web -name node_modules -prune -o -type f ! -name '*.test.ts' ! -name '*.test.tsx' ! -name '.*' -print | LC_ALL=C sort; }
 wanted=$(sources | xargs cksum | cksum)
 

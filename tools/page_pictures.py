@@ -1,6 +1,6 @@
-"""Takes the pictures of the page for the documents, with the real server and the stand-in model: `make pictures`.
+"""Takes the screenshots of the page for the documents: `make pictures`.
 
-Each picture is of what a prompt leads to, at the moment that shows it best. Nobody else calls this.
+The server is real, and the understudy is the model. Each screenshot shows a state of the page after a prompt.
 """
 
 import os
@@ -21,11 +21,11 @@ WIDE = {"width": 1440, "height": 900}
 NARROW = {"width": 380, "height": 800}
 AGENT = Path(__file__).parent / "picture_agent.py"
 PACE_MS = "60"
-"""Slower than usual, so that there is time to look at what is at work."""
+"""Slower than by default, so that screenshots can be taken during a run."""
 
 
 def ask(tab: Tab, text: str, agent: str = "Deep agent") -> None:
-    """With this agent, in a new conversation."""
+    """Send a message to this agent in a new session."""
     tab.open()
     expect(tab.page.get_by_role("list", name="Try ")).to_be_visible()
     if not tab.button(f"Agent: {agent}").count():
@@ -34,21 +34,21 @@ def ask(tab: Tab, text: str, agent: str = "Deep agent") -> None:
     tab.ask(text)
 
 
-def to_the_top(tab: Tab) -> None:
+def scroll_to_top(tab: Tab) -> None:
     tab.chat.evaluate("box => { box.scrollTop = 0 }")
     expect(tab.page.get_by_role("article", name="You asked")).to_be_in_viewport()
 
 
 def chat(tab: Tab) -> None:
-    """Two sub-agents at work side by side, and the timeline of what they do."""
+    """Two sub-agents that work in parallel, and the timeline."""
     ask(tab, "Ask two helpers at once about tides and lighthouses")
     tab.pick_pane("Timeline")
     lanes = tab.page.locator(".lanes-many > .lane-running")
     expect(lanes).to_have_count(2)
-    # Each has done something and does something.
+    # Both have finished a call and are still running.
     for number in (0, 1):
         expect(lanes.nth(number).locator(".tool-done").first).to_be_visible()
-    to_the_top(tab)
+    scroll_to_top(tab)
 
 
 def code(tab: Tab) -> None:
@@ -57,7 +57,7 @@ def code(tab: Tab) -> None:
     tab.pick_pane("Code")
     expect(tab.page.locator(".cm-content")).to_contain_text("limit")
     tab.show_steps()
-    to_the_top(tab)
+    scroll_to_top(tab)
 
 
 def terminal(tab: Tab) -> None:
@@ -65,7 +65,7 @@ def terminal(tab: Tab) -> None:
     tab.expect_end()
     tab.pick_pane("Terminal")
     expect(tab.page.locator(".xterm-rows")).to_contain_text("red: above")
-    to_the_top(tab)
+    scroll_to_top(tab)
 
 
 def timeline(tab: Tab) -> None:
@@ -73,7 +73,7 @@ def timeline(tab: Tab) -> None:
     tab.expect_end()
     tab.pick_pane("Timeline")
     tab.page.locator(".timeline-scroll").evaluate("box => { box.scrollTop = 0 }")
-    to_the_top(tab)
+    scroll_to_top(tab)
 
 
 def approval(tab: Tab) -> None:
@@ -86,7 +86,7 @@ def error(tab: Tab) -> None:
     ask(tab, "Look up rivers with a slow tool, and try an error", "Demo")
     tab.expect_end()
     tab.show_steps()
-    to_the_top(tab)
+    scroll_to_top(tab)
 
 
 def dark(tab: Tab) -> None:
@@ -97,13 +97,13 @@ def narrow(tab: Tab) -> None:
     ask(tab, "How do bees find their way to food?")
     tab.expect_end()
     tab.show_steps()
-    to_the_top(tab)
+    scroll_to_top(tab)
 
 
 SCENES: tuple[Callable[[Tab], None], ...] = (code, terminal, timeline, approval, error, narrow, chat, dark)
-"""In this order: the last ones have the others in their list of conversations."""
-TWICE = (narrow, chat)
-"""Others ask the same, and one of a kind is enough in the list."""
+"""The screenshots in order; the last ones show the sessions of the earlier ones in their list."""
+DELETED_SESSIONS = (narrow, chat)
+"""Scenes whose session is deleted afterwards, because another scene has one with the same title."""
 
 
 def take(browser: Browser, stage: Stage, scene: Callable[[Tab], None]) -> None:
@@ -118,10 +118,10 @@ def take(browser: Browser, stage: Stage, scene: Callable[[Tab], None]) -> None:
     tab.page.wait_for_load_state("networkidle")
     tab.page.mouse.move(0, 0)
     tab.page.evaluate("document.activeElement.blur()")
-    # The way back to the end would hide a line.
+    # The button that scrolls to the end would hide a line.
     tab.page.evaluate("document.querySelector('.to-now')?.style.setProperty('visibility', 'hidden')")
     tab.page.screenshot(path=PICTURES / f"page-{name}.png")
-    if scene in TWICE:
+    if scene in DELETED_SESSIONS:
         httpx.delete(f"{stage.url}/sessions/{tab.session_id}").raise_for_status()
     context.close()
     if tab.complaints:
@@ -129,7 +129,7 @@ def take(browser: Browser, stage: Stage, scene: Callable[[Tab], None]) -> None:
 
 
 def warm_up(browser: Browser, stage: Stage) -> None:
-    """Frameworks are loaded when they are first needed, and that is no part of the pictures."""
+    """Load the frameworks, so that no screenshot shows that a run waits for one."""
     for agent in ("Deep agent", "analyst"):
         tab = Tab(browser.new_context(), stage.url, set())
         ask(tab, "What is 2 + 3?", agent)
@@ -141,7 +141,7 @@ def warm_up(browser: Browser, stage: Stage) -> None:
 def main() -> None:
     chromium = shutil.which("chromium")
     if chromium is None:
-        raise SystemExit("there is no `chromium` in the PATH: apt-get install chromium")
+        raise SystemExit("chromium is not in the PATH: apt-get install chromium")
     expect.set_options(timeout=SECONDS * 1000)
     os.environ["LIMELIGHT_UNDERSTUDY_PACE_MS"] = PACE_MS
     with (

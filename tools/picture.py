@@ -26,7 +26,8 @@ QUESTION = "What do bees do in winter?"
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "run.svg"
 
 
-async def real_run() -> list[Record]:
+async def run_agent() -> list[Record]:
+    """Run the default agent once, and return the Records of the run."""
     with tempfile.TemporaryDirectory() as data:
         runtime: Runtime = create_app(load_settings(environ={}, overrides={("store", "data"): data})).state.runtime
         await runtime.start()
@@ -50,10 +51,10 @@ def main() -> None:
     console = Console(record=True, width=96, force_terminal=True, file=io.StringIO())
     console.print(f'[bold]$[/bold] limelight run "{QUESTION}"')
     with LiveView(console, animated=False) as view:
-        for record in asyncio.run(real_run()):
+        for record in asyncio.run(run_agent()):
             view.feed(record)
     svg = console.export_svg(title="limelight run")
-    PICTURE.write_text(re.sub(r"@font-face {.*?}\s*", "", svg, flags=re.DOTALL))  # no fonts from elsewhere
+    PICTURE.write_text(re.sub(r"@font-face {.*?}\s*", "", svg, flags=re.DOTALL))  # do not load fonts from the network
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""The agent in the pictures of code and terminal: it runs real programs and shows what they print.
+"""The agent in the screenshots of the code and terminal panes: it runs Python programs and shows their output.
 
-Only `page_pictures` serves it.
+Only `page_pictures` uses it.
 """
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 from limelight.events import Plan, Todo, TodoStatus, ToolFinished, ToolOutputDelta, ToolStarted, Usage
 from limelight.messages import Message
@@ -43,26 +43,22 @@ PLAN = ("Read the tides", "Compare the months", "Say what stands out")
 
 
 async def analyst(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
-    """Computes with Python: every program is run for real."""
+    """Run two programs and give an answer."""
     for number, program in enumerate((LOOK, COMPARE)):
         yield plan(number)
         async for item in run(f"program{number}", program):
             yield item
     yield plan(2)
     yield Usage(model="analyst", input_tokens=2140, output_tokens=388)
-    for word in spoken(ANSWER):
-        yield word
+    for word in ANSWER.split(" "):
+        yield f"{word} "
         await asyncio.sleep(0.01)
     yield plan(3)
 
 
 def plan(done: int) -> Plan:
     states: tuple[TodoStatus, ...] = ("completed",) * done + ("in_progress",) + ("pending",) * len(PLAN)
-    return Plan(items=tuple(Todo(what, state) for what, state in zip(PLAN, states, strict=False)), update=done > 0)
-
-
-def spoken(text: str) -> Iterator[str]:
-    return (f"{word} " for word in text.split(" "))
+    return Plan(items=tuple(Todo(text, state) for text, state in zip(PLAN, states, strict=False)), update=done > 0)
 
 
 async def run(call_id: str, program: str) -> AsyncIterator[Item]:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes .venv and installs Limelight with all it needs, once; a second call sees that nothing has changed and returns.
+# Creates .venv and installs Limelight with its dependencies. A later call returns at once if nothing has changed.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ fail() {
 }
 
 [ -x $venv/bin/limelight ] && [ -f $stamp ] && [ "$(cat $stamp)" = "$wanted" ] && exit 0
-[ -w . ] || fail "the folder $(pwd) cannot be written: change its owner, or clone into a folder of your own"
+[ -w . ] || fail "the folder $(pwd) is not writable: change its owner, or clone into another folder"
 
 new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
 
@@ -27,11 +27,11 @@ fi
 new_enough "$python" || fail "$python is not Python 3.11 or newer: name another with PYTHON="
 
 if ! [ -x $venv/bin/python ]; then
-  echo "Making $venv with $("$python" --version) ..."
-  "$python" -m venv $venv || fail "no virtual environment can be made: install the venv module (Debian: apt-get install python3-venv)"
+  echo "Creating $venv with $("$python" --version) ..."
+  "$python" -m venv $venv || fail "the virtual environment could not be created: install the venv module (Debian: apt-get install python3-venv)"
 fi
 
-echo "Installing Limelight and what it needs (about two minutes the first time) ..."
+echo "Installing Limelight and its dependencies (about two minutes the first time) ..."
 $venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,dev]' ||
   fail "the packages could not be installed: see the lines above; is the package index reachable?"
 echo "$wanted" >$stamp

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tries the pipe in a real Open WebUI, driven by a real Chromium; installs both if they are missing.
+# Tests the pipe in a real Open WebUI with a real Chromium. Installs both if they are missing.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tries the server behind a real nginx and a real Caddy, set up by the files in deploy/, with a real Chromium; installs them
-# if they are missing.
+# Tests the server behind a real nginx and a real Caddy, configured by the files in deploy/, with a real Chromium. Installs
+# them if they are missing.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs npm in web/ with what follows, e.g. `tools/web.sh run test`. Fetches Node and the page's packages if they are
-# missing; with nothing behind it, that is all.
+# Runs npm in web/ with the given arguments, for example `tools/web.sh run test`. Installs Node and the packages of the
+# page if they are missing; without arguments it does only that.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -16,8 +16,8 @@ cd web
 NPM_CONFIG_UPDATE_NOTIFIER=false
 export NPM_CONFIG_UPDATE_NOTIFIER
 if ! node ../tools/npm_installed.mjs; then
-  echo "Installing what the page is built with (about half a minute, once) ..."
+  echo "Installing the packages of the page (about half a minute, once) ..."
   npm ci --no-audit --no-fund --loglevel=error ||
-    fail "the page's packages could not be installed: see the lines above; is the npm registry reachable?"
+    fail "the packages of the page could not be installed: see the lines above; is the npm registry reachable?"
 fi
 [ $# = 0 ] || exec npm --silent "$@"

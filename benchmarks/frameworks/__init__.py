@@ -1,1 +1,1 @@
-"""What Limelight adds to a framework: the same agent, alone and through Limelight, in one process and taking turns."""
+"""The cost of a token with each framework, alone and through Limelight."""

@@ -1,4 +1,4 @@
-"""The agents that are measured, and how somebody without Limelight reads every token of theirs."""
+"""The measured agents of each framework, and functions that read all their tokens without Limelight."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
@@ -22,22 +22,26 @@ QUESTION = "go"
 KEY = "none"
 
 
-class Cast(NamedTuple):
-    """An agent, and the ways to use it alone: each gives all the text that came, in as many pieces as there were."""
+ReadTokens = Callable[[], Awaitable[list[str]]]
+"""Runs an agent without Limelight and returns its tokens."""
+
+
+class FrameworkAgent(NamedTuple):
+    """An agent, and the functions that run it without Limelight, by the way in which they stream; "" is the usual."""
 
     agent: Any
-    alone: dict[str, Callable[[], Awaitable[list[str]]]]
+    alone: dict[str, ReadTokens]
 
 
-def casts(model_url: str) -> dict[str, Cast]:
-    """All of them. `model_url` is where the canned model is."""
+def framework_agents(model_url: str) -> dict[str, FrameworkAgent]:
+    """The agent of each framework. `model_url` is the address of the canned model."""
     url = f"{model_url}/v1"
     graphs = {
         "langgraph": create_agent(_chat_model(url)),
         "deepagents": create_deep_agent(model=_chat_model(url)),
     }
     return {
-        **{name: Cast(graph, {"": _graph(graph)}) for name, graph in graphs.items()},
+        **{name: FrameworkAgent(graph, {"": _graph_reader(graph)}) for name, graph in graphs.items()},
         "agno": _agno(url),
         "smolagents": _smolagents(f"{model_url}/calling/v1"),
     }
@@ -47,26 +51,26 @@ def _chat_model(url: str) -> ChatOpenAI:
     return ChatOpenAI(model="canned", base_url=url, api_key=SecretStr(KEY), stream_usage=True, max_retries=0)
 
 
-def _graph(graph: Any) -> Callable[[], Awaitable[list[str]]]:
+def _graph_reader(graph: Any) -> ReadTokens:
     async def read() -> list[str]:
-        asked = {"messages": [{"role": "user", "content": QUESTION}]}
-        return [message.content async for message, _ in graph.astream(asked, stream_mode="messages") if message.content]
+        state = {"messages": [{"role": "user", "content": QUESTION}]}
+        return [message.content async for message, _ in graph.astream(state, stream_mode="messages") if message.content]
 
     return read
 
 
-def _agno(url: str) -> Cast:
+def _agno(url: str) -> FrameworkAgent:
     agent = Agent(model=OpenAILike(id="canned", base_url=url, api_key=KEY, max_retries=0), telemetry=False)
 
     async def read() -> list[str]:
         stream: Any = agent.arun(QUESTION, stream=True, stream_events=True)
         return [event.content async for event in stream if event.event == "RunContent" and event.content]
 
-    return Cast(agent, {"": read})
+    return FrameworkAgent(agent, {"": read})
 
 
-def _smolagents(url: str) -> Cast:
-    """Alone it prints nothing either, and streams in the two ways there are: the agent's own, and the model's."""
+def _smolagents(url: str) -> FrameworkAgent:
+    """An agent that prints nothing. smolagents streams in two ways: by the agent, or by the model."""
     model = OpenAIModel(model_id="canned", api_base=url, api_key=KEY, client_kwargs={"max_retries": 0})
     logger = AgentLogger(level=LogLevel.OFF, console=Console(quiet=True))
     agent = ToolCallingAgent(tools=[], model=model, stream_outputs=True, logger=logger)
@@ -81,11 +85,11 @@ def _smolagents(url: str) -> Cast:
         for delta in model.generate_stream(messages, tools_to_call_from=list(agent.tools.values())):
             yield delta.content
 
-    return Cast(agent, {"": _in_thread(by_agent), "model": _in_thread(by_model)})
+    return FrameworkAgent(agent, {"": _in_thread(by_agent), "model": _in_thread(by_model)})
 
 
-def _in_thread(stream: Callable[[], Iterator[str | None]]) -> Callable[[], Awaitable[list[str]]]:
-    """smolagents blocks, so a server of any kind runs it in a thread."""
+def _in_thread(stream: Callable[[], Iterator[str | None]]) -> ReadTokens:
+    """smolagents blocks, so every server runs it in a thread."""
 
     async def read() -> list[str]:
         return await asyncio.to_thread(lambda: [piece for piece in stream() if piece])

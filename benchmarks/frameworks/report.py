@@ -1,11 +1,11 @@
 """The figures of the frameworks as a table, and as a section of `docs/benchmarks.md`."""
 
-from benchmarks.frameworks.measure import REPLY, Base, FrameworkFigures, FrameworksPlan
+from benchmarks.frameworks.measure import REPLY, Baseline, FrameworkFigures, FrameworksPlan
 from benchmarks.report import aligned, number, versions
 
 PACKAGES = ("langgraph", "langchain", "deepagents", "agno", "smolagents", "openai")
 GOAL = 20
-"""Microseconds per token that Limelight may add."""
+"""The most microseconds per token that Limelight should add."""
 HEAD = [
     "CPU (µs)",
     "alone",
@@ -49,16 +49,15 @@ more, and Limelight adds more: it commits and sends at time intervals, so fewer 
 
 
 def frameworks_table(figures: FrameworkFigures, plan: FrameworksPlan) -> str:
-    """Markdown that is readable as it is."""
     lines = [HEAD, ["---"] * len(HEAD)]
-    for base, costs in figures.costs.items():
-        added = costs.added(plan)
-        parts = costs.added_by_parts(plan)
-        cells = (costs.alone, costs.source, costs.limelight)
-        each = [number(cell.spent(plan).token) for cell in cells]
-        in_all = f"{number(added.in_all)} [{number(min(parts))} - {number(max(parts))}]"
-        source = costs.added_by_source(plan)
-        lines.append([base.name, *each, number(added.token), f"{added.run:,.0f}", in_all, number(source.in_all)])
+    for baseline, samples in figures.samples.items():
+        added = samples.added(plan)
+        parts = samples.added_by_parts(plan)
+        kinds = (samples.alone, samples.source, samples.limelight)
+        costs = [number(kind.cost(plan).token) for kind in kinds]
+        total = f"{number(added.total)} [{number(min(parts))} - {number(max(parts))}]"
+        source = samples.added_by_source(plan)
+        lines.append([baseline.name, *costs, number(added.token), f"{added.run:,.0f}", total, number(source.total)])
     return aligned(lines)
 
 
@@ -77,20 +76,20 @@ def frameworks_section(figures: FrameworkFigures, plan: FrameworksPlan) -> str:
 
 
 def _verdict(figures: FrameworkFigures, plan: FrameworksPlan) -> str:
-    """Figures that differ by more than the goal among the parts of the rounds say nothing about it."""
-    unclear = [base for base, costs in figures.costs.items() if _spread(costs.added_by_parts(plan)) > GOAL]
-    clear = {base: costs for base, costs in figures.costs.items() if base not in unclear}
-    above = [base for base, costs in clear.items() if costs.added(plan).token > GOAL]
-    told = f"it was missed for: {_names(above)}." if above else "it was met."
+    """Whether the goal was met; unknown where the parts of the rounds differ by more than the goal."""
+    unclear = [name for name, samples in figures.samples.items() if _spread(samples.added_by_parts(plan)) > GOAL]
+    clear = {name: samples for name, samples in figures.samples.items() if name not in unclear}
+    above = [name for name, samples in clear.items() if samples.added(plan).token > GOAL]
+    known = f"it was missed for: {_names(above)}." if above else "it was met."
     if not unclear:
-        return f"In this run {told}"
-    untold = f"The machine was too busy to tell for: {_names(unclear)}."
-    return f"{untold} For the others {told}" if clear else untold
+        return f"In this run {known}"
+    unknown = f"The machine was too busy to tell for: {_names(unclear)}."
+    return f"{unknown} For the others {known}" if clear else unknown
 
 
 def _spread(values: list[float]) -> float:
     return max(values) - min(values)
 
 
-def _names(bases: list[Base]) -> str:
-    return "; ".join(base.name for base in bases)
+def _names(baselines: list[Baseline]) -> str:
+    return "; ".join(baseline.name for baseline in baselines)

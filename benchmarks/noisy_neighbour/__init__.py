@@ -1,1 +1,1 @@
-"""What one user notices of another one who is at all her limits at once."""
+"""The effect of a user who reaches all limits at once on another user."""

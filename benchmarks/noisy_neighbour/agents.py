@@ -1,4 +1,4 @@
-"""The agents of both users: the standard workload of the one who is measured, and what keeps the other one's going."""
+"""The agents of both users: the standard workload for ben, and runs without an end for ann, the noisy neighbour."""
 
 import asyncio
 import os
@@ -13,21 +13,21 @@ __all__ = ["LINE", "MODES", "maker", "short", "talker", "turn"]
 
 MODES = ("turn", "short", "talker", "maker")
 TALK_SECONDS = 0.005
-"""Between two tokens of a run: faster than models talk."""
+"""Time between two tokens; models are slower."""
 MAKE_SECONDS = 1.0
-"""Between two results of the largest size."""
-LINE = 'A line of a result, as tools give them: "some" text, 1234567 and a break.\n'
+"""Time between two results of the largest size."""
+LINE = 'A line of a tool result: "some" text, 1234567 and a break.\n'
 
 
 async def talker(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
-    """Two hundred tokens a second, for ever."""
+    """Stream two hundred tokens a second, without an end."""
     while True:
         yield "word "
         await asyncio.sleep(TALK_SECONDS)
 
 
 async def maker(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
-    """One result of the largest size after another, for ever."""
+    """Produce results of the largest size, without an end."""
     size = int(os.environ["LIMELIGHT_RESULT_BYTES"])
     result = LINE * (size // len(LINE))
     number = 0

@@ -1,40 +1,36 @@
-"""What ben's runs take: alone, beside a neighbour at all her limits, and beside one who asks for more than that.
+"""The latencies of ben: alone, beside a neighbour who reaches all her limits, and beside one who exceeds them.
 
-They take turns, each time with a server of its own: what the neighbour has asked for in a minute counts, and her runs
-do not end.
+The conditions take turns, each with a server of its own: limits count the neighbour's requests of the last minute, and
+her runs do not end.
 """
 
-import json
 import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 import msgspec
-from websockets.sync.client import ClientConnection
 
 from benchmarks.client import Client, Job
-from benchmarks.measure import Row
-from benchmarks.noisy_neighbour.protocol import Kind, Report
-from benchmarks.noisy_neighbour.server import House, Process
-from benchmarks.server import cores
+from benchmarks.measure import FigureTable, Log, quantile
+from benchmarks.noisy_neighbour.server import Kind, LoadReport, NeighbourProcess, SharedServer
+from benchmarks.pings.measure import PING_INTERVAL_SECONDS, ping_ms
+from benchmarks.server import cores, pinned
 from benchmarks.workload import SHORT_TOKENS, TOKENS
 from limelight.config.schema import LimitSettings
 
 ALONE, AT, BEYOND = "alone", "at her limits", "beyond them"
 CONDITIONS: dict[str, tuple[Kind, ...]] = {ALONE: (), AT: ("streams", "requests"), BEYOND: ("streams", "flood")}
-"""What the neighbour does meanwhile."""
-PAUSE = 0.02
-"""Seconds between two pings."""
+"""The load processes of the neighbour in each condition."""
 
 
 class NeighboursPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is done in one repeat, each way."""
+    """The amount of work in one repeat of one condition."""
 
     repeats: int = 5
     requests: int = 100
-    """For the first event."""
+    """Requests of the rows for the first event."""
     runs: int = 10
     pings: int = 100
     tokens: int = TOKENS
@@ -44,110 +40,89 @@ class NeighboursPlan(msgspec.Struct, frozen=True, kw_only=True):
 QUICK = NeighboursPlan(repeats=2)
 
 
-class NeighboursFigures(msgspec.Struct):
-    """All figures: by row and condition, one per repeat."""
+class NeighboursFigures(FigureTable):
+    """The figures by condition."""
 
-    rows: dict[Row, dict[str, list[float]]] = {}
-    answers: dict[str, dict[str, int]] = {}
-    """What the neighbour was answered, in all repeats: by condition, and by `body 200` and the like."""
+    answers: dict[str, dict[str, int]] = msgspec.field(default_factory=dict[str, dict[str, int]])
+    """The responses that the neighbour got in all repeats: by condition, and by kind and status."""
     load: float = msgspec.field(default_factory=lambda: os.getloadavg()[0])
-    """Of the machine, before."""
+    """The load of the machine before the benchmark."""
 
-    def add(self, what: str, unit: str, condition: str, value: float) -> None:
-        self.rows.setdefault(Row(what, unit), {}).setdefault(condition, []).append(value)
-
-    def note(self, condition: str, report: Report) -> None:
+    def add_report(self, condition: str, report: LoadReport) -> None:
+        total = self.answers.setdefault(condition, {})
         for answer, count in report.answers.items():
-            of_all = self.answers.setdefault(condition, {})
-            of_all[answer] = of_all.get(answer, 0) + count
-
-    def ratio(self, row: Row, condition: str) -> float:
-        """The median of the ratios to the same alone, within each repeat."""
-        pairs = zip(self.rows[row][condition], self.rows[row][ALONE], strict=True)
-        return statistics.median(a / b for a, b in pairs)
+            total[answer] = total.get(answer, 0) + count
 
 
-def measure_neighbours(plan: NeighboursPlan, say: Callable[[str], None]) -> NeighboursFigures:
-    """Everything. Ends whatever it has started, also when something fails."""
+def measure_neighbours(plan: NeighboursPlan, log: Log) -> NeighboursFigures:
+    """Measure all conditions. All processes are ended, also after an error."""
     figures = NeighboursFigures()
     for repeat in range(plan.repeats):
         began = time.monotonic()
         for condition in CONDITIONS:
             _measure_once(plan, figures, condition)
-        say(f"neighbours, repeat {repeat + 1} of {plan.repeats}: {time.monotonic() - began:.0f} s")
+        log(f"neighbours, repeat {repeat + 1} of {plan.repeats}: {time.monotonic() - began:.0f} s")
     return figures
 
 
 def _measure_once(plan: NeighboursPlan, figures: NeighboursFigures, condition: str) -> None:
     server_core, client_core = cores()
     with ExitStack() as stack:
-        if client_core is not None:
-            stack.callback(os.sched_setaffinity, 0, os.sched_getaffinity(0))
-            os.sched_setaffinity(0, {client_core})
+        stack.enter_context(pinned(client_core))
         client = stack.enter_context(Client(client_core))
-        house = stack.enter_context(House(plan.limits, server_core, plan.tokens))
-        ben = Ben(plan, house, client, figures)
+        server = stack.enter_context(SharedServer(plan.limits, server_core, plan.tokens))
+        ben = MeasuredUser(plan, server, client, figures)
         ben.warm_up()
-        before = house.rss()
-        ann = house.key("ann")
-        with ExitStack() as hers:
+        before = server.rss()
+        key = server.create_key("ann")
+        with ExitStack() as load:
             kinds = CONDITIONS[condition]
-            busy = [hers.enter_context(Process(house, kind, ann, plan.limits, client_core)) for kind in kinds]
+            processes = [
+                load.enter_context(NeighbourProcess(server, kind, key, plan.limits, client_core)) for kind in kinds
+            ]
             ben.measure(condition)
-            figures.add("server's memory, grown by", "MB", condition, (house.rss() - before) / 1e6)
-        for process in busy:
-            figures.note(condition, process.report)
+            figures.add("server's memory, grown by", "MB", condition, (server.rss() - before) / 1e6)
+        for process in processes:
+            figures.add_report(condition, process.report)
 
 
-class Ben:
-    """The user who is measured."""
+class MeasuredUser:
+    """The user whose latencies are measured."""
 
-    def __init__(self, plan: NeighboursPlan, house: House, client: Client, figures: NeighboursFigures) -> None:
+    def __init__(self, plan: NeighboursPlan, server: SharedServer, client: Client, figures: NeighboursFigures) -> None:
         self._plan = plan
-        self._house = house
+        self._server = server
         self._client = client
         self._figures = figures
-        self._key = house.key("ben")
+        self._key = server.create_key("ben")
 
     def warm_up(self) -> None:
         for mode in ("short", "turn"):
-            self._client.do(self._job(mode, 5))
+            self._client.run(self._job(mode, 5))
 
     def measure(self, condition: str) -> None:
-        first = self._client.do(self._job("short", self._plan.requests)).latencies
-        whole = self._client.do(self._job("turn", self._plan.runs)).durations
-        with self._house.socket(self._key) as socket:
-            pings = _pings(socket, self._plan.pings)
-        self._add("first event", condition, first)
-        self._figures.add("whole run, median", "ms", condition, statistics.median(whole) * 1e3)
-        self._figures.add("whole run, longest", "ms", condition, max(whole) * 1e3)
-        self._add("ping", condition, pings)
+        latencies = self._client.run(self._job("short", self._plan.requests)).latencies
+        durations = self._client.run(self._job("turn", self._plan.runs)).durations
+        self._add_quantiles("first event", condition, [latency * 1e3 for latency in latencies])
+        self._figures.add("whole run, median", "ms", condition, statistics.median(durations) * 1e3)
+        self._figures.add("whole run, longest", "ms", condition, max(durations) * 1e3)
+        self._add_quantiles("ping", condition, self._pings())
 
-    def _add(self, what: str, condition: str, seconds: Sequence[float]) -> None:
-        cuts = statistics.quantiles(seconds, n=100, method="inclusive")
-        self._figures.add(f"{what}, median", "ms", condition, cuts[49] * 1e3)
-        self._figures.add(f"{what}, p99", "ms", condition, cuts[98] * 1e3)
+    def _pings(self) -> list[float]:
+        latencies: list[float] = []
+        with self._server.socket("pings", "short", self._key) as socket:
+            for _ in range(self._plan.pings):
+                latencies.append(ping_ms(socket))
+                time.sleep(PING_INTERVAL_SECONDS)
+        return latencies
+
+    def _add_quantiles(self, what: str, condition: str, milliseconds: Sequence[float]) -> None:
+        self._figures.add(f"{what}, median", "ms", condition, quantile(milliseconds, 50))
+        self._figures.add(f"{what}, p99", "ms", condition, quantile(milliseconds, 99))
 
     def _job(self, mode: str, runs: int) -> Job:
         tokens = SHORT_TOKENS if mode == "short" else self._plan.tokens
+        path = self._server.path(mode)
         return Job(
-            kind="streams",
-            port=self._house.port,
-            path="/chat/stream",
-            mode=mode,
-            tokens=tokens,
-            runs=runs,
-            key=self._key,
+            kind="streams", port=self._server.port, path=path, mode=mode, tokens=tokens, runs=runs, key=self._key
         )
-
-
-def _pings(socket: ClientConnection, count: int) -> list[float]:
-    found: list[float] = []
-    for _ in range(count):
-        sent = time.perf_counter()
-        socket.send('{"type": "ping"}')
-        while json.loads(socket.recv(30)).get("type") != "pong":
-            pass
-        found.append(time.perf_counter() - sent)
-        time.sleep(PAUSE)
-    return found

@@ -1,11 +1,12 @@
-"""The figures of the neighbours as a table, and as a section of `docs/benchmarks.md`."""
+"""The effect of a noisy neighbour as a table, and as a section of `docs/benchmarks.md`."""
 
 import os
 
 from benchmarks.noisy_neighbour.agents import MAKE_SECONDS, TALK_SECONDS
-from benchmarks.noisy_neighbour.load import ALONE as OTHER_RUNS
-from benchmarks.noisy_neighbour.measure import ALONE, AT, BEYOND, CONDITIONS, PAUSE, NeighboursFigures, NeighboursPlan
-from benchmarks.report import aligned, cell
+from benchmarks.noisy_neighbour.load import OTHER_RUNS
+from benchmarks.noisy_neighbour.measure import ALONE, AT, BEYOND, CONDITIONS, NeighboursFigures, NeighboursPlan
+from benchmarks.pings.measure import PING_INTERVAL_SECONDS
+from benchmarks.report import figure_table
 
 SECTION = """## Neighbours
 
@@ -33,14 +34,7 @@ Responses to ann, by status: {answers}.
 
 
 def neighbours_table(figures: NeighboursFigures) -> str:
-    others = [name for name in CONDITIONS if name != ALONE]
-    head = ["ben's", *CONDITIONS, *(f"{name} ÷ {ALONE}" for name in others)]
-    lines = [head, ["---"] * len(head)]
-    for row, by_condition in figures.rows.items():
-        cells = [cell(by_condition[name]) for name in CONDITIONS]
-        ratios = [f"{figures.ratio(row, name):.1f}" if row.unit == "ms" else "–" for name in others]
-        lines.append([f"{row.what} ({row.unit})", *cells, *ratios])
-    return aligned(lines)
+    return figure_table(figures, "ben's", list(CONDITIONS), ALONE, digits=1)
 
 
 def neighbours_section(figures: NeighboursFigures, plan: NeighboursPlan) -> str:
@@ -49,7 +43,7 @@ def neighbours_section(figures: NeighboursFigures, plan: NeighboursPlan) -> str:
         requests=plan.requests,
         runs=plan.runs,
         pings=plan.pings,
-        pause=PAUSE * 1000,
+        pause=PING_INTERVAL_SECONDS * 1000,
         runs_per_user=limits.runs_per_user,
         talkers=limits.runs_per_user - OTHER_RUNS,
         talk=1 / TALK_SECONDS,
@@ -66,5 +60,5 @@ def neighbours_section(figures: NeighboursFigures, plan: NeighboursPlan) -> str:
 
 
 def _answers(figures: NeighboursFigures, condition: str) -> str:
-    counted = ", ".join(f"{count:,} × {what}" for what, count in figures.answers.get(condition, {}).items())
-    return f"{condition} {counted or 'nothing'}"
+    counts = ", ".join(f"{count:,} × {what}" for what, count in figures.answers.get(condition, {}).items())
+    return f"{condition} {counts or 'nothing'}"

@@ -1,1 +1,1 @@
-"""How fast the page is, by the browser's own clock: long sessions, fast streams, long answers."""
+"""The speed of the page, by the browser's own clock: long sessions, fast streams, long answers."""

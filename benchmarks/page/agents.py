@@ -1,4 +1,4 @@
-"""The agents whose work the page shows. Asked `60`, those that take a number take that."""
+"""The agents of the page benchmark. Most of them take a number from the message, such as `60`."""
 
 import asyncio
 import time
@@ -9,8 +9,8 @@ from limelight.messages import Message
 from limelight.sources.base import Context
 
 RATE = 200
-"""Tokens a second."""
-STEPS_OF_A_TURN = 4
+"""Tokens a second by default."""
+STEPS_PER_TURN = 4
 
 PROSE = (
     "The quarter was **better** than the last: `north` grew by 4.1 %, and [the report](https://example.org) says it. "
@@ -18,7 +18,7 @@ PROSE = (
 WORDS = PROSE.split(" ")
 CODE = """```python
 def mean(rows: list[dict[str, float]], name: str) -> float:
-    # A comment that says nothing.
+    # A comment.
     values = [row[name] for row in rows if name in row]
     return sum(values) / len(values) if values else 0.0
 
@@ -38,16 +38,16 @@ TABLE = "\n".join(
 LIST = "\n".join(f"{n}. **Point {n}**: {PROSE.strip()}" for n in range(1, 6)) + "\n"
 
 
-def document(tokens: int) -> Iterator[str]:
-    """A markdown text of about so many tokens (a word with its blank, or a sign), piece by piece."""
-    made = 0
+def long_answer(tokens: int) -> Iterator[str]:
+    """A Markdown text of at least this many tokens of four characters, token by token."""
+    count = 0
     part = 0
-    while made < tokens:
+    while count < tokens:
         part += 1
         for text in (f"## Part {part}\n\n", PROSE * 4 + "\n\n", CODE, "\n", TABLE, "\n", LIST, "\n"):
-            for piece in _tokens(text):
-                yield piece
-                made += 1
+            for token in _tokens(text):
+                yield token
+                count += 1
 
 
 def _tokens(text: str) -> Iterator[str]:
@@ -56,7 +56,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 def step(number: int) -> Iterator[AnyEvent]:
-    """Two messages of a long session: something said, and a tool with its result."""
+    """Two messages of a long session: a text, and a tool call with its result."""
     yield TextDelta(message_id=f"m{number}", text=f"Step {number}: {PROSE}")
     yield TextFinished(message_id=f"m{number}")
     args = {"path": f"reports/q{number % 4}/file-{number}.csv", "limit": number}
@@ -67,7 +67,7 @@ def step(number: int) -> Iterator[AnyEvent]:
 
 
 async def long_run(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent]:
-    """As many messages as it is asked for, in one run."""
+    """Send the number of messages that the user asks for, in one run."""
     for number in range(int(messages[-1].text) // 2):
         for event in step(number):
             yield event
@@ -77,15 +77,15 @@ async def long_run(messages: list[Message], ctx: Context) -> AsyncIterator[str |
 
 
 async def turn(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent]:
-    """One turn of a long conversation: with its question ten messages."""
-    for number in range(STEPS_OF_A_TURN):
+    """One turn of a long conversation: ten messages with the question."""
+    for number in range(STEPS_PER_TURN):
         for event in step(number):
             yield event
     yield f"{PROSE * 2}\n\n- one\n- two\n"
 
 
 async def talker(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent]:
-    """Talks for so many seconds; asked `60 20000`, after so many messages."""
+    """Stream words for a number of seconds; `60 20000` sends 20,000 messages first."""
     seconds, _, before = messages[-1].text.partition(" ")
     for number in range(int(before or 0) // 2):
         for event in step(number):
@@ -95,15 +95,15 @@ async def talker(messages: list[Message], ctx: Context) -> AsyncIterator[str | A
 
 
 async def writer(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
-    """Writes a markdown answer of so many tokens, with code and tables; asked `3000 1000`, at such a rate."""
+    """Stream a Markdown answer with code and tables; `3000 1000` is 3,000 tokens at 1,000 tokens a second."""
     tokens, _, rate = messages[-1].text.partition(" ")
-    pieces = list(document(int(tokens)))[: int(tokens)]
+    pieces = list(long_answer(int(tokens)))[: int(tokens)]
     async for number in _paced(len(pieces), int(rate or RATE)):
         yield pieces[number]
 
 
 async def printer(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent]:
-    """A tool that prints so many lines."""
+    """Call a tool that prints a number of lines."""
     yield ToolStarted(call_id="p", name="bash", args={"command": "make everything"})
     lines = int(messages[-1].text)
     for first in range(0, lines, 100):
@@ -118,10 +118,10 @@ async def printer(messages: list[Message], ctx: Context) -> AsyncIterator[str | 
 
 
 async def _paced(count: int, rate: int = RATE) -> AsyncIterator[int]:
-    """So many numbers a second, whatever the loop has to do in between."""
-    began = time.monotonic()
+    """Count at a rate of numbers a second, on average, also if the event loop is busy at times."""
+    start = time.monotonic()
     for number in range(count):
-        wait = began + number / rate - time.monotonic()
+        wait = start + number / rate - time.monotonic()
         if wait > 0:
             await asyncio.sleep(wait)
         yield number

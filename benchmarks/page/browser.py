@@ -1,4 +1,4 @@
-"""A Chromium with one tab, and what its own observers have seen: long tasks, slow events, frames."""
+"""Tabs of a Chromium, and the measurements of its performance observers: long tasks, slow events, frames."""
 
 import shutil
 from collections.abc import Callable, Generator
@@ -15,34 +15,34 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-SLOW = 16
-"""Events that took fewer ms are not told of: the browser has no finer threshold."""
-LONG = 50
-"""Tasks of fewer ms are not told of either."""
-SIZE: ViewportSize = {"width": 1440, "height": 900}
+SLOW_EVENT_MS = 16
+"""Shorter events are not reported: this is the browser's lowest threshold."""
+LONG_TASK_MS = 50
+"""Shorter tasks are not reported."""
+VIEWPORT: ViewportSize = {"width": 1440, "height": 900}
 
-WATCH = """(() => {
-  const seen = { tasks: [], keys: [], frames: [] };
-  window.limelightSeen = seen;
+OBSERVE = """(() => {
+  const observed = { tasks: [], keys: [], frames: [] };
+  window.limelightObserved = observed;
   new PerformanceObserver((list) => {
-    for (const task of list.getEntries()) seen.tasks.push(task.duration);
+    for (const task of list.getEntries()) observed.tasks.push(task.duration);
   }).observe({ type: "longtask", buffered: true });
   new PerformanceObserver((list) => {
-    for (const event of list.getEntries()) if (event.name === "keydown") seen.keys.push(event.duration);
-  }).observe({ type: "event", durationThreshold: SLOW, buffered: true });
-})()""".replace("SLOW", str(SLOW))
+    for (const event of list.getEntries()) if (event.name === "keydown") observed.keys.push(event.duration);
+  }).observe({ type: "event", durationThreshold: SLOW_EVENT_MS, buffered: true });
+})()""".replace("SLOW_EVENT_MS", str(SLOW_EVENT_MS))
 
 COUNT_FRAMES = """() => {
   let last = performance.now();
   const frame = () => {
     const now = performance.now();
-    limelightSeen.frames.push(now - last);
+    limelightObserved.frames.push(now - last);
     last = now;
     requestAnimationFrame(frame);
   };
   requestAnimationFrame(frame);
 }"""
-"""Makes the page draw without a pause, so it is not done where something else is measured."""
+"""Makes the page draw continuously, so it runs only while frames are measured."""
 
 
 def chromium() -> str | None:
@@ -50,44 +50,44 @@ def chromium() -> str | None:
 
 
 class Tab:
-    """One page, watched from its first moment."""
+    """One tab, observed from its first navigation on."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self._devtools = page.context.new_cdp_session(page)
-        page.add_init_script(WATCH)
+        page.add_init_script(OBSERVE)
 
     def open(self, url: str) -> Self:
         self.page.goto(url)
         return self
 
     def loaded(self, seconds: float = 60) -> float:
-        """Wait for the mark that the page sets when the history is shown, and give its time in ms."""
+        """Wait for the mark that the page sets when the history is shown, and return its time in ms."""
         return self.until("performance.getEntriesByName('limelight:loaded')[0]?.startTime", seconds)
 
     def until(self, expression: str, seconds: float = 60) -> Any:
-        """What it gives, as soon as that is true. Playwright's own waiting is against the page's policy."""
+        """Return the value of an expression once it is true. The page's policy forbids Playwright's own wait."""
         for _ in range(int(seconds * 50)):
-            if found := self.page.evaluate(expression):
-                return found
+            if value := self.page.evaluate(expression):
+                return value
             self.page.wait_for_timeout(20)
-        raise TimeoutError(f"after {seconds} s there is still no {expression}")
+        raise TimeoutError(f"not true within {seconds} s: {expression}")
 
     def count_frames(self) -> None:
         self.page.evaluate(COUNT_FRAMES)
 
-    def forget(self) -> None:
-        """What was seen so far does not count."""
-        self.page.evaluate("for (const list of Object.values(limelightSeen)) list.length = 0")
+    def reset(self) -> None:
+        """Discard all measurements so far."""
+        self.page.evaluate("for (const list of Object.values(limelightObserved)) list.length = 0")
 
-    def seen(self, what: str) -> list[float]:
-        """`tasks`, `keys` or `frames`, in ms."""
-        # Observers are told late: two frames and a task behind the last thing that happened.
+    def observed(self, what: str) -> list[float]:
+        """The durations of `tasks`, `keys` or `frames`, in ms."""
+        # Observers are called up to two frames and a task after the event.
         self.page.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go, 100)))")
-        return self.page.evaluate("(what) => limelightSeen[what].slice()", what)
+        return self.page.evaluate("(what) => limelightObserved[what].slice()", what)
 
     def heap(self) -> float:
-        """Bytes that script holds, without what nobody needs."""
+        """The size of the heap in bytes, after a garbage collection."""
         send = cast("Callable[[str], dict[str, float]]", self._devtools.send)  # pyright: ignore[reportUnknownMemberType]
         send("HeapProfiler.collectGarbage")
         return send("Runtime.getHeapUsage")["usedSize"]
@@ -96,7 +96,7 @@ class Tab:
         return self.page.evaluate("document.querySelectorAll('*').length")
 
     def script_bytes(self) -> int:
-        """Compressed bytes of script that were loaded so far."""
+        """Compressed bytes of all scripts that were loaded."""
         return self.page.evaluate(
             """performance.getEntriesByType("resource").filter((one) => /\\.js(\\?|$)/.test(one.name))
             .reduce((sum, one) => sum + one.encodedBodySize, 0)"""
@@ -115,14 +115,14 @@ def tabs(executable: str) -> "Generator[NewTab]":
 
 
 class NewTab:
-    """Makes tabs, each of a browser with nothing in its cache or memory."""
+    """Opens tabs, each in a browser context with an empty cache."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
 
     @contextmanager
     def __call__(self, url: str) -> Generator[Tab]:
-        tab = Tab(self._browser.new_context(viewport=SIZE).new_page())
+        tab = Tab(self._browser.new_context(viewport=VIEWPORT).new_page())
         try:
             yield tab.open(url)
         finally:

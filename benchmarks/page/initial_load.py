@@ -1,31 +1,32 @@
-"""What a browser loads before it shows anything: the page's entry and all that this imports at once, compressed."""
+"""The scripts that a browser loads before it shows anything: the entry of the page and its static imports."""
 
 import re
 from pathlib import Path
 
 ENTRIES = re.compile(r'<(?:script|link rel="modulepreload")[^>]*(?:src|href)="\./([^"]+\.js)"')
 STATIC = re.compile(r'(?:\bfrom|\bimport)\s*"\./([^"]+\.js)"')
-"""What is loaded later stands in brackets, as `import(…)`."""
+"""Static imports; `import(…)` loads a script later."""
 
 
 def first_scripts(folder: Path) -> list[Path]:
-    """The files of a built page that its first load needs; those of lazy panes are not among them."""
-    todo = [folder / name for name in ENTRIES.findall((folder / "index.html").read_text())]
+    """The files that the first load of a built page needs, without those of lazy panes."""
+    pending = [folder / name for name in ENTRIES.findall((folder / "index.html").read_text())]
     found: list[Path] = []
-    while todo:
-        file = todo.pop()
+    while pending:
+        file = pending.pop()
         if file in found:
             continue
         found.append(file)
-        todo += [file.parent / name for name in STATIC.findall(file.read_text())]
+        pending += [file.parent / name for name in STATIC.findall(file.read_text())]
     return found
 
 
 def compressed_size(file: Path) -> int:
-    """Bytes over the wire: the build's compressed twin is sent if there is one."""
-    twin = file.with_name(f"{file.name}.gz")
-    return (twin if twin.exists() else file).stat().st_size
+    """Bytes over the wire: the server sends the compressed file of the build if there is one."""
+    compressed = file.with_name(f"{file.name}.gz")
+    return (compressed if compressed.exists() else file).stat().st_size
 
 
 def first_load(folder: Path) -> int:
+    """Bytes of all scripts of the first load."""
     return sum(compressed_size(file) for file in first_scripts(folder))

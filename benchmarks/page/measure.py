@@ -1,32 +1,30 @@
-"""What is measured in the page: opening and scrolling long sessions, typing while it streams, long answers, memory."""
+"""Measurements of the page: opening and scrolling long sessions, typing during a stream, long answers, memory."""
 
 import os
-import statistics
 import time
-from collections.abc import Callable
 
 import msgspec
 
+from benchmarks.measure import Log
 from benchmarks.page.agents import RATE
-from benchmarks.page.browser import SLOW, NewTab, Tab, chromium, tabs
+from benchmarks.page.browser import SLOW_EVENT_MS, NewTab, Tab, chromium, tabs
 from benchmarks.page.initial_load import first_load
 from benchmarks.page.server import Stage, build
 
-SOON = 5
-"""Seconds that a stream goes on before and after it is measured."""
-PAUSE = 0.08
-"""Seconds between two keys."""
+SETTLE_SECONDS = 5
+"""Streams run this much longer before and after a measurement."""
+KEY_INTERVAL_SECONDS = 0.08
 SCROLLS = 150
-SCROLL_PAUSE_MS = 16
+SCROLL_INTERVAL_MS = 16
 
 
 class PagePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is done."""
+    """The amount of work."""
 
     messages: int = 20_000
     opens: int = 5
     seconds: float = 60
-    """Of typing while it streams."""
+    """The duration of typing during a stream."""
     tokens: int = 3_000
 
 
@@ -37,44 +35,45 @@ class PageFigures(msgspec.Struct, kw_only=True):
     """Times in ms, sizes in bytes."""
 
     load: float
-    """Of the machine, before."""
+    """The load of the machine before the benchmark."""
     script: int
+    """The size of the scripts of the first load."""
     open_run: list[float]
-    """A session that is one run."""
+    """Times to open a session of one run."""
     open_runs: list[float]
-    """One of many runs."""
+    """Times to open a session of many runs."""
     open_heap: float
     nodes: int
-    """The most elements that the page had with a long session."""
+    """The highest number of elements in the page with a long session."""
     wheel: list[float]
-    """Frames while the wheel turns."""
+    """Frames while the session is scrolled with the wheel."""
     drag: list[float]
-    """Frames while the bar is dragged over all of it."""
+    """Frames while the scroll bar is dragged over the complete session."""
     keys: list[float]
-    """Typing while a text streams in."""
+    """Latencies of keys while a text is streamed."""
     keys_long: list[float]
-    """The same behind a long session."""
+    """Latencies of keys while a text is streamed after a long session."""
     answer_tasks: list[float]
-    """Long ones only, while a markdown answer streams in."""
+    """Long tasks while a Markdown answer is streamed."""
     stream_heap: float
-    """What the heap grew by in the time of `keys`."""
+    """Growth of the heap during `keys`."""
     stream_text: float
-    """The text that came in that time."""
+    """The size of the text that was streamed during `keys`."""
 
 
-def measure_page(plan: PagePlan, say: Callable[[str], None]) -> PageFigures | None:
-    """None without a Chromium."""
+def measure_page(plan: PagePlan, log: Log) -> PageFigures | None:
+    """Measure the page. Returns None if Chromium is not installed."""
     executable = chromium()
     if executable is None:
-        say("page: not measured, because there is no chromium in the PATH (apt-get install chromium)")
+        log("page: not measured, because there is no chromium in the PATH (apt-get install chromium)")
         return None
-    folder = build(say)
+    folder = build(log)
     load = os.getloadavg()[0]
     with Stage() as stage, tabs(executable) as new_tab:
-        say(f"page: two sessions of {plan.messages:,} messages are made")
+        log(f"page: creating two sessions of {plan.messages:,} messages")
         sessions = stage.one_run(plan.messages), stage.many_runs(plan.messages)
-        say("page: opening and scrolling")
-        open_run, open_runs = ([_opened(new_tab, url) for _ in range(plan.opens)] for url in sessions)
+        log("page: opening and scrolling")
+        open_run, open_runs = ([_open_ms(new_tab, url) for _ in range(plan.opens)] for url in sessions)
         with new_tab(sessions[0]) as tab:
             tab.loaded()
             heap = tab.heap()
@@ -83,26 +82,26 @@ def measure_page(plan: PagePlan, say: Callable[[str], None]) -> PageFigures | No
             nodes = tab.nodes()
             tab.count_frames()
             wheel, drag = _wheel(tab), _drag(tab)
-        say(f"page: typing while {RATE} tokens a second come, {plan.seconds:.0f} s twice")
-        with new_tab(stage.begin("talker", f"{plan.seconds + 2 * SOON}")) as tab:
+        log(f"page: typing while {RATE} tokens a second are streamed, {plan.seconds:.0f} s twice")
+        with new_tab(stage.begin("talker", f"{plan.seconds + 2 * SETTLE_SECONDS}")) as tab:
             tab.loaded()
             before = tab.heap()
             keys = _type(tab, plan.seconds)
             grown = tab.heap() - before
-        with new_tab(stage.begin("talker", f"{plan.seconds + 2 * SOON} {plan.messages}")) as tab:
+        with new_tab(stage.begin("talker", f"{plan.seconds + 2 * SETTLE_SECONDS} {plan.messages}")) as tab:
             tab.page.wait_for_selector(".alive .alive-doing:text('Writing')", timeout=120_000)
             tab.page.wait_for_timeout(1000)
             nodes = max(nodes, tab.nodes())
             keys_long = _type(tab, plan.seconds)
-        say(f"page: an answer of {plan.tokens:,} tokens")
+        log(f"page: an answer of {plan.tokens:,} tokens")
         with new_tab(address := stage.begin("writer", "1")) as tab:
             tab.loaded()
-            tab.page.wait_for_timeout(SOON * 1000)  # a page that has just been opened has other things to do
-            tab.forget()
+            tab.page.wait_for_timeout(SETTLE_SECONDS * 1000)  # tasks of opening the page are not measured
+            tab.reset()
             stage.begin("writer", str(plan.tokens), address)
             tab.page.wait_for_selector(".alive")
             tab.page.wait_for_selector(".alive", state="detached", timeout=(plan.tokens / RATE + 60) * 1000)
-            tasks = tab.seen("tasks")
+            tasks = tab.observed("tasks")
     return PageFigures(
         load=load,
         script=first_load(folder),
@@ -120,7 +119,7 @@ def measure_page(plan: PagePlan, say: Callable[[str], None]) -> PageFigures | No
     )
 
 
-def _opened(new_tab: NewTab, url: str) -> float:
+def _open_ms(new_tab: NewTab, url: str) -> float:
     with new_tab(url) as tab:
         return tab.loaded()
 
@@ -130,39 +129,35 @@ def _wheel(tab: Tab) -> list[float]:
     box.evaluate("(box) => { box.scrollTop = box.scrollHeight / 3 }")
     box.hover()
     tab.page.wait_for_timeout(500)
-    tab.forget()
+    tab.reset()
     for number in range(SCROLLS):
         tab.page.mouse.wheel(0, -300 if number % 50 > 40 else 300)
-        tab.page.wait_for_timeout(SCROLL_PAUSE_MS)
+        tab.page.wait_for_timeout(SCROLL_INTERVAL_MS)
     if not 0.2 < box.evaluate("(box) => box.scrollTop / box.scrollHeight") < 0.8:
-        raise RuntimeError("the wheel was turned at an end of the session, where nothing moves")
-    return tab.seen("frames")
+        raise RuntimeError("the wheel was turned at an end of the session, where nothing scrolls")
+    return tab.observed("frames")
 
 
 def _drag(tab: Tab) -> list[float]:
-    """As the bar does it: far jumps, one after the other."""
+    """Scroll in far jumps, as dragging the scroll bar does."""
     box = tab.page.locator(".chat-scroll")
-    tab.forget()
+    tab.reset()
     for number in range(SCROLLS):
         box.evaluate("(box, part) => { box.scrollTop = part * box.scrollHeight }", number / SCROLLS)
-        tab.page.wait_for_timeout(SCROLL_PAUSE_MS)
-    return tab.seen("frames")
+        tab.page.wait_for_timeout(SCROLL_INTERVAL_MS)
+    return tab.observed("frames")
 
 
 def _type(tab: Tab, seconds: float) -> list[float]:
-    """The browser's own time from a key to the next frame; keys of which it does not tell were faster than it tells."""
+    """The browser's time from a key to the next frame; keys that it does not report count as SLOW_EVENT_MS."""
     tab.page.click(".composer textarea")
     tab.page.wait_for_timeout(500)
-    tab.forget()
+    tab.reset()
     pressed = 0
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         tab.page.keyboard.press("a" if pressed % 2 == 0 else "Backspace")
         pressed += 1
-        time.sleep(PAUSE)
-    told = tab.seen("keys")
-    return told + [float(SLOW)] * (pressed - len(told))
-
-
-def quantile(values: list[float], percent: int) -> float:
-    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
+        time.sleep(KEY_INTERVAL_SECONDS)
+    reported = tab.observed("keys")
+    return reported + [float(SLOW_EVENT_MS)] * (pressed - len(reported))

@@ -1,84 +1,75 @@
-"""Limelight with the agents whose work the page shows, and the page as it is built."""
+"""A server with the agents of the page benchmark, and the build of the page."""
 
 import subprocess
-import sys
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 
-from benchmarks.page.agents import STEPS_OF_A_TURN
-from benchmarks.server import ROOT, Server
+from benchmarks.measure import Log
+from benchmarks.page.agents import STEPS_PER_TURN
+from benchmarks.server import ROOT, LimelightServer
+from benchmarks.stream import chat_body
 
 AGENTS = ROOT / "benchmarks" / "page" / "agents.py"
 NAMES = ("turn", "long_run", "talker", "writer", "printer")
 PAGE = ROOT / "src" / "limelight" / "page"
-MESSAGES_OF_A_TURN = 2 * STEPS_OF_A_TURN + 2
-"""What is said and the tools, the question and the answer."""
+MESSAGES_PER_TURN = 2 * STEPS_PER_TURN + 2
+"""A text and a tool call in each step, the question and the answer."""
 
 
-def build(say: Callable[[str], None]) -> Path:
-    """The page, built anew if its sources have changed."""
+def build(log: Log) -> Path:
+    """Build the page if its sources have changed. Returns its folder."""
     done = subprocess.run([ROOT / "tools" / "page.sh"], capture_output=True, text=True, check=False)
     for line in done.stdout.splitlines():
-        say(f"page: {line}")
+        log(f"page: {line}")
     if done.returncode:
         raise RuntimeError(f"the page could not be built:\n{done.stdout}{done.stderr}")
     return PAGE
 
 
-class Stage(Server):
-    """Sessions are made over HTTP and looked at in a browser."""
+class Stage(LimelightServer):
+    """The server; it creates sessions over HTTP for the browser to open."""
 
     def __init__(self, core: int | None = None) -> None:
-        super().__init__("page", core)
+        super().__init__(AGENTS, NAMES, core)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def _command(self) -> list[str]:
-        targets = [f"{AGENTS}:{name}" for name in NAMES]
-        port = ["--port", str(self.port), "--data", self._folder.name]
-        return [sys.executable, "-m", "limelight", "serve", *targets, *port]
-
     def one_run(self, messages: int) -> str:
-        """A session whose only run has so many messages; gives its address."""
+        """Create a session whose only run has this many messages. Returns its address."""
         with self._client() as http:
-            return self._ask(http, "long_run", str(messages), _new())
+            return self._ask(http, "long_run", str(messages), _new_id())
 
     def many_runs(self, messages: int) -> str:
-        """A session of many turns that have so many messages together; gives its address."""
-        session_id = _new()
+        """Create a session of many runs with this many messages together. Returns its address."""
+        session_id = _new_id()
         with self._client() as http:
-            for number in range(messages // MESSAGES_OF_A_TURN):
+            for number in range(messages // MESSAGES_PER_TURN):
                 self._ask(http, "turn", f"How was quarter {number}?", session_id)
         return self._address(session_id)
 
     def begin(self, agent: str, text: str, address: str = "") -> str:
-        """A run that goes on, in a session of its own or at that address; gives the address."""
-        session_id = address.rpartition("/")[2] or _new()
-        body = _asking(agent, text, session_id)
-        with self._client() as http, http.stream("POST", "/chat/stream", json=body) as reply:
-            reply.raise_for_status()
-            next(reply.iter_raw())  # it has begun, and goes on without us
+        """Start a run, in a new session or in the one at the address. Returns the address, while the run continues."""
+        session_id = address.rpartition("/")[2] or _new_id()
+        body = chat_body(agent, text, session_id)
+        with self._client() as http, http.stream("POST", "/chat/stream", json=body) as response:
+            response.raise_for_status()
+            next(response.iter_raw())  # the run has started
         return self._address(session_id)
 
     def _client(self) -> httpx.Client:
         return httpx.Client(base_url=self.url, trust_env=False, timeout=300)
 
     def _ask(self, http: httpx.Client, agent: str, text: str, session_id: str) -> str:
-        http.post("/chat", json=_asking(agent, text, session_id)).raise_for_status()
+        http.post("/chat", json=chat_body(agent, text, session_id)).raise_for_status()
         return self._address(session_id)
 
     def _address(self, session_id: str) -> str:
         return f"{self.url}/#/s/{session_id}"
 
 
-def _new() -> str:
+def _new_id() -> str:
     return uuid.uuid4().hex
-
-
-def _asking(agent: str, text: str, session_id: str) -> dict[str, object]:
-    return {"agent": agent, "session_id": session_id, "messages": [{"role": "user", "content": text}]}

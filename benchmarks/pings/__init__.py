@@ -1,1 +1,1 @@
-"""How soon a socket answers while agents of other sessions are at work."""
+"""The latency of a socket's pings while agents of other sessions work."""

@@ -1,4 +1,4 @@
-"""The two agents that are at work while others ping: one in a loop, one that talks."""
+"""The two agents that work during the pings: one in a Python loop, one that streams text."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
@@ -13,11 +13,12 @@ from typing import Any
 from smolagents import CodeAgent, OpenAIModel, tool
 
 CODE = "Thought: I grind.\n<code>\nprint('begun')\ngrind()\nfinal_answer('ground')\n</code>"
+"""The program that the model of `grinder` writes."""
 
 
 @tool
 def grind() -> str:
-    """Keep a thread busy without ever letting go of it, for BENCH_SECONDS."""
+    """Keep a thread busy for BENCH_SECONDS, without a pause."""
     end = time.monotonic() + float(os.environ["BENCH_SECONDS"])
     while time.monotonic() < end:
         sum(range(1000))
@@ -30,7 +31,7 @@ def grinder() -> Any:
 
 
 async def talker(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """A hundred tokens a second, for ever."""
+    """Stream a hundred tokens a second, without an end."""
     while True:
         yield "word "
         await asyncio.sleep(0.01)

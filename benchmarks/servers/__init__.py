@@ -1,1 +1,1 @@
-"""The servers that are compared; each is a program of its own."""
+"""The servers that are compared; each is a program."""

@@ -1,6 +1,6 @@
-"""The floor: Starlette's StreamingResponse on uvicorn, with frames that were encoded beforehand.
+"""The lower bound: Starlette's StreamingResponse on uvicorn, which sends frames that were encoded in advance.
 
-No log, no numbering, no resume, no viewers: nothing but bytes to a socket, one event at a time.
+It has no log, no cursors, no resume and no other viewers: it writes bytes to a socket, one event at a time.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The agents that `limelight serve` runs in the benchmark. A name is a mode."""
+"""The agents that `limelight serve` runs in the benchmark, one for each mode."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,27 +9,27 @@ from limelight.sources.base import Context, Item
 
 
 async def turn(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
-    """One turn of the loop per event, as tokens of a real model arrive."""
+    """Yield to the event loop once per event, as with tokens of a real model."""
     for item in items(TOKENS):
         await asyncio.sleep(0)
         yield item
 
 
 async def burst(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
-    """Never lets the loop go."""
+    """Never yield to the event loop."""
     for item in items(TOKENS):
         yield item
 
 
 async def short(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
-    """A few tokens, to measure how soon the first event is there."""
+    """Send a few tokens, to measure the latency of the first event."""
     for item in items(SHORT_TOKENS):
         await asyncio.sleep(0)
         yield item
 
 
 async def watched(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
-    """As `turn`, once somebody says that all viewers are there."""
+    """Like `turn`, after an approval, which the client gives when all viewers are connected."""
     await ctx.approve("begin", {})
     for item in items(TOKENS):
         await asyncio.sleep(0)
@@ -37,7 +37,7 @@ async def watched(messages: list[Message], ctx: Context) -> AsyncIterator[str | 
 
 
 async def idle(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
-    """Says something, then waits."""
+    """Send some tokens, then wait forever."""
     for item in items(IDLE_TOKENS):
         await asyncio.sleep(0)
         yield item

@@ -1,4 +1,4 @@
-"""The usual way: FastAPI and sse-starlette's EventSourceResponse, one `json.dumps` per event."""
+"""The usual implementation: FastAPI and sse-starlette's EventSourceResponse, one `json.dumps` per event."""
 
 import asyncio
 import json

@@ -1,1 +1,1 @@
-"""A long time under as much as the machine can take: `make soak`. What is lost, what doubles, what grows."""
+"""The soak test (`make soak`): the highest rate of the machine for minutes, with a check for lost events and growth."""

@@ -1,7 +1,7 @@
-"""The load (`python -m benchmarks.soak.load`): sessions that are asked again and again, and viewers that come and go.
+"""The load process (`python -m benchmarks.soak.load`): clients that start runs, and viewers that reconnect.
 
-It says every second what came; when its standard input ends it lets the runs end, waits until everybody has everything,
-and says the last.
+It writes a report every second. When its standard input ends, it starts no more runs, waits until all clients have
+received everything, and writes the last report.
 """
 
 import asyncio
@@ -12,129 +12,123 @@ import sys
 import msgspec
 import uvloop
 
-from benchmarks.soak.fd_limit import raise_file_limit
-from benchmarks.soak.protocol import Order, Second
-from benchmarks.soak.viewer import Clock, Connection, Sequence
-from benchmarks.stream import request
+from benchmarks.server import raise_fd_limit
+from benchmarks.soak.server import LoadOrder, LoadReport
+from benchmarks.soak.viewer import Connection, Reporter, Sequence
+from benchmarks.stream import request_bytes
 
 AWAY_SECONDS = 1.0
+"""The longest time until a viewer reconnects."""
 LAST_SECONDS = 60
-"""For the last numbers to arrive."""
-NUMBERS = 150, 250
-"""In one run, from and to; then its session has the next one, which goes on counting. They do not all end at once."""
-OPENING = 200
-"""Connections that are opened at once."""
+"""Time limit for the arrival of the last numbers."""
+NUMBERS_PER_RUN = 150, 250
+"""A range, so that runs do not all end at the same time. The next run of a session continues the sequence."""
+MAX_OPENING = 200
+"""Connections that are opened at the same time."""
 
 
 class Load:
-    """All streams of one order."""
+    """All clients of one order."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: LoadOrder) -> None:
         self._order = order
         self._rng = random.Random(order.seed)
-        self._opening = asyncio.Semaphore(OPENING)
-        self.clock = Clock()
+        self._opening = asyncio.Semaphore(MAX_OPENING)
+        self.reporter = Reporter()
         self.ending = asyncio.Event()
-        self.open = 0
-        self.sequences: list[list[Sequence]] = []
-        """Of each session: first that of the one who asks, then those of its viewers."""
+        self.open_streams = 0
 
-    async def all(self) -> None:
-        """Until they are told to end, and have."""
+    async def run(self) -> None:
+        """Keep all sessions busy until `ending` is set and everything has arrived."""
         async with asyncio.TaskGroup() as tasks:
             for number in range(self._order.sessions):
-                sequences = [Sequence() for _ in range(1 + self._order.viewers)]
-                self.sequences.append(sequences)
-                tasks.create_task(self._session(f"soak-{number}", sequences))
+                tasks.create_task(self._run_session(f"soak-{number}"))
 
-    async def _session(self, session_id: str, sequences: list[Sequence]) -> None:
-        asker, *viewers = sequences
-        began = asyncio.Event()
-        watching = [asyncio.create_task(self._view(session_id, viewer, began)) for viewer in viewers]
+    async def _run_session(self, session_id: str) -> None:
+        owner, viewers = Sequence(), [Sequence() for _ in range(self._order.viewers)]
+        started = asyncio.Event()
+        watching = [asyncio.create_task(self._watch(session_id, viewer, started)) for viewer in viewers]
         try:
             await asyncio.sleep(self._rng.random() * 2)
             while not self.ending.is_set():
-                count = self._rng.randint(*NUMBERS)
-                asked = f"{asker.next} {count}"
-                body = {"session_id": session_id, "messages": [{"role": "user", "content": asked}]}
-                wanted = asker.next + count
-                connection = await self._connect("POST", "/chat/stream", asker, msgspec.json.encode(body), began)
-                await self._until_over(connection)
-                if asker.next != wanted and not self.ending.is_set():  # cut or refused
-                    self.clock.second.broken += 1
+                count = self._rng.randint(*NUMBERS_PER_RUN)
+                body = {"session_id": session_id, "messages": [{"role": "user", "content": f"{owner.next} {count}"}]}
+                expected = owner.next + count
+                connection = await self._connect("POST", "/chat/stream", owner, msgspec.json.encode(body))
+                started.set()
+                await self._wait_closed(connection)
+                if owner.next != expected and not self.ending.is_set():  # closed early or refused
+                    self.reporter.report.broken += 1
                     await asyncio.sleep(AWAY_SECONDS)
-            await self._until_all_there(asker, viewers)
+            await self._wait_for_viewers(owner, viewers)
         finally:
             for task in watching:
                 task.cancel()
 
-    async def _view(self, session_id: str, sequence: Sequence, began: asyncio.Event) -> None:
-        """Watch, leave, and come back behind the last frame, again and again."""
-        await began.wait()
+    async def _watch(self, session_id: str, sequence: Sequence, started: asyncio.Event) -> None:
+        """Watch the session, disconnect, and resume after the last frame, again and again."""
+        await started.wait()
         while True:
             connection = await self._connect("GET", f"/sessions/{session_id}/stream", sequence)
-            stays = self._rng.uniform(0.5, 1.5) * self._order.stay_seconds
+            stay_seconds = self._rng.uniform(0.5, 1.5) * self._order.stay_seconds
             try:
-                await asyncio.wait_for(self._until_over(connection), stays)
-                self.clock.second.broken += 1
+                await asyncio.wait_for(self._wait_closed(connection), stay_seconds)
+                self.reporter.report.broken += 1
             except TimeoutError:
                 pass
             finally:
                 connection.transport.abort()
             await asyncio.sleep(self._rng.random() * AWAY_SECONDS)
-            self.clock.second.resumes += 1
+            self.reporter.report.resumes += 1
 
-    async def _connect(
-        self, method: str, path: str, sequence: Sequence, content: bytes = b"", began: asyncio.Event | None = None
-    ) -> Connection:
+    async def _connect(self, method: str, path: str, sequence: Sequence, content: bytes = b"") -> Connection:
         headers = "connection: close\r\n" + ("" if content else f"last-event-id: {sequence.last_id}\r\n")
-        asked = request(self._order.port, method, path, content, headers=headers)
+        request = request_bytes(self._order.port, method, path, content, headers=headers)
         loop = asyncio.get_running_loop()
         async with self._opening:
             _, connection = await loop.create_connection(
-                lambda: Connection(asked, sequence, self.clock), "127.0.0.1", self._order.port
+                lambda: Connection(request, sequence, self.reporter), "127.0.0.1", self._order.port
             )
-            await asyncio.wait({connection.answered, connection.over}, return_when=asyncio.FIRST_COMPLETED)
-        if began is not None:
-            began.set()
+            await asyncio.wait({connection.answered, connection.closed}, return_when=asyncio.FIRST_COMPLETED)
         return connection
 
-    async def _until_over(self, connection: Connection) -> None:
-        self.open += 1
+    async def _wait_closed(self, connection: Connection) -> None:
+        self.open_streams += 1
         try:
-            await asyncio.shield(connection.over)
+            await asyncio.shield(connection.closed)
         finally:
-            self.open -= 1
+            self.open_streams -= 1
 
-    async def _until_all_there(self, asker: Sequence, viewers: list[Sequence]) -> None:
+    async def _wait_for_viewers(self, owner: Sequence, viewers: list[Sequence]) -> None:
+        """Wait until all viewers have the owner's numbers; after the time limit, the missing ones are lost."""
         deadline = asyncio.get_running_loop().time() + LAST_SECONDS
-        while any(viewer.next != asker.next for viewer in viewers):
+        while any(viewer.next != owner.next for viewer in viewers):
             if asyncio.get_running_loop().time() > deadline:
-                self.clock.second.lost += sum(asker.next - viewer.next for viewer in viewers)
+                self.reporter.report.lost += sum(owner.next - viewer.next for viewer in viewers)
                 return
             await asyncio.sleep(0.1)
 
 
-def say(second: Second) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(second) + b"\n")
+def write_report(report: LoadReport) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
     sys.stdout.buffer.flush()
 
 
 async def main() -> None:
-    raise_file_limit()
-    load = Load(msgspec.json.decode(sys.stdin.buffer.readline(), type=Order))
+    raise_fd_limit()
+    load = Load(msgspec.json.decode(sys.stdin.buffer.readline(), type=LoadOrder))
     asyncio.get_running_loop().add_reader(sys.stdin, load.ending.set)
-    work = asyncio.create_task(load.all())
+    work = asyncio.create_task(load.run())
     while not work.done():
         await asyncio.wait({work}, timeout=1)
-        second = load.clock.turn()
-        second.streams = load.open
-        second.last = work.done()
-        say(second)
+        report = load.reporter.take()
+        report.streams = load.open_streams
+        report.last = work.done()
+        write_report(report)
         if load.ending.is_set():
             asyncio.get_running_loop().remove_reader(sys.stdin)
     work.result()
-    os._exit(0)  # what is still open is cut, as by clients that are gone
+    os._exit(0)  # drops open connections without closing them
 
 
 if __name__ == "__main__":

@@ -1,59 +1,59 @@
-"""The soak: a ramp finds the highest rate at which delivery stays within a bound, then that is held for minutes."""
+"""The soak test: a ramp finds the highest rate at which the latency stays below a limit, which is then held."""
 
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
+from benchmarks.measure import Log, quantile
 from benchmarks.server import cores
-from benchmarks.soak.protocol import Order, Second
-from benchmarks.soak.server import LoadProcess, SoakServer
+from benchmarks.soak.server import LoadOrder, LoadReport, SoakLoad, SoakServer
 
-BOUND_MS = 500.0
-"""What nineteen of twenty numbers have to stay below: beyond it the server, or the machine, is behind."""
-SETTLING = 3
-"""A third of a step, in which the rate before still counts."""
-FACTOR = 1.4
-"""Between the rates of two steps."""
-NARROWING = 3
-"""Steps between the last rate that was within the bound and the first that was not: each halves what is unknown."""
-LESS = 0.9
-"""Of a rate that was too high in a trial: the next one that is tried."""
-HELD = 0.9
-"""Of the rate that has passed its trial: minutes see checkpoints, collections of garbage and other programs that half a
-minute does not, and who has fallen behind at the very limit cannot catch up."""
+MAX_P95_MS = 500.0
+"""The latency limit of 95 % of the numbers; a server above it is behind."""
+SETTLING_PART = 3
+"""The first third of a step is not counted: numbers of the rate before still arrive."""
+RATE_FACTOR = 1.4
+"""The ratio of the rates of two steps of the ramp."""
+BISECTIONS = 3
+"""Steps between the highest rate that was within the limit and the lowest that was not."""
+RETRY_FACTOR = 0.9
+"""The rate after a failed trial, relative to the rate of that trial."""
+HELD_PART = 0.9
+"""The held rate, relative to the highest one: minutes include checkpoints, garbage collections and other programs that
+half a minute does not, and a server at its limit could never catch up."""
 FIRST_RATE = 0.5
-MAX_GROWN = 30.0
-"""MB by which memory may grow while the rate is held, by the line through the samples after the warm-up."""
-WARM_UP = 0.25
-"""Of the time at the held rate, which does not count for memory."""
+MAX_GROWTH_MB = 30.0
+"""The limit of the growth of memory while the rate is held, by a linear fit of the samples after the warm-up."""
+WARM_UP_PART = 0.25
+"""The part of the time at the held rate that is not counted for the growth of memory."""
 OPENING_SECONDS = 120
 CLOSING_SECONDS = 20
 
 
 class SoakPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How much, and for how long."""
+    """The size and the duration of the soak test."""
 
     minutes: float = 10
     sessions: int = 200
     viewers: int = 5
-    """Of each session, beside the one that asks."""
+    """Viewers of each session, besides the client that starts its runs."""
     open: int = 1000
-    """So many streams are open at every moment; those that have left and are on their way back come on top."""
+    """Streams that have to be open at every moment; others are about to reconnect."""
     stay_seconds: float = 10
     steps: int = 16
-    """At most, each at a higher rate than the one before."""
+    """The most steps of the ramp."""
     step_seconds: int = 6
     trial_seconds: int = 30
-    """How long a rate has to stay within the bound before it is held."""
+    """How long a rate has to stay within the limit before it is held."""
     trials: int = 6
-    """At most."""
+    """The most trials."""
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """Of the server process."""
+    """Memory and open files of the server at one time."""
 
     at: float
     rss_mb: float
@@ -61,180 +61,181 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class SoakFigures(msgspec.Struct, kw_only=True):
-    """What came of it."""
+    """The results of a soak test."""
 
     load: float = 0.0
-    """Of the machine, before."""
+    """The load of the machine before the test."""
     highest: float = 0.0
-    """Numbers that each run said in a second, in the trial that was within the bound."""
+    """Numbers per run and second in the successful trial."""
     rate: float = 0.0
-    """The same while the rate was held."""
+    """Numbers per run and second while the rate was held."""
     wanted: int = 0
     """Streams that have to be open."""
-    seconds: list[Second] = []
-    """While it was held, and until the last number had come."""
+    reports: list[LoadReport] = []
+    """The reports of the load process while the rate was held."""
     samples: list[Sample] = []
     lost: int = 0
-    """In all, the ramp too; likewise those below."""
+    """Lost numbers in the complete test, with the ramp; likewise the next two."""
     doubled: int = 0
     broken: int = 0
     files_after: int = 0
-    """Once all streams were closed."""
+    """Open files after all streams were closed."""
 
-    def open(self) -> tuple[float, int]:
-        """Streams that were open while the rate was held: the median and the least."""
-        found = [second.streams for second in self.seconds]
-        return statistics.median(found), min(found)
+    def open_streams(self) -> tuple[float, int]:
+        """The median and the lowest number of open streams while the rate was held."""
+        counts = [report.streams for report in self.reports]
+        return statistics.median(counts), min(counts)
 
     def delivered(self) -> float:
-        """Numbers a second, over all streams."""
-        return statistics.fmean(second.numbers for second in self.seconds)
+        """Numbers a second over all streams."""
+        return statistics.fmean(report.numbers for report in self.reports)
 
     def percentile(self, percent: int) -> float:
-        """Milliseconds."""
-        return percentile(self.seconds, percent)
+        """A percentile of the latency in milliseconds."""
+        return latency_percentile(self.reports, percent)
 
-    def slope(self) -> float:
-        """MB a minute, after the warm-up."""
-        warm = self.samples[int(len(self.samples) * WARM_UP) :]
-        return 60 * statistics.linear_regression([s.at for s in warm], [s.rss_mb for s in warm]).slope
+    def mb_per_minute(self) -> float:
+        """The growth of memory after the warm-up, by a linear fit."""
+        samples = self._warm_samples()
+        return 60 * statistics.linear_regression([s.at for s in samples], [s.rss_mb for s in samples]).slope
 
-    def grown(self) -> float:
-        """MB, by that line, over all the time that counts."""
-        warm = self.samples[int(len(self.samples) * WARM_UP) :]
-        return self.slope() * (warm[-1].at - warm[0].at) / 60
+    def growth_mb(self) -> float:
+        """The growth of memory from the warm-up to the end, by the same linear fit."""
+        samples = self._warm_samples()
+        return self.mb_per_minute() * (samples[-1].at - samples[0].at) / 60
+
+    def _warm_samples(self) -> list[Sample]:
+        return self.samples[int(len(self.samples) * WARM_UP_PART) :]
 
     def faults(self) -> list[str]:
-        """Why it has failed; nothing if it has not."""
+        """The reasons why the test has failed; empty if it has passed."""
         found = [
             f"{count} numbers were {what}" for what, count in (("lost", self.lost), ("doubled", self.doubled)) if count
         ]
         if self.broken:
-            found.append(f"{self.broken} streams broke off")
-        if self.seconds and self.open()[1] < self.wanted:
-            found.append(f"only {self.open()[1]:,} streams were open at times, and {self.wanted:,} have to be")
-        if self.seconds and self.percentile(95) > BOUND_MS:
-            found.append(f"95 % took {self.percentile(95):.0f} ms, and {BOUND_MS:.0f} ms is the bound")
-        if self.grown() > MAX_GROWN:
-            found.append(f"memory grew by {self.grown():.0f} MB, and {MAX_GROWN:.0f} MB is the bound")
+            found.append(f"{self.broken} streams ended by themselves")
+        if self.reports and self.open_streams()[1] < self.wanted:
+            found.append(f"only {self.open_streams()[1]:,} streams were open at times instead of {self.wanted:,}")
+        if self.reports and self.percentile(95) > MAX_P95_MS:
+            found.append(f"95 % took {self.percentile(95):.0f} ms, the limit is {MAX_P95_MS:.0f} ms")
+        if self.growth_mb() > MAX_GROWTH_MB:
+            found.append(f"memory grew by {self.growth_mb():.0f} MB, the limit is {MAX_GROWTH_MB:.0f} MB")
         return found
 
 
-def percentile(seconds: Iterable[Second], percent: int) -> float:
-    latencies = [latency for second in seconds for latency in second.latencies]
-    return statistics.quantiles(latencies, n=100)[percent - 1] if len(latencies) > 1 else float("inf")
+def latency_percentile(reports: Iterable[LoadReport], percent: int) -> float:
+    latencies = [latency for report in reports for latency in report.latencies]
+    return quantile(latencies, percent) if len(latencies) > 1 else float("inf")
 
 
-class Soak:
-    """One soak, with what it has seen so far."""
+class SoakTest:
+    """One soak test, with its figures so far."""
 
-    def __init__(self, plan: SoakPlan, server: SoakServer, load: LoadProcess, say: Callable[[str], None]) -> None:
+    def __init__(self, plan: SoakPlan, server: SoakServer, load: SoakLoad, log: Log) -> None:
         self._plan = plan
         self._server = server
         self._load = load
-        self._say = say
+        self._log = log
         self.figures = SoakFigures(load=os.getloadavg()[0], wanted=plan.open)
 
     def run(self) -> SoakFigures:
-        self._until_open()
-        self.figures.highest = self._tried(self._ramp())
-        self.figures.rate = self.figures.highest * HELD
+        self._wait_until_open()
+        self.figures.highest = self._confirmed(self._ramp())
+        self.figures.rate = self.figures.highest * HELD_PART
         self._hold()
         self._end()
         return self.figures
 
-    def _until_open(self) -> None:
+    def _wait_until_open(self) -> None:
         deadline = time.monotonic() + OPENING_SECONDS
-        while (second := self._second()).streams < self._plan.open:
+        while (report := self._next_report()).streams < self._plan.open:
             if time.monotonic() > deadline:
-                raise RuntimeError(f"only {second.streams} of {self._plan.open} streams could be opened")
+                raise RuntimeError(f"only {report.streams} of {self._plan.open} streams could be opened")
 
     def _ramp(self) -> float:
-        """The highest rate that is within the bound for some seconds."""
+        """The highest rate that stays within the limit for one step."""
         rate = good = FIRST_RATE
         bad = 0.0
         for _ in range(self._plan.steps):
-            if self._is_within(rate, self._plan.step_seconds):
-                good, rate = rate, rate * FACTOR
-            else:
+            if not self._is_within_limit(rate, self._plan.step_seconds):
                 bad = rate
                 break
-        for _ in range(NARROWING if bad else 0):
+            good, rate = rate, rate * RATE_FACTOR
+        for _ in range(BISECTIONS if bad else 0):
             rate = (good * bad) ** 0.5
             self._recover(good)
-            if self._is_within(rate, self._plan.step_seconds):
+            if self._is_within_limit(rate, self._plan.step_seconds):
                 good = rate
             else:
                 bad = rate
         return good
 
-    def _tried(self, rate: float) -> float:
-        """That rate, or the next lower one that is within the bound for longer."""
+    def _confirmed(self, rate: float) -> float:
+        """The rate, or the next lower one that stays within the limit for a trial."""
         for _ in range(self._plan.trials):
-            self._recover(rate * LESS)
-            if self._is_within(rate, self._plan.trial_seconds):
+            self._recover(rate * RETRY_FACTOR)
+            if self._is_within_limit(rate, self._plan.trial_seconds):
                 return rate
-            rate *= LESS
-        raise RuntimeError(
-            f"no rate could be held for {self._plan.trial_seconds} s: the machine has too much else to do"
-        )
+            rate *= RETRY_FACTOR
+        raise RuntimeError(f"no rate could be held for {self._plan.trial_seconds} s: the machine is too busy")
 
-    def _is_within(self, rate: float, seconds: int) -> bool:
+    def _is_within_limit(self, rate: float, seconds: int) -> bool:
         self._server.set_rate(rate)
-        found = [self._second() for _ in range(seconds)][self._plan.step_seconds // SETTLING :]
-        p95 = percentile(found, 95)
-        delivered = statistics.fmean(second.numbers for second in found)
-        streams = min(second.streams for second in found)
-        self._say(
+        reports = [self._next_report() for _ in range(seconds)][self._plan.step_seconds // SETTLING_PART :]
+        p95 = latency_percentile(reports, 95)
+        delivered = statistics.fmean(report.numbers for report in reports)
+        streams = min(report.streams for report in reports)
+        self._log(
             f"{rate:.2f} a second and run for {seconds} s: {delivered:,.0f} a second delivered to at least {streams:,}"
             f" streams, 95 % in {p95:.0f} ms"
         )
-        return p95 <= BOUND_MS and streams >= self._plan.open
+        return p95 <= MAX_P95_MS and streams >= self._plan.open
 
     def _recover(self, rate: float) -> None:
-        """Let what a rate that was too high has left behind be delivered."""
+        """Halve the rate for one step, so that delayed numbers are delivered."""
         self._server.set_rate(rate / 2)
+        self._skip_step()
+
+    def _skip_step(self) -> None:
         for _ in range(self._plan.step_seconds):
-            self._second()
+            self._next_report()
 
     def _hold(self) -> None:
         self._server.set_rate(self.figures.rate)
-        for _ in range(self._plan.step_seconds):  # what the last step of the ramp has left behind
-            self._second()
+        self._skip_step()
         until = time.monotonic() + 60 * self._plan.minutes
-        told = time.monotonic()
+        logged_at = time.monotonic()
         while (now := time.monotonic()) < until:
-            self.figures.seconds.append(self._second())
-            self.figures.samples.append(Sample(now, self._server.rss() / 2**20, self._server.files()))
-            if now > told + 30:
-                told = now
-                self._say(f"{(until - now) / 60:.1f} minutes left, {self.figures.samples[-1].rss_mb:.0f} MB")
+            self.figures.reports.append(self._next_report())
+            self.figures.samples.append(Sample(now, self._server.rss() / 2**20, self._server.open_files()))
+            if now > logged_at + 30:
+                logged_at = now
+                self._log(f"{(until - now) / 60:.1f} minutes left, {self.figures.samples[-1].rss_mb:.0f} MB")
 
     def _end(self) -> None:
         self._load.end()
-        self._second()  # it knows by now that runs may end early
+        self._next_report()  # from now on, the load process does not count a run that ends early as broken
         self._server.set_rate(0)
-        while not self._second().last:
+        while not self._next_report().last:
             pass
         deadline = time.monotonic() + CLOSING_SECONDS
         while self._server.connections() and time.monotonic() < deadline:
             time.sleep(0.1)
-        self.figures.files_after = self._server.files()
+        self.figures.files_after = self._server.open_files()
 
-    def _second(self) -> Second:
-        second = self._load.second()
-        self._count(second)
-        return second
-
-    def _count(self, second: Second) -> None:
-        self.figures.lost += second.lost
-        self.figures.doubled += second.doubled
-        self.figures.broken += second.broken
+    def _next_report(self) -> LoadReport:
+        report = self._load.next_report()
+        self.figures.lost += report.lost
+        self.figures.doubled += report.doubled
+        self.figures.broken += report.broken
+        return report
 
 
-def measure_soak(plan: SoakPlan, say: Callable[[str], None]) -> SoakFigures:
+def measure_soak(plan: SoakPlan, log: Log) -> SoakFigures:
     server_core, client_core = cores()
     with SoakServer(plan.sessions + 50, server_core) as server:
-        order = Order(port=server.port, sessions=plan.sessions, viewers=plan.viewers, stay_seconds=plan.stay_seconds)
-        with LoadProcess(order, client_core) as load:
-            return Soak(plan, server, load, say).run()
+        order = LoadOrder(
+            port=server.port, sessions=plan.sessions, viewers=plan.viewers, stay_seconds=plan.stay_seconds
+        )
+        with SoakLoad(order, client_core) as load:
+            return SoakTest(plan, server, load, log).run()

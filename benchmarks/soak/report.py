@@ -1,11 +1,11 @@
-"""The soak's figures as a table, and the section of `docs/soak.md` that they stand in."""
+"""The figures of the soak test as a table, and as a section of `docs/soak.md`."""
 
 import datetime
 import os
 import statistics
 
 from benchmarks.report import aligned, machine
-from benchmarks.soak.measure import BOUND_MS, HELD, MAX_GROWN, WARM_UP, SoakFigures, SoakPlan
+from benchmarks.soak.measure import HELD_PART, MAX_GROWTH_MB, MAX_P95_MS, WARM_UP_PART, SoakFigures, SoakPlan
 
 TITLE = "## Result"
 
@@ -22,8 +22,8 @@ SECTION = """{title}
 def soak_table(figures: SoakFigures, plan: SoakPlan) -> str:
     memory = [sample.rss_mb for sample in figures.samples]
     files = [sample.files for sample in figures.samples]
-    resumes = sum(second.resumes for second in figures.seconds)
-    median, least = figures.open()
+    resumes = sum(report.resumes for report in figures.reports)
+    median, least = figures.open_streams()
     latencies = ", ".join(f"{figures.percentile(percent):.0f}" for percent in (50, 95, 99))
     rows = {
         "open streams, median, lowest": f"{median:,.0f}, {least:,}",
@@ -32,13 +32,13 @@ def soak_table(figures: SoakFigures, plan: SoakPlan) -> str:
         "emitted by agents, highest rate found (numbers a second)": f"{figures.highest * plan.sessions:,.0f}",
         "emitted by agents, rate held (numbers a second)": f"{figures.rate * plan.sessions:,.0f}",
         "delivered to streams (numbers a second)": f"{figures.delivered():,.0f}",
-        "delivered in total": f"{sum(second.numbers for second in figures.seconds):,}",
+        "delivered in total": f"{sum(report.numbers for report in figures.reports):,}",
         "reconnects of viewers": f"{resumes:,}",
         "numbers lost, doubled": f"{figures.lost:,}, {figures.doubled:,}",
         "streams that ended by themselves": f"{figures.broken:,}",
         "latency from due time to client, median, p95, p99 (ms)": latencies,
         "memory of the server, median, highest (MB)": f"{statistics.median(memory):.0f}, {max(memory):.0f}",
-        "memory, growth by a linear fit of the samples (MB a minute)": f"{figures.slope():+.2f}",
+        "memory, growth by a linear fit of the samples (MB a minute)": f"{figures.mb_per_minute():+.2f}",
         "open files, highest, afterwards": f"{max(files):,}, {figures.files_after:,}",
     }
     return aligned([["", "figure"], ["---", "---"], *([what, figure] for what, figure in rows.items())])
@@ -56,9 +56,9 @@ def soak_section(figures: SoakFigures, plan: SoakPlan) -> str:
     )
 
 
-def about() -> str:
-    """The bounds, for who runs it."""
+def limits_text() -> str:
+    """The limits of the test in one line, shown at its start."""
     return (
-        f"delivery within {BOUND_MS:.0f} ms for 95 %, {HELD:.0%} of the highest such rate held,"
-        f" at most {MAX_GROWN:.0f} MB grown after the first {WARM_UP:.0%}, on {os.cpu_count()} cores"
+        f"delivery within {MAX_P95_MS:.0f} ms for 95 %, {HELD_PART:.0%} of the highest such rate held,"
+        f" at most {MAX_GROWTH_MB:.0f} MB of growth after the first {WARM_UP_PART:.0%}, on {os.cpu_count()} cores"
     )

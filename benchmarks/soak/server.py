@@ -1,9 +1,5 @@
-"""The server of the soak, and the process that loads it."""
+"""The processes of the soak test: the server, and the load process with the messages that it exchanges."""
 
-import os
-import subprocess
-import sys
-import tempfile
 import threading
 from pathlib import Path
 from queue import Empty, Queue
@@ -13,43 +9,59 @@ from typing import Self
 import msgspec
 import psutil
 
-from benchmarks.server import ROOT, Server, pin, python_path
-from benchmarks.soak.protocol import Order, Second
+from benchmarks.client import LoadProcess
+from benchmarks.server import ROOT, LimelightServer
 
-AGENT = ROOT / "benchmarks" / "soak" / "agents.py"
+AGENTS = ROOT / "benchmarks" / "soak" / "agents.py"
 SILENCE_SECONDS = 90
-"""A load that says nothing for so long is broken."""
+"""A load process that reports nothing for this long is broken."""
 
 
-class SoakServer(Server):
-    """One Limelight with an agent whose rate can be set."""
+class LoadOrder(msgspec.Struct, kw_only=True):
+    """The streams that the load process opens, and keeps open until its standard input ends."""
+
+    port: int
+    sessions: int
+    viewers: int
+    """Viewers of each session, besides the client that starts its runs."""
+    stay_seconds: float
+    """The mean time until a viewer disconnects and reconnects."""
+    seed: int = 1
+
+
+class LoadReport(msgspec.Struct, kw_only=True):
+    """The events of about one second."""
+
+    numbers: int = 0
+    latencies: list[float] = []
+    """A sample of latencies: milliseconds from the time when a number was due to its arrival."""
+    streams: int = 0
+    """Open streams at the end of the second."""
+    resumes: int = 0
+    lost: int = 0
+    doubled: int = 0
+    broken: int = 0
+    """Streams that the server ended, and requests that it refused."""
+    last: bool = False
+    """Whether this is the last report: all clients have received everything."""
+
+
+class SoakServer(LimelightServer):
+    """A server with an agent whose rate can be set."""
 
     def __init__(self, runs: int, core: int | None = None) -> None:
-        super().__init__("soak", core)
-        self._environ |= {"LIMELIGHT_RUNS": str(runs), "LIMELIGHT_RUN_SECONDS": "86400"}
-
-    def __enter__(self) -> Self:
-        self._rates = tempfile.TemporaryDirectory(prefix="limelight-soak-")
-        self._rate_file = Path(self._rates.name) / "rate"
+        environ = {"LIMELIGHT_RUNS": str(runs), "LIMELIGHT_RUN_SECONDS": "86400", "SOAK_RATE": "rate"}
+        super().__init__(AGENTS, ("counter",), core, environ)
+        self._rate_file = Path(self._folder.name) / "rate"
         self.set_rate(1)
-        self._environ["SOAK_RATE"] = str(self._rate_file)
-        return super().__enter__()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        super().__exit__(kind, error, tb)
-        self._rates.cleanup()
-
-    def _command(self) -> list[str]:
-        port = ["--port", str(self.port), "--data", self._folder.name]
-        return [sys.executable, "-m", "limelight", "serve", f"{AGENT}:counter", *port]
 
     def set_rate(self, rate: float) -> None:
-        """Numbers that each run says in a second, from soon on."""
+        """Set the numbers that each run emits in a second; the agent reads them within half a second."""
         new = self._rate_file.with_suffix(".new")
         new.write_text(str(rate))
-        new.replace(self._rate_file)  # nobody ever reads half of it
+        new.replace(self._rate_file)  # atomic: the agent never reads an incomplete file
 
-    def files(self) -> int:
+    def open_files(self) -> int:
         return psutil.Process(self._process.pid).num_fds()
 
     def connections(self) -> int:
@@ -57,51 +69,38 @@ class SoakServer(Server):
         return sum(connection.status != psutil.CONN_LISTEN for connection in found)
 
 
-class LoadProcess:
-    """The load, as the measuring process sees it. Use as `with`."""
+class SoakLoad(LoadProcess):
+    """The load process `benchmarks.soak.load`, which reports once a second."""
 
-    def __init__(self, order: Order, core: int | None = None) -> None:
+    def __init__(self, order: LoadOrder, core: int | None = None) -> None:
+        super().__init__("benchmarks.soak.load", core)
         self._order = order
-        self._core = core
-        self._seconds: Queue[Second] = Queue()
+        self._reports: Queue[LoadReport] = Queue()
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.soak.load"],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": python_path(ROOT)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        pin(self._process.pid, self._core)
-        assert self._process.stdin is not None
-        self._process.stdin.write(msgspec.json.encode(self._order) + b"\n")
-        self._process.stdin.flush()
-        self._reading = threading.Thread(target=self._read, daemon=True)
-        self._reading.start()
+        super().__enter__()
+        self.send(msgspec.json.encode(self._order))
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._process.kill()
         self._process.wait()
-        self._reading.join()
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            pipe.close()
+        self._reader.join()
+        self._stdin.close()
+        self._stdout.close()
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._seconds.put(msgspec.json.decode(line, type=Second))
+        for line in self._stdout:
+            self._reports.put(msgspec.json.decode(line, type=LoadReport))
 
-    def second(self) -> Second:
-        """The next one that is over."""
+    def next_report(self) -> LoadReport:
         try:
-            return self._seconds.get(timeout=SILENCE_SECONDS)
+            return self._reports.get(timeout=SILENCE_SECONDS)
         except Empty:
-            raise RuntimeError("the load process says nothing any more") from None
+            raise RuntimeError(f"no report of the load process for {SILENCE_SECONDS} s") from None
 
     def end(self) -> None:
-        """It asks for no more runs, and says the last when those that there are have ended."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        """Start no more runs. The last report comes when the current runs have ended."""
+        self._stdin.close()

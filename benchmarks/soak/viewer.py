@@ -1,4 +1,4 @@
-"""One stream of the soak: reads numbers out of the raw bytes, and notices when one is missing or comes again."""
+"""One client of the soak test: reads numbers from the raw bytes of its streams, and counts missing and doubled ones."""
 
 import asyncio
 import random
@@ -6,83 +6,82 @@ import re
 import time
 from typing import cast
 
-from benchmarks.soak.protocol import Second
+from benchmarks.soak.server import LoadReport
 
 NUMBER = re.compile(rb"~(\d+):(\d+)~")
 ID = re.compile(rb"(?:^|\n)id: (\S+)")
-SAMPLES = 2000
-"""Latencies that are kept of a second."""
+MAX_SAMPLES = 2000
+"""Latencies in one report."""
 
 
 class Sequence:
-    """What somebody has got so far, over all its connections: the next number that it expects, and its last id."""
+    """The numbers that one client has received over all its connections: the next one expected, and the last id."""
 
     def __init__(self) -> None:
         self.next = 0
         self.last_id = "0"
 
-    def take(self, frames: bytes, since: int, second: Second) -> None:
-        """Whole frames. Numbers from before `since` are what was missed meanwhile, and say nothing about latency."""
+    def feed(self, frames: bytes, connected_at: int, report: LoadReport) -> None:
+        """Count the numbers of complete frames. Numbers due before `connected_at` do not count for the latency."""
         now = time.monotonic_ns()
         for found, due_at in NUMBER.findall(frames):
             number = int(found)
             if number > self.next:
-                second.lost += number - self.next
+                report.lost += number - self.next
             if number < self.next:
-                second.doubled += 1
+                report.doubled += 1
                 continue
             self.next = number + 1
-            second.numbers += 1
-            if int(due_at) >= since:
-                sample(second.latencies, (now - int(due_at)) / 1e6)
+            report.numbers += 1
+            if int(due_at) >= connected_at:
+                add_sample(report.latencies, (now - int(due_at)) / 1e6)
         if ids := ID.findall(frames):
             self.last_id = ids[-1].decode()
 
 
-def sample(latencies: list[float], latency: float) -> None:
-    """Keep some of many, each with about the same chance."""
-    if len(latencies) < SAMPLES:
-        latencies.append(latency)
+def add_sample(samples: list[float], value: float) -> None:
+    """Add a value; beyond MAX_SAMPLES, a tenth of the values replaces random samples."""
+    if len(samples) < MAX_SAMPLES:
+        samples.append(value)
     elif random.random() < 0.1:
-        latencies[random.randrange(SAMPLES)] = latency
+        samples[random.randrange(MAX_SAMPLES)] = value
+
+
+class Reporter:
+    """The current report, to which all connections add."""
+
+    def __init__(self) -> None:
+        self.report = LoadReport()
+
+    def take(self) -> LoadReport:
+        """Return the current report and begin a new one."""
+        taken, self.report = self.report, LoadReport()
+        return taken
 
 
 class Connection(asyncio.Protocol):
-    """One connection of a viewer, from its request until somebody ends it."""
+    """One connection of a client, from its request until either side closes it."""
 
-    def __init__(self, asked: bytes, sequence: Sequence, second: "Clock") -> None:
-        self._asked = asked
+    def __init__(self, request: bytes, sequence: Sequence, reporter: Reporter) -> None:
+        self._request = request
         self._sequence = sequence
-        self._clock = second
-        self._since = time.monotonic_ns()
-        self._rest = b""
+        self._reporter = reporter
+        self._connected_at = time.monotonic_ns()
+        self._incomplete = b""
         self.answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        self.transport.write(self._asked)
+        self.transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
         if not self.answered.done():
             self.answered.set_result(None)
-        whole, end, rest = (self._rest + data).rpartition(b"\n\n")
-        self._rest = rest
+        frames, end, self._incomplete = (self._incomplete + data).rpartition(b"\n\n")
         if end:
-            self._sequence.take(whole, self._since, self._clock.second)
+            self._sequence.feed(frames, self._connected_at, self._reporter.report)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self.over.done():
-            self.over.set_result(None)
-
-
-class Clock:
-    """The second that counts now, for all viewers."""
-
-    def __init__(self) -> None:
-        self.second = Second()
-
-    def turn(self) -> Second:
-        """The one that is over."""
-        over, self.second = self.second, Second()
-        return over
+        if not self.closed.done():
+            self.closed.set_result(None)

@@ -1,10 +1,7 @@
 """Each built-in agent on a server, with the understudy as its model."""
 
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +10,7 @@ from limelight.builtin.agent_config import IMPORTS, AgentConfig
 from limelight.builtin.model_choice import ModelChoice
 from limelight.builtin.search_tools import SearchTools
 from limelight.builtin.smolagents_agents import create_codact_agent
-from limelight.config import AgentSettings, Settings, load_settings
+from limelight.config import AgentSettings, Settings
 from limelight.events import (
     AgentStarted,
     ArtifactMade,
@@ -27,42 +24,14 @@ from limelight.events import (
     TextDelta,
     ToolFinished,
     ToolOutputDelta,
-    ToolStarted,
     Usage,
 )
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
+from tests.builtin.agent_runs import QUESTION, ask, call_names, serve_agent, tool_errors
 from tests.sources.live_turn import FinishedRun, checked_run
-from tests.support.server import Served, collect, serving
+from tests.support.server import collect, serving
 from tests.system.processes.server_process import free_port
-
-QUESTION = "What do bees do in winter?"
-
-
-@asynccontextmanager
-async def serve_agent(data: Path, name: str = "", config: str = "", **settings: Any) -> AsyncGenerator[Served]:
-    """A server with one built-in agent, or with all of them."""
-    file = data.with_suffix(".toml")
-    file.write_text(config)
-    agents = resolve_agents(load_settings(file, environ={}), [name] if name else (), environ={}).agents
-    async with serving(agents=agents, data=data, **settings) as served:
-        yield served
-
-
-async def ask(served: Served, question: str = QUESTION, **body: Any) -> FinishedRun:
-    run = checked_run(await collect(served.ask(question, format="records", **body)))
-    assert isinstance(run.terminal, RunFinished), run.terminal
-    return run
-
-
-def call_names(run: FinishedRun) -> list[str]:
-    """The tool calls, those of sub-agents with the name of the agent."""
-    names = {started.agent_id: started.name for started in run.all(AgentStarted)}
-    return [f"{names[e.agent_id]}: {e.name}" if e.agent_id else e.name for e in run.all(ToolStarted)]
-
-
-def tool_errors(run: FinishedRun) -> list[str]:
-    return [finished.error for finished in run.all(ToolFinished) if finished.error is not None]
 
 
 def shown_text(run: FinishedRun) -> str:
@@ -204,24 +173,18 @@ async def test_unreachable_model_is_named_by_its_address(tmp_path: Path, name: s
     assert address in run.terminal.message
 
 
-async def test_all_agents_run_on_one_server(tmp_path: Path) -> None:
+async def test_all_agents_run_on_one_server_and_show_the_notice_once_per_conversation(tmp_path: Path) -> None:
     async with serve_agent(tmp_path / "data") as served:
         listed = (await served.http.get("/agents")).json()["agents"]
-        assert [(a["name"], a["default"]) for a in listed][:1] == [("deep", True)]
-        for agent in listed:
-            run = await ask(served, agent=agent["name"], session_id=agent["name"])
-            assert run.all(ToolFinished)
-            assert run.text() or run.answer
-            assert bool(run.all(ArtifactMade)) == (agent["name"] == "demo")
-
-
-async def test_agents_remember_the_conversation(tmp_path: Path) -> None:
-    async with serve_agent(tmp_path / "data") as served:
-        for name in ("deep", "agno", "agno-team", "react", "codact"):
+        assert [agent["name"] for agent in listed if agent["default"]] == ["deep"]
+        for name in (agent["name"] for agent in listed):
             first = await ask(served, agent=name, session_id=name)
-            assert "stand-in without a model" in shown_text(first), f"{name} shows the notice"
+            assert first.all(ToolFinished)
+            assert first.text() or first.answer
+            assert bool(first.all(ArtifactMade)) == (name == "demo")
+            assert ("stand-in without a model" in shown_text(first)) == (name != "demo"), name
             second = await ask(served, "And lighthouses?", agent=name, session_id=name)
-            assert "stand-in without a model" not in shown_text(second), f"{name} shows the notice once"
+            assert "stand-in without a model" not in shown_text(second), f"{name} remembers the conversation"
 
 
 async def test_configured_workspace_gets_no_sample_files(tmp_path: Path) -> None:

@@ -6,21 +6,9 @@ import pytest
 
 from limelight.auth.key_file import Keyring
 from limelight.events import ApprovalRequested, ApprovalResolved, RunFinished, ToolFinished
-from tests.builtin.test_agents import QUESTION, serve_agent
-from tests.sources.live_turn import FinishedRun, checked_run
-from tests.support.server import Frame, Served, asking
-
-
-async def run_with_decisions(served: Served, decision: str) -> FinishedRun:
-    """A run in which each approval request gets this decision."""
-    frames: list[Frame] = []
-    async for frame in served.ask(QUESTION, format="records", session_id="s"):
-        frames.append(frame)
-        if frame.data["event"]["kind"] == "approval_requested":
-            path = f"/runs/{frame.data['run_id']}/approvals/{frame.data['event']['approval_id']}"
-            assert (await served.http.post(path, json={"decision": decision})).status_code == 200
-    return checked_run(frames)
-
+from tests.builtin.agent_runs import QUESTION, ask_and_decide, serve_agent
+from tests.sources.live_turn import checked_run
+from tests.support.server import asking
 
 CASES = [
     ("deep", "ls"),
@@ -37,7 +25,7 @@ CASES = [
 @pytest.mark.parametrize(("agent", "tool"), CASES)
 async def test_agent_asks_before_the_configured_tools(tmp_path: Path, agent: str, tool: str) -> None:
     async with serve_agent(tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]') as served:
-        run = await run_with_decisions(served, "approve")
+        run = await ask_and_decide(served, QUESTION, decision="approve")
     assert isinstance(run.terminal, RunFinished)
     assert {asked.name for asked in run.all(ApprovalRequested)} == {tool}
     assert {(one.decision, one.by) for one in run.all(ApprovalResolved)} == {("approve", "local")}
@@ -49,7 +37,7 @@ async def test_agent_asks_before_the_configured_tools(tmp_path: Path, agent: str
 )
 async def test_rejected_tool_does_not_run(tmp_path: Path, agent: str, tool: str) -> None:
     async with serve_agent(tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]') as served:
-        run = await run_with_decisions(served, "reject")
+        run = await ask_and_decide(served, QUESTION, decision="reject")
     assert isinstance(run.terminal, RunFinished)
     rejected = {asked.call_id for asked in run.all(ApprovalRequested)}
     assert rejected

@@ -14,7 +14,7 @@ from limelight.understudy.improviser import improvise
 from limelight.understudy.replies import Reply
 from limelight.understudy.requests import ChatRequest
 from limelight.understudy.smolagents_prompts import code_context, expects_code
-from tests.builtin.test_agents import QUESTION, ask, serve_agent
+from tests.builtin.agent_runs import QUESTION, ask, serve_agent
 
 
 @pytest.mark.parametrize("agent", BUILT_INS, ids=lambda agent: agent.name)

@@ -11,7 +11,7 @@ from limelight.agents.resolve import resolve_agents
 from limelight.config import load_settings
 from limelight.errors import SetupError
 from limelight.events import ApprovalRequested, RunCancelled, RunFinished
-from tests.builtin.test_agents import serve_agent
+from tests.builtin.agent_runs import ask, ask_and_decide, decide, serve_agent
 from tests.sources.live_turn import FinishedRun, checked_run
 from tests.support.server import Frame, Served
 from tests.support.wait import eventually
@@ -19,31 +19,30 @@ from tests.support.wait import eventually
 EXECUTE_ON = "[agents.deep]\nexecute = true\n"
 
 
-async def run_command(
-    served: Served, decision: dict[str, Any] | None = None, stop_when: Path | None = None
-) -> FinishedRun:
-    """A run that calls `execute`; the decision can replace the command."""
-    frames: list[Frame] = []
-    async for frame in served.ask("Please use execute", format="records", session_id="s"):
-        frames.append(frame)
-        run_id = frame.data["run_id"]
-        if frame.data["event"]["kind"] == "approval_requested":
-            path = f"/runs/{run_id}/approvals/{frame.data['event']['approval_id']}"
-            assert (await served.http.post(path, json=decision)).status_code == 200
-            if stop_when is not None:
-                await eventually(stop_when.exists)
-                await served.http.post(f"/runs/{run_id}/cancel", json={})
-    return checked_run(frames)
+COMMAND = "Please use execute"
 
 
-def edit_decision(command: str, **args: Any) -> dict[str, Any]:
+def edited(command: str, **args: Any) -> dict[str, Any]:
+    """A decision that replaces the command."""
     return {"decision": "edit", "args": {"command": command, **args}}
+
+
+async def stopped_run(served: Served, decision: dict[str, Any], started: Path) -> FinishedRun:
+    """A run that is stopped when the file exists."""
+    frames: list[Frame] = []
+    async for frame in served.ask(COMMAND, format="records", session_id="s"):
+        frames.append(frame)
+        if frame.data["event"]["kind"] == "approval_requested":
+            await decide(served, frame, **decision)
+            await eventually(started.exists)
+            await served.http.post(f"/runs/{frame.data['run_id']}/cancel", json={})
+    return checked_run(frames)
 
 
 async def test_execute_asks_before_each_command_and_returns_its_output(tmp_path: Path) -> None:
     async with serve_agent(tmp_path / "data", "deep", EXECUTE_ON) as served:
-        made = await run_command(served, {"decision": "approve"})
-        refused = await run_command(served, {"decision": "reject"})
+        made = await ask_and_decide(served, COMMAND, decision="approve")
+        refused = await ask_and_decide(served, COMMAND, decision="reject")
     assert made.one(ApprovalRequested).name == "execute"
     assert "the understudy was here" in made.call("execute").result
     assert made.call("execute").error is None
@@ -52,7 +51,7 @@ async def test_execute_asks_before_each_command_and_returns_its_output(tmp_path:
 
 async def test_empty_list_disables_the_approval_of_execute(tmp_path: Path) -> None:
     async with serve_agent(tmp_path / "data", "deep", f"{EXECUTE_ON}approve = []\n") as served:
-        made = await run_command(served)
+        made = await ask(served, COMMAND)
     assert not made.all(ApprovalRequested)
     assert "the understudy was here" in made.call("execute").result
 
@@ -62,7 +61,7 @@ async def test_command_starts_in_the_workspace_without_the_environment_of_the_se
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-the-server")
     async with serve_agent(tmp_path / "data", "deep", EXECUTE_ON) as served:
-        made = await run_command(served, edit_decision("pwd; ls; env; echo trouble >&2; exit 3"))
+        made = await ask_and_decide(served, COMMAND, **edited("pwd; ls; env; echo trouble >&2; exit 3"))
     printed = str(made.call("execute").result)
     assert str((tmp_path / "data" / "workspaces" / "s").resolve()) in printed
     assert "bees.md" in printed and "trouble" in printed and "exit code 3" in printed
@@ -71,8 +70,8 @@ async def test_command_starts_in_the_workspace_without_the_environment_of_the_se
 
 async def test_time_and_output_of_a_command_are_limited(tmp_path: Path) -> None:
     async with serve_agent(tmp_path / "data", "deep", EXECUTE_ON) as served:
-        slow = await run_command(served, edit_decision("echo begun; sleep 600", timeout=1))
-        loud = await run_command(served, edit_decision("head -c 3000000 /dev/zero | tr '\\0' x"))
+        slow = await ask_and_decide(served, COMMAND, **edited("echo begun; sleep 600", timeout=1))
+        loud = await ask_and_decide(served, COMMAND, **edited("head -c 3000000 /dev/zero | tr '\\0' x"))
     assert "begun" in slow.call("execute").result and "cut off after 1 seconds" in slow.call("execute").result
     assert loud.call("execute").error is None
     assert len(loud.call("execute").result) < 200_000
@@ -83,8 +82,11 @@ async def test_processes_of_a_command_are_killed_at_its_end(tmp_path: Path, ends
     pid_file = tmp_path / "data" / "workspaces" / "s" / "pid"
     waits = "; wait" if ends == "by Stop" else ""
     async with serve_agent(tmp_path / "data", "deep", EXECUTE_ON) as served:
-        decision = edit_decision(f"sleep 600 & echo $! > pid.new; mv pid.new pid{waits}")
-        made = await run_command(served, decision, pid_file if waits else None)
+        decision = edited(f"sleep 600 & echo $! > pid.new; mv pid.new pid{waits}")
+        if waits:
+            made = await stopped_run(served, decision, pid_file)
+        else:
+            made = await ask_and_decide(served, COMMAND, **decision)
         assert isinstance(made.terminal, RunCancelled if waits else RunFinished)
         pid = int(pid_file.read_text())
         await eventually(lambda: not _is_alive(pid))
@@ -116,5 +118,5 @@ def test_execute_is_validated(tmp_path: Path) -> None:
 
 async def test_approve_list_with_execute_does_not_enable_it(tmp_path: Path) -> None:
     async with serve_agent(tmp_path / "data", "deep", '[agents.deep]\napprove = ["execute"]\n') as served:
-        made = await asyncio.wait_for(run_command(served), 60)
+        made = await asyncio.wait_for(ask(served, COMMAND), 60)
     assert not made.all(ApprovalRequested)

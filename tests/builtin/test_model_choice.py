@@ -49,7 +49,9 @@ def test_insufficient_settings_are_an_error(model: str, base_url: str, environ: 
     assert message in caught.value.detail
 
 
-class Home:
+class FakeResources:
+    """Counts the starts of the understudy."""
+
     data = Path()
     starts = 0
 
@@ -59,8 +61,10 @@ class Home:
 
 
 async def test_understudy_is_started_only_if_it_is_the_model() -> None:
-    home = Home()
+    resources = FakeResources()
     real = ModelChoice("mine", "http://host/v1", "k")
-    assert await resolve_address(real, home) is real
-    assert home.starts == 0
-    assert await resolve_address(ModelChoice(), home) == ModelChoice("understudy", "http://127.0.0.1:5/v1", "sesame")
+    assert await resolve_address(real, resources) is real
+    assert resources.starts == 0
+    assert await resolve_address(ModelChoice(), resources) == ModelChoice(
+        "understudy", "http://127.0.0.1:5/v1", "sesame"
+    )

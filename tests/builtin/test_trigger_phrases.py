@@ -6,25 +6,13 @@ from pathlib import Path
 import pytest
 
 from limelight.events import AgentStarted, ApprovalRequested, ApprovalResolved, ToolFinished
-from tests.builtin.test_agents import call_names, serve_agent, tool_errors
-from tests.sources.live_turn import FinishedRun, checked_run
+from tests.builtin.agent_runs import ask_and_decide, call_names, serve_agent, tool_errors
+from tests.sources.live_turn import FinishedRun
 from tests.support.markdown import rows, sections
-from tests.support.server import Frame, Served
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 DOCUMENTED = {row[0].strip('"'): row[1:] for row in rows(sections(DOCUMENT, 2)["Trigger phrases"])}
 AGENTS = ("deep", "agno", "agno-team", "react", "codact", "demo")
-
-
-async def run_phrase(served: Served, phrase: str, decision: str = "approve") -> FinishedRun:
-    """A run in which each approval request gets this decision."""
-    frames: list[Frame] = []
-    async for frame in served.ask(f"{phrase} about bees", format="records", session_id="s"):
-        frames.append(frame)
-        if frame.data["event"]["kind"] == "approval_requested":
-            path = f"/runs/{frame.data['run_id']}/approvals/{frame.data['event']['approval_id']}"
-            assert (await served.http.post(path, json={"decision": decision})).status_code == 200
-    return checked_run(frames)
 
 
 def is_slow(run: FinishedRun) -> bool:
@@ -44,7 +32,7 @@ EFFECTS: dict[str, Callable[[FinishedRun], bool]] = {
 @pytest.mark.parametrize("phrase", EFFECTS)
 async def test_phrase_has_its_effect_or_the_answer_says_that_it_cannot(tmp_path: Path, agent: str, phrase: str) -> None:
     async with serve_agent(tmp_path / "data", agent) as served:
-        run = await run_phrase(served, phrase)
+        run = await ask_and_decide(served, f"{phrase} about bees", decision="approve")
     is_documented = bool(DOCUMENTED[phrase][AGENTS.index(agent)])
     assert EFFECTS[phrase](run) == is_documented, call_names(run)
     refusal = f"You asked for {phrase}, but no tool on offer can do that."
@@ -55,7 +43,7 @@ async def test_phrase_has_its_effect_or_the_answer_says_that_it_cannot(tmp_path:
 @pytest.mark.parametrize("decision", ["approve", "reject"])
 async def test_decision_determines_whether_the_tool_runs(tmp_path: Path, agent: str, decision: str) -> None:
     async with serve_agent(tmp_path / "data", agent) as served:
-        run = await run_phrase(served, "an approval", decision)
+        run = await ask_and_decide(served, "an approval about bees", decision=decision)
     (resolved,) = run.all(ApprovalResolved)
     assert resolved.decision == decision
     folder = tmp_path / "data" / "workspaces" / "s"

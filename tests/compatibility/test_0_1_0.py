@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from limelight.events import RunFinished
-from tests.builtin.test_agents import serve_agent
+from tests.builtin.agent_runs import serve_agent
 from tests.openwebui.function_rules import load_function
 from tests.sources.live_turn import checked_run
 from tests.support.server import Served, collect

@@ -17,7 +17,7 @@ from limelight.events import FinalAnswer, Status, TextDelta
 from limelight.sources.base import NO_OPTIONS, AgentResources, Options, Source, Turn
 from limelight.sources.function import FunctionSource
 from limelight.sources.lazy import IMPORT_LOCK, LazyAgent, lazy_source
-from tests.builtin.test_agents import serve_agent
+from tests.builtin.agent_runs import serve_agent
 from tests.sources.fake_turn import new_turn
 from tests.stores.sqlite.files import locked
 from tests.support.server import asking

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builtin.test_agents import serve_agent
+from tests.builtin.agent_runs import serve_agent
 from tests.support.server import collect
 from tests.support.wait import eventually
 from tests.system.processes.endless_provider import Provider, talking_provider

@@ -62,7 +62,7 @@ async def no_log(run_id: str) -> AsyncIterator[Record]:
     yield
 
 
-async def test_records_are_published_before_they_are_spans_of() -> None:
+async def test_records_are_published_before_they_are_traced() -> None:
     exporter, shown = FakeExporter(), list[Record]()
     publish = Tracer(exporter, no_log).wrap(lambda _, records: shown.extend(records))
     for record in as_records(RUN):
@@ -118,7 +118,7 @@ async def test_failing_exporter_does_not_affect_publishing(caplog: pytest.LogCap
     assert "spans of run run_1 are lost" in caplog.text
 
 
-async def test_runs_of_a_server_are_spans_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_runs_of_a_server_are_traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exporter = FakeExporter()
     tracer = Tracer(exporter, no_log)
     monkeypatch.setattr("limelight.server.runtime.make_tracing", lambda *_: tracer)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]

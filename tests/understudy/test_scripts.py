@@ -152,7 +152,7 @@ def test_errors_and_disconnects_become_pieces() -> None:
     script = parse_scripts("[{steps: [{text: a}, {cut: true}]}, {steps: [{error: {status: 500, message: m}}]}]")
     assert play(script, build_request("x")).pieces[-1] == DisconnectPiece()
     failing = play(script, build_request("x", ASSISTANT))
-    assert failing.leading_error == ErrorPiece(status=500, message="m", type="understudy_error")
+    assert failing.pieces[0] == ErrorPiece(status=500, message="m", type="understudy_error")
 
 
 def test_finish_reason_can_be_scripted() -> None:

@@ -23,7 +23,7 @@ def session_folder(*, sample_files: bool) -> Path:
     """The workspace of the current run; an empty one gets the sample files if `sample_files` is true."""
     context = current()
     if context is None:
-        raise RuntimeError("there are files only while an agent of Limelight runs")
+        raise RuntimeError("file tools work only while an agent of Limelight runs")
     folder = context.workspace.resolve()
     if sample_files:
         with _copy_lock:

@@ -45,8 +45,8 @@ class Exporter:
         with self._failures.capture() as captured:
             for span in spans:
                 self._processor.on_end(self._readable(span))
-        if captured.message:
-            self._failures.failed(captured.message)
+        if captured:
+            self._failures.failed(captured[0])
 
     async def close(self) -> None:
         """Send queued spans, for at most CLOSE_SECONDS, or not at all if the collector is known to be unavailable.
@@ -86,12 +86,6 @@ class Exporter:
         )
 
 
-class CapturedMessage:
-    """The first message that the SDK has logged during an operation."""
-
-    message = ""
-
-
 class FailureLog(logging.Filter):
     """Logs the first failed export and the first successful one after it.
 
@@ -115,19 +109,20 @@ class FailureLog(logging.Filter):
             logging.getLogger(name).removeFilter(self)
 
     @contextmanager
-    def capture(self) -> Generator[CapturedMessage]:
+    def capture(self) -> Generator[list[str]]:
         """Capture the messages of the SDK in this thread instead of logging them."""
-        captured = self._current.captured = CapturedMessage()
+        captured: list[str] = []
+        self._current.captured = captured
         try:
             yield captured
         finally:
             self._current.captured = None
 
     def filter(self, record: logging.LogRecord) -> bool:
-        captured: CapturedMessage | None = getattr(self._current, "captured", None)
+        captured: list[str] | None = getattr(self._current, "captured", None)
         if captured is None:
             return True
-        captured.message = captured.message or record.getMessage()
+        captured.append(record.getMessage())
         return False
 
     def failed(self, reason: str) -> None:
@@ -158,7 +153,7 @@ class MonitoredExporter(SpanExporter):
         if result is SpanExportResult.SUCCESS:
             self._failures.succeeded()
         else:
-            self._failures.failed(captured.message or "no reason was given")
+            self._failures.failed(captured[0] if captured else "no reason was given")
         return result
 
     def shutdown(self) -> None:

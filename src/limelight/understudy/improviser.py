@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from limelight.understudy.answers import NOTICE, answer, chat_metadata, thought
 from limelight.understudy.json_schema import example
 from limelight.understudy.replies import AnyPiece, Reply, call_pieces, reasoning_pieces, text_pieces, text_reply
-from limelight.understudy.requests import ChatRequest, Tool
+from limelight.understudy.requests import ChatRequest
 from limelight.understudy.smolagents_prompts import (
     calls_as_code,
     code_block,
@@ -25,8 +25,8 @@ from limelight.understudy.tool_arguments import (
     Arguments,
     arguments_for,
     fill,
+    forced_arguments,
     is_second_choice,
-    minimal_arguments,
     plan,
     program,
 )
@@ -83,7 +83,7 @@ def next_calls(context: TurnContext) -> Calls:
 def _staged_calls(context: TurnContext) -> Calls:
     named = [tool for tool in context.tools if context.names_tool(tool) and kind_of(tool) != "final"]
     if named:
-        return [(tool.name, _any_arguments(tool, context)) for tool in named if not context.count_calls(tool)]
+        return [(tool.name, forced_arguments(tool, context)) for tool in named if not context.count_calls(tool)]
     for stage in STAGES:
         if calls := [call for kind in stage for call in _calls_of_kind(kind, context)]:
             return calls
@@ -102,7 +102,7 @@ def _calls_of_kind(kind: Kind, context: TurnContext) -> Iterator[tuple[str, Argu
         key=lambda tool: (tool.name.lower() not in context.question.lower(), is_second_choice(kind, tool, context))
     )
     for tool in tools:
-        arguments = None if context.count_calls(tool) else arguments_for(kind, tool, context)
+        arguments = None if context.count_calls(tool) else arguments_for(tool, context)
         if arguments is not None:
             yield tool.name, arguments
             if kind != "other":
@@ -116,12 +116,7 @@ def _fallback_call(context: TurnContext) -> Calls:
         avoided.add("calculate")
     tools = [tool for tool in context.tools if kind_of(tool) not in avoided]
     tools.sort(key=lambda tool: kind_of(tool) == "read")  # no file or page is known
-    return [(tool.name, _any_arguments(tool, context)) for tool in tools[:1]]
-
-
-def _any_arguments(tool: Tool, context: TurnContext) -> Arguments:
-    arguments = arguments_for(kind_of(tool), tool, context)
-    return minimal_arguments(tool, context) if arguments is None else arguments
+    return [(tool.name, forced_arguments(tool, context)) for tool in tools[:1]]
 
 
 def _tool_reply(request: ChatRequest) -> Reply:

@@ -5,11 +5,13 @@ neither the wire nor requests.
 """
 
 import re
+from typing import Annotated
 
 import msgspec
 
 FRAGMENT_CHARACTERS = 12
 """Length of the fragments of a call's arguments; it splits words and escapes, as providers do."""
+NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +53,9 @@ class DisconnectPiece(Piece, frozen=True, kw_only=True):
 AnyPiece = TextPiece | ReasoningPiece | CallPiece | ErrorPiece | DisconnectPiece
 
 
-class TokenUsage(msgspec.Struct, frozen=True):
-    input: int
-    output: int
+class TokenUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    input: NonNegative = 0
+    output: NonNegative = 0
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -67,12 +69,6 @@ class Reply(msgspec.Struct, frozen=True):
     def finish_reason(self) -> str:
         has_calls = any(isinstance(piece, CallPiece) for piece in self.pieces)
         return self.scripted_finish_reason or ("tool_calls" if has_calls else "stop")
-
-    @property
-    def leading_error(self) -> ErrorPiece | None:
-        """The error that replaces the whole reply."""
-        first = self.pieces[0] if self.pieces else None
-        return first if isinstance(first, ErrorPiece) else None
 
 
 def text_reply(text: str) -> Reply:

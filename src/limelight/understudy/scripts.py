@@ -27,8 +27,6 @@ from limelight.understudy.replies import (
 )
 from limelight.understudy.requests import ChatRequest, count_replies
 
-NonNegative = Annotated[int, msgspec.Meta(ge=0)]
-
 
 class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A tool call: `arguments` as an object, or `raw` as the text to send instead, valid JSON or not."""
@@ -47,14 +45,9 @@ class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return json.dumps(self.arguments, ensure_ascii=False) if self.raw is None else self.raw
 
 
-class ScriptedUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    input: NonNegative = 0
-    output: NonNegative = 0
-
-
 class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     status: Annotated[int, msgspec.Meta(ge=400, le=599)]
-    message: str = "the script says so"
+    message: str = "scripted error"
     type: str = "understudy_error"
     code: str | None = None
 
@@ -65,7 +58,7 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     text: str | None = None
     reasoning: str | None = None
     tool_calls: Annotated[tuple[ScriptedCall, ...], msgspec.Meta(min_length=1)] | None = None
-    usage: ScriptedUsage | None = None
+    usage: TokenUsage | None = None
     delay: Annotated[float, msgspec.Meta(ge=0, le=60)] | None = None
     error: ScriptedError | None = None
     cut: bool | None = None
@@ -179,10 +172,9 @@ def play(scripts: Sequence[Script], request: ChatRequest) -> Reply:
             f"The script has ended: it has {len(script.turns)} turns, and this would be turn {index + 1}."
         )
     steps = script.turns[index].steps
-    usage = next((step.usage for step in steps if step.usage is not None), None)
     return Reply(
         pieces=tuple(_pieces(steps, request)),
-        usage=None if usage is None else TokenUsage(usage.input, usage.output),
+        usage=next((step.usage for step in steps if step.usage is not None), None),
         scripted_finish_reason=next((step.finish_reason for step in steps if step.finish_reason), ""),
     )
 

@@ -9,17 +9,16 @@ import errno
 import json
 import secrets
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from limelight.errors import BadRequest, SetupError
@@ -36,6 +35,7 @@ LARGE_BODY_BYTES = 64 * 1024
 """Larger requests are answered in a thread, as the event loop may be that of a Limelight server."""
 CLOSE_CONNECTION = "limelight.close_connection"
 """Key of the scope entry that holds the function which closes the connection of a request."""
+CloseConnection = Callable[[], None]
 
 
 def create_app(scripts: Sequence[Script], key: str, pace: float = 0) -> Starlette:
@@ -54,9 +54,9 @@ def create_app(scripts: Sequence[Script], key: str, pace: float = 0) -> Starlett
         body = await http.body()
         if len(body) < LARGE_BODY_BYTES:
             request = read_request(body)
-            return respond(answer(request), request)
+            return respond(answer(request), request, http.scope[CLOSE_CONNECTION])
         request = await asyncio.to_thread(read_request, body)
-        return respond(await asyncio.to_thread(answer, request), request)
+        return respond(await asyncio.to_thread(answer, request), request, http.scope[CLOSE_CONNECTION])
 
     async def refuse(_: HttpRequest, error: Exception) -> Response:
         if isinstance(error, BadRequest):
@@ -75,105 +75,61 @@ def create_app(scripts: Sequence[Script], key: str, pace: float = 0) -> Starlett
 def _check_key(http: HttpRequest, key: str) -> None:
     scheme, _, given = http.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secrets.compare_digest(given.strip().encode(), key.encode()):
-        raise HTTPException(401, "the understudy does not know this API key: use the one that it said when it started")
+        raise HTTPException(401, "the understudy does not know this API key: use the key that it printed at its start")
 
 
-def respond(reply: Reply, request: ChatRequest) -> Response:
+def respond(reply: Reply, request: ChatRequest, close_connection: CloseConnection) -> Response:
     """The HTTP response of a reply: an error, a stream or one JSON object."""
-    error = reply.leading_error
-    if error is None and not request.stream:
-        error = next((piece for piece in reply.pieces if isinstance(piece, ErrorPiece)), None)
+    pieces = reply.pieces[:1] if request.stream else reply.pieces  # a stream sends later errors as events
+    error = next((piece for piece in pieces if isinstance(piece, ErrorPiece)), None)
     if error is not None:
         return JSONResponse(error_body(error.message, error.type, error.code), error.status)
-    return EventStreamResponse(reply, request) if request.stream else CompletionResponse(reply, request)
+    if request.stream:
+        events = _events(reply, request, close_connection)
+        return StreamingResponse(events, headers={"cache-control": "no-cache"}, media_type="text/event-stream")
+    body = _json(completion(reply, request))
+    headers = {"content-length": str(len(body))}
+    return StreamingResponse(_delayed(body, reply, close_connection), headers=headers, media_type="application/json")
 
 
-class EventStreamResponse(Response):
-    """Server-sent events, each sent after its delay; a disconnect piece closes the connection."""
-
-    media_type = "text/event-stream"
-
-    def __init__(self, reply: Reply, request: ChatRequest) -> None:
-        self._reply = reply
-        self._request = request
-        self.status_code = 200
-        self.background = None
-        self.init_headers({"cache-control": "no-cache"})
-        del self.headers["content-length"]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        async with disconnect_task(receive) as disconnected:
-            async for payload in self._payloads(disconnected):
-                if payload is None:
-                    await close_connection(scope, disconnected)
-                    return
-                await send({"type": "http.response.body", "body": b"data: " + payload + b"\n\n", "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _payloads(self, disconnected: "asyncio.Task[None]") -> AsyncIterator[bytes | None]:
-        """The data of the events, until the client disconnects; None means that the server has to disconnect."""
-        yield _json(first_chunk(self._request))
-        for piece in self._reply.pieces:
-            if piece.delay:
-                await asyncio.wait({disconnected}, timeout=piece.delay)
-            if disconnected.done():
-                return
-            chunk = piece_chunk(piece, self._request)
-            yield None if chunk is None else _json(chunk)
-            if isinstance(piece, ErrorPiece):
-                return
-        for chunk in last_chunks(self._reply, self._request):
-            yield _json(chunk)
-        yield b"[DONE]"
+async def _events(reply: Reply, request: ChatRequest, close_connection: CloseConnection) -> AsyncIterator[bytes]:
+    """Server-sent events, each after the delay of its piece. Starlette cancels this when the client disconnects."""
+    yield _event(first_chunk(request))
+    for piece in reply.pieces:
+        if piece.delay:
+            await asyncio.sleep(piece.delay)
+        chunk = piece_chunk(piece, request)
+        if chunk is None:
+            await _disconnect(close_connection)
+        yield _event(chunk)
+        if isinstance(piece, ErrorPiece):
+            return
+    for chunk in last_chunks(reply, request):
+        yield _event(chunk)
+    yield b"data: [DONE]\n\n"
 
 
-class CompletionResponse(Response):
-    """One JSON object, sent after the sum of all delays; a disconnect piece closes the connection half-way."""
+async def _delayed(body: bytes, reply: Reply, close_connection: CloseConnection) -> AsyncIterator[bytes]:
+    """The body after the sum of all delays; if a piece disconnects, half of it."""
+    await asyncio.sleep(sum(piece.delay for piece in reply.pieces))
+    if any(isinstance(piece, DisconnectPiece) for piece in reply.pieces):
+        yield body[: len(body) // 2]
+        await _disconnect(close_connection)
+    yield body
 
-    media_type = "application/json"
 
-    def __init__(self, reply: Reply, request: ChatRequest) -> None:
-        super().__init__(_json(completion(reply, request)))
-        self._reply = reply
+async def _disconnect(close_connection: CloseConnection) -> None:
+    """Close the connection and wait until Starlette cancels the response, so that uvicorn logs no error."""
+    close_connection()
+    await asyncio.Event().wait()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with disconnect_task(receive) as disconnected:
-            if delay := sum(piece.delay for piece in self._reply.pieces):
-                await asyncio.wait({disconnected}, timeout=delay)
-            if any(isinstance(piece, DisconnectPiece) for piece in self._reply.pieces):
-                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-                half = bytes(self.body[: len(self.body) // 2])
-                await send({"type": "http.response.body", "body": half, "more_body": True})
-                await close_connection(scope, disconnected)
-                return
-        await super().__call__(scope, receive, send)
+
+def _event(value: Any) -> bytes:
+    return b"data: " + _json(value) + b"\n\n"
 
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
-@asynccontextmanager
-async def disconnect_task(receive: Receive) -> AsyncGenerator["asyncio.Task[None]"]:
-    """A task that ends when the connection is closed, by either side."""
-
-    async def closed() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
-
-    task = asyncio.create_task(closed())
-    try:
-        yield task
-    finally:
-        task.cancel()
-
-
-async def close_connection(scope: Scope, disconnected: "asyncio.Task[None]") -> None:
-    """Close the connection and wait for uvicorn to notice; otherwise it logs an incomplete response as an error."""
-    close: Callable[[], None] = scope[CLOSE_CONNECTION]
-    close()
-    await disconnected
 
 
 class ClosableProtocol(HttpToolsProtocol):

@@ -11,7 +11,7 @@ from typing import Any, cast
 from limelight.understudy.excerpts import truncate
 from limelight.understudy.json_schema import example, is_valid
 from limelight.understudy.requests import Tool
-from limelight.understudy.tool_kinds import MEMBER_FIELDS, PATH_FIELDS, QUERY_FIELDS, TASK_FIELDS, Kind
+from limelight.understudy.tool_kinds import MEMBER_FIELDS, PATH_FIELDS, QUERY_FIELDS, TASK_FIELDS, Kind, kind_of
 from limelight.understudy.tool_results import parsed_results
 from limelight.understudy.turn_context import FIND_OUT, OTHER_HELPER, REPORT_REQUEST, TurnContext
 
@@ -34,10 +34,16 @@ PROGRAM_COMMENT = "# a program of the understudy"
 MAX_PAGES = 4
 
 
-def arguments_for(kind: Kind, tool: Tool, context: TurnContext) -> Arguments | None:
+def arguments_for(tool: Tool, context: TurnContext) -> Arguments | None:
     """The arguments of a call, or None if the turn has nothing to call the tool with."""
-    recipe = RECIPES.get(kind)
-    return minimal_arguments(tool, context) if recipe is None else recipe(tool, context)
+    recipe = RECIPES.get(kind_of(tool), minimal_arguments)
+    return recipe(tool, context)
+
+
+def forced_arguments(tool: Tool, context: TurnContext) -> Arguments:
+    """The arguments of a call that has to be made: minimal ones if the turn has nothing to call the tool with."""
+    arguments = arguments_for(tool, context)
+    return minimal_arguments(tool, context) if arguments is None else arguments
 
 
 def minimal_arguments(tool: Tool, context: TurnContext) -> Arguments:

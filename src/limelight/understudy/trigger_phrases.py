@@ -11,9 +11,9 @@ from limelight.understudy.tool_arguments import (
     CONTENT_FIELDS,
     FAILING_CODE,
     Arguments,
-    arguments_for,
     delegate,
     fill,
+    forced_arguments,
     minimal_arguments,
     wait,
 )
@@ -80,13 +80,13 @@ def _approval(context: TurnContext) -> Calls:
     changing = sorted(_of_kind(context, "write"), key=_write_rank)
     writers = [tool for tool in changing if _has_field(tool, CONTENT_FIELDS) and _has_field(tool, PATH_FIELDS)]
     for tool in (*_approval_tools(context), *changing, *_of_kind(context, "code")):
-        call = (tool.name, arguments_for(kind_of(tool), tool, context) or minimal_arguments(tool, context))
+        call = (tool.name, forced_arguments(tool, context))
         if not writers or writers[0] is tool or not re.search("delete|remove", tool.name.lower()):
             return [call]
         writer = writers[0]
         if context.count_calls(writer):
             return [(writer.name, context.first_arguments(writer)), call]
-        return [(writer.name, arguments_for("write", writer, context) or minimal_arguments(writer, context))]
+        return [(writer.name, forced_arguments(writer, context))]
     return []
 
 

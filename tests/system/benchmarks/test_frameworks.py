@@ -1,4 +1,4 @@
-"""The frameworks are measured doing the same work, alone and through Limelight. No timings here."""
+"""The framework benchmark: all tokens arrive in each way, and costs are computed from the lowest samples."""
 
 from collections.abc import Iterator
 
@@ -6,15 +6,15 @@ import pytest
 
 from benchmarks.client import Client, Job
 from benchmarks.frameworks.measure import (
-    BASES,
-    Base,
-    Cell,
-    Costs,
+    BASELINES,
+    AgentsServer,
+    Baseline,
+    FrameworkBenchmark,
     FrameworkFigures,
-    Frameworks,
+    FrameworkSamples,
     FrameworksPlan,
-    Model,
-    Stage,
+    ModelServer,
+    Samples,
 )
 from benchmarks.frameworks.report import HEAD, frameworks_section, frameworks_table
 
@@ -28,51 +28,56 @@ def client() -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[Model]:
-    with Model(None) as model:
+def model() -> Iterator[ModelServer]:
+    with ModelServer() as model:
         yield model
 
 
 @pytest.fixture(scope="module")
-def stage(model: Model) -> Iterator[Stage]:
-    with Stage(None, model) as stage:
-        yield stage
+def agents(model: ModelServer) -> Iterator[AgentsServer]:
+    with AgentsServer(model) as agents:
+        yield agents
 
 
-@pytest.mark.parametrize("base", BASES, ids=lambda base: base.name)
-def test_each_framework_gives_every_token_in_every_way(base: Base, client: Client, model: Model, stage: Stage) -> None:
-    costs = Costs()
-    frameworks = Frameworks(PLAN, client, model, stage)
+@pytest.mark.parametrize("baseline", BASELINES, ids=lambda baseline: baseline.name)
+def test_all_tokens_of_a_framework_arrive_alone_by_its_source_and_through_limelight(
+    baseline: Baseline, client: Client, model: ModelServer, agents: AgentsServer
+) -> None:
+    samples = FrameworkSamples()
+    benchmark = FrameworkBenchmark(PLAN, client, model, agents)
     for number in range(PLAN.rounds):
-        frameworks.round(number, base, costs)
-    for cell in (costs.alone, costs.source, costs.limelight):
-        assert len(cell.short) == len(cell.long) == PLAN.rounds
-        assert min(*cell.short, *cell.long) > 0
+        benchmark.measure_round(number, baseline, samples)
+    for kind in (samples.alone, samples.source, samples.limelight):
+        assert len(kind.short) == len(kind.long) == PLAN.rounds
+        assert min(*kind.short, *kind.long) > 0
 
 
-def test_a_token_that_is_missing_is_noticed(client: Client, model: Model, stage: Stage) -> None:
-    model.replies_with(20)
-    job = Job(kind="reply", port=stage.port, path="/alone/agno", mode="agno", tokens=21)
+def test_missing_token_is_an_error(client: Client, model: ModelServer, agents: AgentsServer) -> None:
+    model.set_length(20)
+    job = Job(kind="reply", port=agents.port, path="/alone/agno", mode="agno", tokens=21)
     with pytest.raises(RuntimeError, match="20 tokens instead of 21"):
-        client.do(job)
+        client.run(job)
 
 
-def test_the_lowest_figures_count_and_tokens_are_told_from_runs() -> None:
-    """10 µs for a token and 1,000 for a run, 12 and 1,500 through Limelight, and what disturbs comes on top."""
-    alone = Cell(short=[1100.0, 9000.0], long=[7000.0, 1200.0])
-    limelight = Cell(short=[9000.0, 1620.0], long=[1740.0, 9000.0])
-    costs = Costs(alone=alone, source=Cell(short=[1200.0, 1200.0], long=[1310.0, 1310.0]), limelight=limelight)
-    assert costs.alone.spent(PLAN) == (10.0, 1000.0)
-    assert costs.added(PLAN) == (2.0, 500.0)
-    assert costs.added(PLAN).in_all == 2.25
-    assert costs.added_by_source(PLAN) == (1.0, 90.0)
+SOURCE = Samples(short=[1200.0, 1200.0], long=[1310.0, 1310.0])
 
 
-def test_the_report_says_what_is_added_and_whether_that_is_little_enough() -> None:
-    alone = Cell(short=[1100.0, 1110.0], long=[1200.0, 1230.0])
-    limelight = Cell(short=[1620.0, 1630.0], long=[1740.0, 1750.0])
-    costs = Costs(alone=alone, source=Cell(short=[1200.0, 1200.0], long=[1310.0, 1310.0]), limelight=limelight)
-    figures = FrameworkFigures({Base("agno"): costs}, load=0.5)
+def test_cost_of_tokens_and_runs_follows_from_the_lowest_samples() -> None:
+    """10 µs per token and 1,000 per run alone, 12 and 1,500 through Limelight; higher samples are disturbed."""
+    alone = Samples(short=[1100.0, 9000.0], long=[7000.0, 1200.0])
+    limelight = Samples(short=[9000.0, 1620.0], long=[1740.0, 9000.0])
+    samples = FrameworkSamples(alone=alone, source=SOURCE, limelight=limelight)
+    assert samples.alone.cost(PLAN) == (10.0, 1000.0)
+    assert samples.added(PLAN) == (2.0, 500.0)
+    assert samples.added(PLAN).total == 2.25
+    assert samples.added_by_source(PLAN) == (1.0, 90.0)
+
+
+def test_report_shows_the_added_cost_and_whether_the_goal_was_met() -> None:
+    alone = Samples(short=[1100.0, 1110.0], long=[1200.0, 1230.0])
+    limelight = Samples(short=[1620.0, 1630.0], long=[1740.0, 1750.0])
+    samples = FrameworkSamples(alone=alone, source=SOURCE, limelight=limelight)
+    figures = FrameworkFigures({Baseline("agno"): samples}, load=0.5)
     head, _, row = frameworks_table(figures, PLAN).splitlines()
     assert [cell.strip() for cell in head.split("|")[1:-1]] == HEAD
     assert [cell.strip() for cell in row.split("|")[1:-1]] == [
@@ -87,10 +92,10 @@ def test_the_report_says_what_is_added_and_whether_that_is_little_enough() -> No
     ]
     page = frameworks_section(figures, PLAN)
     assert row in page and "it was met" in page
-    costs.limelight.long = [1940.0, 1950.0]
+    samples.limelight.long = [1940.0, 1950.0]
     assert "missed for: agno." in frameworks_section(figures, PLAN)
-    costs.limelight.long = [1740.0, 2750.0]
+    samples.limelight.long = [1740.0, 2750.0]
     page = frameworks_section(figures, PLAN)
     assert "too busy to tell for: agno." in page and "it was met" not in page and "it was missed" not in page
-    figures.costs[Base("langgraph")] = Costs(alone=alone, source=alone, limelight=alone)
+    figures.samples[Baseline("langgraph")] = FrameworkSamples(alone=alone, source=alone, limelight=alone)
     assert "to tell for: agno. For the others it was met." in frameworks_section(figures, PLAN)

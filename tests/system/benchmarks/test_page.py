@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from benchmarks.page import measure
-from benchmarks.page.agents import document
+from benchmarks.page.agents import long_answer
 from benchmarks.page.initial_load import first_load, first_scripts
 from benchmarks.page.measure import PageFigures, PagePlan, measure_page
 from benchmarks.page.report import page_section, page_table
@@ -29,7 +29,7 @@ FIGURES = PageFigures(
 )
 
 
-def test_the_first_load_is_the_entry_with_all_that_it_imports_at_once(tmp_path: Path) -> None:
+def test_first_load_is_the_entry_with_its_static_imports(tmp_path: Path) -> None:
     assets = tmp_path / "assets"
     assets.mkdir()
     (tmp_path / "index.html").write_text(
@@ -45,7 +45,7 @@ def test_the_first_load_is_the_entry_with_all_that_it_imports_at_once(tmp_path: 
     assert first_load(tmp_path) == 7 + 100 + 22 + 1
 
 
-def test_the_section_says_of_each_aim_whether_it_was_met() -> None:
+def test_report_shows_for_each_aim_whether_it_was_met() -> None:
     verdicts = [line.split("|")[4].strip() for line in page_table(FIGURES, PagePlan()).splitlines()[2:]]
     assert verdicts == ["met", "met", "met", "", "missed", "", "met", "met", "met", "missed", "met", "met", "", ""]
     slow = msgspec.structs.replace(FIGURES, answer_tasks=[51.0, 60.0], script=400_000)
@@ -55,26 +55,26 @@ def test_the_section_says_of_each_aim_whether_it_was_met() -> None:
     assert "it never had more than 1,000 elements" in page_section(FIGURES, PagePlan())
 
 
-def test_the_section_takes_the_place_of_the_one_before() -> None:
-    whole = "# A\n\n## B\n\nb\n"
-    once = with_section(whole, "## The page\n\none\n")
+def test_section_replaces_the_one_with_the_same_title() -> None:
+    document = "# A\n\n## B\n\nb\n"
+    once = with_section(document, "## The page\n\none\n")
     assert once == "# A\n\n## B\n\nb\n\n## The page\n\none\n"
     assert with_section(once, "## The page\n\ntwo\n") == once.replace("one", "two")
     between = "# A\n\n## The page\n\none\n\n## C\n\nc\n"
     assert with_section(between, "## The page\n\ntwo\n") == between.replace("one", "two")
 
 
-def test_without_a_chromium_nothing_is_measured_and_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_is_not_measured_without_chromium(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "chromium", lambda: None)
-    said: list[str] = []
-    assert measure_page(PagePlan(), said.append) is None
-    assert "no chromium" in said[0]
+    logged: list[str] = []
+    assert measure_page(PagePlan(), logged.append) is None
+    assert "no chromium" in logged[0]
     assert "Not measured" in page_section(None, PagePlan())
 
 
-def test_the_answer_has_code_and_tables_and_as_many_tokens() -> None:
-    pieces = list(document(3000))
-    text = "".join(pieces)
-    assert 3000 <= len(pieces) < 4500
+def test_long_answer_has_code_tables_and_the_requested_tokens() -> None:
+    tokens = list(long_answer(3000))
+    text = "".join(tokens)
+    assert 3000 <= len(tokens) < 4500
     assert text.count("```python") >= 3
     assert text.count("|---|") >= 3

@@ -1,18 +1,18 @@
-"""The measuring of pings: a real loop in a real CodeAgent, shortly."""
+"""The ping benchmark: pings are measured on an idle server and while a CodeAgent runs a loop."""
 
 from benchmarks.pings.measure import Pings, PingsPlan, measure_pings
 from benchmarks.pings.report import pings_section, pings_table
 
 
-def test_pings_are_answered_alone_and_while_a_code_agent_loops() -> None:
-    said: list[str] = []
-    pings = measure_pings(PingsPlan(seconds=0.5), said.append)
-    assert said == ["pings: 1 s"]
-    assert len(pings.quiet) >= 2 and len(pings.busy) >= 2
-    assert min(pings.quiet + pings.busy) > 0
+def test_pings_are_measured_idle_and_while_a_code_agent_loops() -> None:
+    logged: list[str] = []
+    pings = measure_pings(PingsPlan(seconds=0.5), logged.append)
+    assert logged == ["pings: 1 s"]
+    assert len(pings.idle) >= 2 and len(pings.busy) >= 2
+    assert min(pings.idle + pings.busy) > 0
 
 
-def test_the_section_says_whether_the_aim_was_met() -> None:
+def test_report_shows_whether_the_aim_was_met() -> None:
     quick, slow = [1.0] * 100, [1.0] * 90 + [500.0] * 10
     assert "in this run it was met" in pings_section(Pings(quick, quick), PingsPlan())
     assert "in this run it was missed" in pings_section(Pings(quick, slow), PingsPlan())

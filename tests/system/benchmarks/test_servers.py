@@ -1,4 +1,4 @@
-"""The benchmark measures what it says: the same events from every server, all of them counted. No timings here."""
+"""The comparison of servers: all servers send the same events, and each measurement adds its rows."""
 
 import json
 from collections.abc import Iterator
@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.client import Client, Job
-from benchmarks.measure import OTHER_EVENTS, Bench, Figures, Plan
+from benchmarks.client import Client
+from benchmarks.measure import OTHER_EVENTS, Figures, Plan, ServerBenchmark, make_job
 from benchmarks.report import document, table
-from benchmarks.server import BARE, LIMELIGHT, NAMES, SSE_STARLETTE, Server
-from benchmarks.stream import open_stream
+from benchmarks.server import BARE, LIMELIGHT, NAMES, SSE_STARLETTE, workload_server
+from benchmarks.stream import chat_body, open_stream
 from benchmarks.workload import frames, payloads
 from tests.system.processes.server_process import joined
 
@@ -24,11 +24,7 @@ def client() -> Iterator[Client]:
         yield client
 
 
-def job(server: Server, mode: str = "turn", tokens: int = TOKENS) -> Job:
-    return Job(kind="streams", port=server.port, path=server.path(mode), mode=mode, tokens=tokens, streams=2, runs=2)
-
-
-def test_the_workload_has_the_events_that_are_counted() -> None:
+def test_workload_has_the_events_that_are_counted() -> None:
     kinds = [payload["type"] for payload in payloads(TOKENS)]
     assert len(kinds) == len(frames(TOKENS)) == TOKENS + OTHER_EVENTS
     assert {kind: kinds.count(kind) for kind in kinds} == {
@@ -43,32 +39,38 @@ def test_the_workload_has_the_events_that_are_counted() -> None:
 
 
 @pytest.mark.parametrize("name", [BARE, SSE_STARLETTE])
-def test_the_others_send_every_event(name: str, client: Client) -> None:
-    with Server(name, tokens=TOKENS) as server:
-        outcome = client.do(job(server))
-        assert outcome.frames == 4 * (TOKENS + OTHER_EVENTS)
-        assert len(outcome.latencies) == 4
-        with pytest.raises(RuntimeError, match="Incomplete"):
-            client.do(job(server, tokens=TOKENS + 1))
+def test_other_servers_send_every_event(name: str, client: Client) -> None:
+    with workload_server(name, tokens=TOKENS) as server:
+        result = client.run(make_job(server, "turn", TOKENS, streams=2, runs=2))
+        assert result.frames == 4 * (TOKENS + OTHER_EVENTS)
+        assert len(result.latencies) == 4
+        with pytest.raises(RuntimeError, match="IncompleteStream"):
+            client.run(make_job(server, "turn", TOKENS + 1))
 
 
-def told(sent: bytes) -> list[Any]:
-    """What a stream says, whatever it joins."""
+def sent_events(sent: bytes) -> list[Any]:
+    """The events of a stream, with neighbouring deltas joined."""
     lines = [line.removeprefix(b"data: ") for line in sent.split(b"\n") if line.startswith(b"data: ")]
     return joined("typed", [("", json.loads(line)) for line in lines])
 
 
-async def test_limelight_says_what_bare_says_and_each_cell_gives_a_figure(client: Client) -> None:
+async def test_limelight_sends_the_events_of_bare_and_each_measurement_adds_its_rows(client: Client) -> None:
     figures = Figures()
-    with Server(LIMELIGHT, tokens=TOKENS) as server:
-        body = {"agent": "burst", "messages": [{"role": "user", "content": "go"}]}
-        stream = await open_stream(server.port, "POST", server.path("burst"), body)
-        await stream.whole(TOKENS)
-        assert told(bytes(stream.body)) == told(b"".join(frames(TOKENS)))
+    with workload_server(LIMELIGHT, tokens=TOKENS) as server:
+        stream = await open_stream(server.port, "POST", server.path("burst"), chat_body("burst", "go"))
+        await stream.read_workload(TOKENS)
+        assert sent_events(bytes(stream.body)) == sent_events(b"".join(frames(TOKENS)))
 
-        bench = Bench(PLAN, client, figures)
-        for cell in (bench.one_stream, bench.many_streams, bench.burst, bench.first_event, bench.viewers, bench.memory):
-            cell(server)
+        benchmark = ServerBenchmark(PLAN, client, figures)
+        for measure_row in (
+            benchmark.one_stream,
+            benchmark.many_streams,
+            benchmark.burst,
+            benchmark.first_event,
+            benchmark.viewers,
+            benchmark.memory,
+        ):
+            measure_row(server)
         assert server.cpu() > 0
     assert [row.what for row in figures.rows] == [
         "CPU per event, 1 stream",
@@ -83,7 +85,7 @@ async def test_limelight_says_what_bare_says_and_each_cell_gives_a_figure(client
     assert all(len(by_server[LIMELIGHT]) == 1 for by_server in figures.rows.values())
 
 
-def test_the_report_shows_medians_and_the_median_of_ratios_within_repeats() -> None:
+def test_report_shows_medians_and_the_median_of_ratios_within_repeats() -> None:
     figures = Figures()
     for name, values in zip(NAMES, ([2.0, 30.0, 4.0], [1.0, 10.0, 4.0], [8.0, 80.0, 8.0]), strict=True):
         for value in values:

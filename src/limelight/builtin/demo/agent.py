@@ -160,11 +160,10 @@ def _report_text(question: str, hits: list[dict[str, Any]]) -> str:
 def _short(question: str) -> str:
     """The question in one line, truncated."""
     line = " ".join(question.split())
-    return (
-        line
-        if len(line) <= MAX_QUESTION_CHARACTERS
-        else f"{line[:MAX_QUESTION_CHARACTERS].rpartition(' ')[0] or line[:MAX_QUESTION_CHARACTERS]}…"
-    )
+    if len(line) <= MAX_QUESTION_CHARACTERS:
+        return line
+    start = line[:MAX_QUESTION_CHARACTERS]
+    return f"{start.rpartition(' ')[0] or start}…"
 
 
 def _answer(question: str, hits: list[dict[str, Any]]) -> str:
