@@ -26,7 +26,7 @@ from limelight.client.socket_protocol import (
     StateFrame,
     parse_frame,
 )
-from limelight.client.transport import Transport, path_segment
+from limelight.client.transport import Transport, url_path
 from limelight.events import Decision
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ class Socket(DecisionMethods, Generic[T]):
             if self._position.after is None:
                 self._position.after = await self._start_of_run(self._first_state)
         after = {} if self._position.after is None else {"after": self._position.after}
-        path = f"/api/v2/ws/{path_segment(self.session_id)}"
+        path = url_path("api", "v2", "ws", self.session_id)
         connection = await connect(self._transport, path, {**self._params, **after})
         try:
             await self._resume(await self._receive_state(connection))
