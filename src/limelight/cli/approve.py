@@ -8,7 +8,9 @@ import msgspec
 import typer
 
 from limelight.cli.approvals import parse_arguments
-from limelight.cli.server_choice import Url, User, client_of
+from limelight.cli.options import JsonLines, RunId, Url, User
+from limelight.cli.output import print_json
+from limelight.cli.server_choice import client_of
 from limelight.cli.view.render import approval_changes, approval_subject, argument_lines
 from limelight.client import ApprovalInfo, Client
 from limelight.errors import SetupError
@@ -27,7 +29,7 @@ class DecisionView(msgspec.Struct):
 
 
 def approve(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")],
+    run_id: RunId,
     approval_id: Annotated[
         str, typer.Argument(metavar="[APPROVAL]", help="Which question; not needed if only one is open.")
     ] = "",
@@ -40,7 +42,7 @@ def approve(
     only_list: Annotated[bool, typer.Option("--list", help="Show what is open, and decide nothing.")] = False,
     url: Url = None,
     user: User = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
+    as_json: JsonLines = False,
 ) -> None:
     """Approve what an agent asks leave for, or --edit or --reject it. Exit code: 0 decided, 2 not."""
     if sum((edit is not None, reject is not None, only_list)) > 1:
@@ -52,8 +54,7 @@ def approve(
     decision: Decision = "edit" if args is not None else "approve" if reject is None else "reject"
     request = asyncio.run(_decide(client_of(url, user), run_id, approval_id, decision, args, reject or "", as_json))
     if as_json:
-        view = DecisionView(run_id, request.approval_id, request.name, decision)
-        typer.echo(msgspec.json.encode(view).decode())
+        print_json(DecisionView(run_id, request.approval_id, request.name, decision))
         return
     typer.echo(f"{approval_subject(request.name, request.args).name} {DECIDED[decision]} ({request.approval_id})")
     for line in approval_changes(request.name, request.args, args):
@@ -105,7 +106,7 @@ async def _only_request(client: Client, run_id: str, as_json: bool) -> ApprovalI
 def _print(approvals: tuple[ApprovalInfo, ...], as_json: bool) -> None:
     for request in approvals:
         if as_json:
-            typer.echo(msgspec.json.encode(request).decode())
+            print_json(request)
             continue
         subject = approval_subject(request.name, request.args)
         typer.echo(f"{request.approval_id}  {subject.title}  ({', '.join(request.decisions)})")

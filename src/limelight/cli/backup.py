@@ -13,8 +13,11 @@ from limelight import __version__
 from limelight.backups.content import DATABASE
 from limelight.backups.create import CreatedBackup, create_backup
 from limelight.backups.restore import restore as restore_backup
-from limelight.cli.data_dir import Config, Data, settings_of, store_file
+from limelight.cli.options import Config, Data, settings_of
 from limelight.cli.output import local_time, megabytes, printable
+from limelight.config import Settings
+from limelight.errors import SetupError
+from limelight.ids import now_ms
 from limelight.server.app import make_store
 
 PROGRESS_SECONDS = 2.0
@@ -32,9 +35,9 @@ def backup(
     settings = settings_of(data, config)
     made = create_backup(
         Path(settings.store.data),
-        store_file(settings),
+        _store_file(settings),
         target,
-        at=int(time.time() * 1000),
+        at=now_ms(),
         version=__version__,
         progress=progress_printer(),
     )
@@ -42,6 +45,15 @@ def backup(
     typer.echo(f"Backed up to {target}: {inside}, checked.")
     for line in warning_lines(made):
         typer.echo(line, err=True)
+
+
+def _store_file(settings: Settings) -> Path:
+    """The file of the store. Raises SetupError if it is not a file, StoreUnavailable if a server uses another one."""
+    store = make_store(settings)
+    if store.file is None:
+        raise SetupError(f"the store {settings.store.url} is not a file here: back it up with its own tools")
+    store.check_place()
+    return store.file
 
 
 def warning_lines(made: CreatedBackup) -> Iterator[str]:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import httpx
 import msgspec
@@ -19,9 +19,9 @@ from limelight.agents.resolve import resolve_agents
 from limelight.auth.key_file import Keyring
 from limelight.backups.content import read_last_backup
 from limelight.builtin.model_choice import OPENAI, ModelChoice, choose_model
-from limelight.cli.data_dir import Config, Data, settings_of
 from limelight.cli.log_setup import check_log
-from limelight.cli.output import local_time
+from limelight.cli.options import Config, Data, JsonLines, settings_of
+from limelight.cli.output import local_time, print_json
 from limelight.cli.retention import inspect
 from limelight.config import Settings
 from limelight.errors import LimelightError, StoreError
@@ -47,16 +47,15 @@ class Finding(msgspec.Struct, frozen=True):
     fix: str = ""
 
 
-def doctor(
-    data: Data = None,
-    config: Config = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
-) -> None:
+def doctor(data: Data = None, config: Config = None, as_json: JsonLines = False) -> None:
     """Look at Python, settings, agents, port, data, store, retention, backup and model. Exit code 1 if one is wrong."""
     findings: list[Finding] = []
     for finding in _findings(data, config):
         findings.append(finding)
-        typer.echo(msgspec.json.encode(finding).decode() if as_json else _line(finding))
+        if as_json:
+            print_json(finding)
+        else:
+            typer.echo(_line(finding))
     if any(finding.state == "wrong" for finding in findings):
         raise typer.Exit(1)
 

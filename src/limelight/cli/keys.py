@@ -1,6 +1,5 @@
 """`limelight keys`: create, list and revoke API keys. A running server needs no restart."""
 
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +9,10 @@ import typer
 from limelight.auth.api_keys import ApiKey
 from limelight.auth.identity import SCOPE_DESCRIPTIONS, SCOPES, Scope, user_id_error
 from limelight.auth.key_file import Keyring
-from limelight.cli.data_dir import Config, Data, settings_of
-from limelight.cli.output import local_time, table_lines
+from limelight.cli.options import Config, Data, settings_of
+from limelight.cli.output import local_time, print_json, table_lines
 from limelight.errors import SetupError
+from limelight.ids import now_ms
 
 COLUMNS = ("KEY", "USER", "SCOPES", "CREATED", "REVOKED")
 
@@ -38,7 +38,7 @@ def create(
     if problem := user_id_error(user):
         raise SetupError(problem)
     scopes = _parse_scopes(scope or ["use"])
-    key, text = _keyring(data, config).create(user, scopes, _now())
+    key, text = _keyring(data, config).create(user, scopes, now_ms())
     allowed = "; ".join(f"{one}: {SCOPE_DESCRIPTIONS[one]}" for one in scopes)
     typer.echo(f"Key {key.key_id} of {user} ({allowed}).", err=True)
     typer.echo("Keep it now, it is not shown again.", err=True)
@@ -55,7 +55,7 @@ def list_(
     found = sorted(_keyring(data, config).all(), key=lambda key: key.created_at)
     if as_json:
         for key in found:
-            typer.echo(msgspec.json.encode(_public(key)).decode())
+            print_json(_public(key))
     elif not found:
         typer.echo("There are no keys.")
     else:
@@ -70,7 +70,7 @@ def revoke(
 ) -> None:
     """Revoke a key: from now on it opens nothing."""
     name = key_id.split("_")[1] if key_id.count("_") == 2 else key_id
-    key = _keyring(data, config).revoke(name, _now())
+    key = _keyring(data, config).revoke(name, now_ms())
     if key is None:
         raise SetupError(f"there is no key {name!r}: `limelight keys list` shows those that there are")
     typer.echo(f"Key {key.key_id} of {key.user} is revoked.")
@@ -100,7 +100,3 @@ def _row(key: ApiKey) -> list[str]:
         local_time(key.created_at),
         local_time(key.revoked_at) if key.revoked_at else "",
     ]
-
-
-def _now() -> int:
-    return int(time.time() * 1000)

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from limelight.cli.approvals import ApprovalDialogue, ApprovalQueue, ApproveMode, Decide, decide_all, print_command
-from limelight.cli.output import AsJson, Plain, exit_code, open_view
-from limelight.cli.server_choice import Url, client_or_own_server
+from limelight.cli.options import JsonRecords, Plain, Url
+from limelight.cli.output import exit_code, open_view
+from limelight.cli.server_choice import client_or_own_server
 from limelight.cli.terminal import is_interactive
 from limelight.cli.view.live import LiveView
 from limelight.client import Client, ClientError, Run
@@ -31,7 +32,7 @@ def run(
         ApproveMode, typer.Option(help="What the agent asks leave for: ask me, approve all, or approve none of it.")
     ] = "ask",
     url: Url = None,
-    as_json: AsJson = False,
+    as_json: JsonRecords = False,
     plain: Plain = False,
 ) -> None:
     """Ask an agent and watch it work. Exit code: 0 finished, 1 failed, 3 stopped.

@@ -13,6 +13,7 @@ import typer
 from limelight.agents.resolve import resolve_agents
 from limelight.auth.key_file import Keyring
 from limelight.cli.log_setup import set_up_log
+from limelight.cli.options import Config, Data
 from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
 from limelight.server.app import create_app
@@ -32,11 +33,11 @@ def serve(
     root_path: Annotated[
         str | None, typer.Option(metavar="PATH", help="Path below which a proxy shows the server, as /limelight.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Data folder.  [default: .limelight]")] = None,
+    data: Data = None,
     store: Annotated[
         str | None, typer.Option(metavar="URL", help="Store.  [default: sqlite, in the data folder]")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="Configuration.  [default: config.toml, if there is one]")] = None,
+    config: Config = None,
     insecure_no_auth: Annotated[
         bool, typer.Option("--insecure-no-auth", help="Serve other machines without a key: whoever comes may do all.")
     ] = False,

@@ -7,10 +7,8 @@ import secrets
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated
 
 import httpx
-import typer
 
 from limelight.agents.resolve import resolve_agents
 from limelight.cli.log_setup import root_handlers_only, set_up_log
@@ -21,12 +19,6 @@ from limelight.server.app import create_app
 from limelight.server.process.uvicorn_server import LimelightServer, bind
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-Url = Annotated[str | None, typer.Option("--url", help="Server.  [default: LIMELIGHT_URL, else http://127.0.0.1:8000]")]
-
-User = Annotated[
-    str,
-    typer.Option("--user", envvar="LIMELIGHT_USER", help="Act for this user; the key must allow that."),
-]
 
 
 def client_of(url: str | None, user_id: str = "") -> Client:

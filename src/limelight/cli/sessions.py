@@ -4,14 +4,14 @@ import asyncio
 import sys
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from limelight.cli.output import local_time, table_lines
-from limelight.cli.server_choice import Url, User, client_of
+from limelight.cli.options import JsonLines, Url, User
+from limelight.cli.output import local_time, print_json, table_lines
+from limelight.cli.server_choice import client_of
 from limelight.cli.view.sanitize import one_line
 from limelight.client import Client, SessionInfo
 from limelight.client.client import SessionState
@@ -25,13 +25,13 @@ def sessions(
     limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
     url: Url = None,
     user: User = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
+    as_json: JsonLines = False,
 ) -> None:
     """List sessions, last active first."""
     found = asyncio.run(_sessions(client_of(url, user), q, state, limit))
     if as_json:
         for session in found:
-            typer.echo(msgspec.json.encode(session).decode())
+            print_json(session)
         return
     if not found:
         typer.echo("There are no sessions.")

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from limelight.cli.approvals import ApprovalDialogue, ApprovalQueue, Decide
-from limelight.cli.output import AsJson, Plain, RunView, open_view
-from limelight.cli.server_choice import Url, User, client_of
+from limelight.cli.options import JsonRecords, Plain, Url, User
+from limelight.cli.output import RunView, open_view
+from limelight.cli.server_choice import client_of
 from limelight.cli.terminal import is_interactive
 from limelight.client import Client
 from limelight.errors import SetupError
@@ -22,7 +23,7 @@ def watch(
     decide: Annotated[bool, typer.Option("--decide", help="Ask me what the agent asks leave for.")] = False,
     url: Url = None,
     user: User = "",
-    as_json: AsJson = False,
+    as_json: JsonRecords = False,
     plain: Plain = False,
 ) -> None:
     """Follow a session live, from its beginning, through cuts and restarts of the server. Ctrl-C leaves."""
