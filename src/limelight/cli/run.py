@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.approvals import ApprovalDialogue, ApprovalQueue, ApproveMode, Decide, decide_all, print_command
+from limelight.cli.approvals import ApprovalQueue, ApproveMode, Decide, ask_person, decide_all, print_command
 from limelight.cli.options import JsonRecords, Plain, Url
 from limelight.cli.output import exit_code, open_view
 from limelight.cli.server_choice import client_or_own_server
@@ -69,7 +69,7 @@ async def _run(
 def _decider(client: Client, mode: ApproveMode, live: LiveView | None) -> Decide:
     if mode != "ask":
         return decide_all(client, mode)
-    return print_command(client) if live is None or not is_interactive() else ApprovalDialogue(client, live)
+    return print_command(client) if live is None or not is_interactive() else ask_person(client, live)
 
 
 class CancelOnInterrupt:

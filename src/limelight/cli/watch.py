@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.approvals import ApprovalDialogue, ApprovalQueue, Decide
+from limelight.cli.approvals import ApprovalQueue, Decide, ask_person
 from limelight.cli.options import JsonRecords, Plain, Url, User
 from limelight.cli.output import RunView, open_view
 from limelight.cli.server_choice import client_of
@@ -51,7 +51,7 @@ def _decider(client: Client, decide: bool, view: RunView) -> Decide:
         return _ignore
     if view.live is None or not is_interactive():
         raise SetupError("--decide needs a terminal; elsewhere `limelight approve RUN` decides")
-    return ApprovalDialogue(client, view.live)
+    return ask_person(client, view.live)
 
 
 async def _ignore(_: object) -> None:

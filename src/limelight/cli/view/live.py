@@ -23,6 +23,7 @@ from rich.text import Text
 
 from limelight.cli.view.prompt import ApprovalPrompt
 from limelight.cli.view.render import (
+    STATE_MARKS,
     TODO_MARKS,
     answer_title,
     approval_lines,
@@ -64,13 +65,12 @@ class Prose(Markdown):
 
 
 class LiveView:
-    """Draws Records as they are fed. Use as `with`. Without `animated` only finished items are drawn."""
+    """Draws Records as they are fed. Use as `with`; outside of it, only finished items are drawn."""
 
-    def __init__(self, console: Console, *, animated: bool = True) -> None:
+    def __init__(self, console: Console) -> None:
         self.state = RunState()
         self.prompt: ApprovalPrompt | None = None
         self._console = console
-        self._animated = animated
         self._live: Live | None = None
         self._buffered: list[Record] | None = None
         """Records that were fed while another program used the terminal."""
@@ -89,11 +89,11 @@ class LiveView:
         self._stop()
 
     def _start(self) -> None:
-        if self._animated:  # a new Live each time, because it remembers how many lines it has drawn
-            self._live = Live(self, console=self._console, auto_refresh=False, transient=True)
-            self._live.start()
-            self._stopped = threading.Event()
-            threading.Thread(target=self._animate, args=(self._live, self._stopped), daemon=True).start()
+        # A new Live each time, because it remembers how many lines it has drawn.
+        self._live = Live(self, console=self._console, auto_refresh=False, transient=True)
+        self._live.start()
+        self._stopped = threading.Event()
+        threading.Thread(target=self._animate, args=(self._live, self._stopped), daemon=True).start()
 
     def _animate(self, live: Live, stopped: threading.Event) -> None:
         """Turn the spinners. Live's own thread does not take our lock: it redraws while an item is printed, miscounts
@@ -238,8 +238,7 @@ class LiveView:
             case Message():
                 return self._draw_message(item, streaming)
             case SubAgent():
-                mark = {"running": "▸", "done": "✓", "failed": "✗"}[item.state]
-                line = _line(f"{mark} {sanitize(item.name)}", "bold " + STYLES[item.state])
+                line = _line(f"{STATE_MARKS[item.state]} {sanitize(item.name)}", "bold " + STYLES[item.state])
                 return [_indent(line, item.depth - 1)]
             case Approval():
                 return self._draw_approval(item, self.state.depth(item.agent_id), with_name=True)
