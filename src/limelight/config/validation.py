@@ -60,18 +60,16 @@ def is_agent_name(word: str) -> bool:
     return AGENT_NAME.fullmatch(word) is not None
 
 
-def closest_match(word: str, known: Iterable[str]) -> str:
-    """Return the known word that was probably meant, "" if none is similar."""
+def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the end of a sentence about an unknown word: the known word that was probably meant.
+
+    If none is similar, it is `otherwise`, or the list of all known words.
+    """
     by_lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(word.lower(), list(by_lower), n=1, cutoff=SIMILARITY)
-    return by_lower[close[0]] if close else ""
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown word: the word that was probably meant, or all known words."""
-    known = list(known)
-    close = closest_match(word, known)
-    return f"; did you mean {close!r}?" if close else f"; there are: {', '.join(sorted(known))}"
+    if close:
+        return f"; did you mean {by_lower[close[0]]!r}?"
+    return otherwise or f"; there are: {', '.join(sorted(by_lower.values()))}"
 
 
 def _file_mistakes(values: Table, origin: Origin) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The client for the calls of Open WebUI's API that an installation needs. Every error says how to fix it."""
 
 from enum import Enum
-from types import TracebackType, UnionType
+from types import UnionType
 from typing import Any, Self, cast
 from urllib.parse import quote
 
@@ -38,9 +38,7 @@ class OpenWebUI:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._http.close()
 
     def version(self) -> str:
