@@ -178,7 +178,7 @@ def test_built_in_agents_have_framework_and_description_before_loading() -> None
             "[agents.codact]\nimports = ['zzzzz.*']",
             "config.toml:2: [agents.codact] imports: there is no module 'zzzzz.*' here; pip install zzzzz, or leave",
         ),
-        ("[agents.codact]\nimports = ['']", "config.toml:2: [agents.codact] imports: '' names no module; leave it out"),
+        ("[agents.codact]\nimports = ['']", "config.toml:2: [agents.codact] imports: '' is not a module; leave it out"),
     ],
 )
 def test_settings_without_effect_and_invalid_ones_are_refused(text: str, message: str) -> None:

@@ -113,7 +113,7 @@ def test_origin_names_environment_and_command_line(config: Path) -> None:
     [
         ("[server]\nprot = 1", r"config\.toml:2: \[server\] has no setting 'prot'; did you mean 'port'\?$"),
         ("[server]\nzzz = 1", r"\[server\] has no setting 'zzz'; there are: default_format, .*port"),
-        ("[store]\n\nport = 1", r"config\.toml:3: \[store\] has no setting 'port'; that belongs into \[server\]$"),
+        ("[store]\n\nport = 1", r"config\.toml:3: \[store\] has no setting 'port'; it belongs in \[server\]$"),
         ("[sever]\nport = 1", r"config\.toml:1: there is no section \[sever\]; did you mean 'server'\?$"),
         (
             "\n[zzz]",

@@ -119,7 +119,7 @@ def test_share_reports_restricted_models_and_does_not_change_them(webui: FakeWeb
     webui.shared["deep_agent_pipe.other"] = {"id": "deep_agent_pipe.other", **access}
     *_, shared, private = install(webui, "--share")
     assert shared == f"shared with everybody: {name}.default"
-    assert private.startswith(f"not shared: {name}.other: somebody has said who may use them; make them public under")
+    assert private.startswith(f"not shared: {name}.other: an administrator has restricted them; make them public under")
     assert install(webui, "--share")[-1] == private
     assert "as before" not in install(webui, "--share")[-2]
     assert webui.shared["deep_agent_pipe.other"] == {"id": "deep_agent_pipe.other", **access}
@@ -198,7 +198,7 @@ def test_redirect_to_http_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
 PAGES = {
     "/api/v1/auths/signin": "the sign-in",
-    "/api/v1/auths/": "who is asking",
+    "/api/v1/auths/": "the user of the token",
     "/api/v1/functions/": "the list of functions",
     "/api/v1/functions/create": "create the function",
     f"/api/v1/functions/id/{FUNCTION_ID}/toggle": "enable the function",
@@ -275,9 +275,9 @@ def test_key_without_the_scope_on_behalf_of_gives_a_warning(webui: FakeWebUI, tm
     with ServerProcess(tmp_path / "data", "hello") as server:
         warnings = {key: warning(webui, f"http://127.0.0.1:{server.port}", key) for key in (of_one, of_all, "wrong")}
         url = f"http://127.0.0.1:{server.port}"
-    assert "all chats are ann's" in warnings[of_one]
+    assert "all chats belong to ann" in warnings[of_one]
     assert warnings[of_all] == ""
-    assert "refuses that API key" in warnings["wrong"]
+    assert "refuses the API key" in warnings["wrong"]
     assert warning(webui, url, of_one) == ""  # the server may be unreachable from this machine
 
 

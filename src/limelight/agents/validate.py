@@ -132,7 +132,7 @@ def _missing_modules(modules: Iterable[str]) -> Iterator[str]:
     for module in modules:
         package = module.partition(".")[0]
         if not package:
-            yield f"{module!r} names no module; leave it out"
+            yield f"{module!r} is not a module; leave it out"
         elif module != "*" and not _is_installed(package):
             hint = suggestion(package, sys.stdlib_module_names, f"; pip install {package}, or leave it out")
             yield f"there is no module {module!r} here{hint}"

@@ -14,19 +14,19 @@ from typing import Any, Literal, NamedTuple, Self
 import msgspec
 from rich.text import Text
 
-from limelight.cli.server_choice import DEFAULT_URL
 from limelight.cli.terminal import Keyboard, edit_text, editor_command
 from limelight.cli.view.live import LiveView
 from limelight.cli.view.prompt import ApprovalPrompt, LineEditor
 from limelight.cli.view.render import approval_subject, argument_lines
 from limelight.cli.view.sanitize import one_line
 from limelight.client import AlreadyDecided, Client, ClientError, Expired
+from limelight.client.client import DEFAULT_URL
 from limelight.events import TERMINAL_TYPES, ApprovalRequested, ApprovalResolved, Decision, Record
 
 log = logging.getLogger(__name__)
 ApproveMode = Literal["ask", "all", "none"]
 NO_DECIDER = "nobody was there to decide"
-REASON_HINT = "Why not? The agent is told. Enter alone: no reason; Esc: back."
+REASON_HINT = "Why not? The agent gets the reason. Enter alone: no reason; Esc: back."
 ARGUMENTS_HINT = "All arguments as JSON. Enter: send; Esc: back."
 
 
@@ -95,7 +95,7 @@ class ApprovalQueue:
     def _done(self, task: asyncio.Task[None]) -> None:
         self._task, self._current = None, ""
         if not task.cancelled() and task.exception() is not None:
-            log.error("the question could not be asked", exc_info=task.exception())
+            log.error("the approval request could not be handled", exc_info=task.exception())
         self._start_next()
 
 

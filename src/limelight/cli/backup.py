@@ -31,7 +31,7 @@ def backup(
     data: Data = None,
     config: Config = None,
 ) -> None:
-    """Back up the data folder: conversations, keys, what agents keep. A running server goes on."""
+    """Back up the data folder: conversations, keys, files and memories of agents. A server may be running."""
     settings = settings_of(data, config)
     made = create_backup(
         Path(settings.store.data),
@@ -59,7 +59,7 @@ def _store_file(settings: Settings) -> Path:
 def warning_lines(made: CreatedBackup) -> Iterator[str]:
     """One line for each file that may be damaged or is missing in the backup."""
     for name, why in made.doubtful.items():
-        yield f"{printable(name)} may be damaged ({why}): it is in the backup as it is"
+        yield f"{printable(name)} may be damaged ({why}): it is in the backup unchanged"
     for name, why in islice(made.unread.items(), MAX_NAMED):
         yield f"{printable(name)} is not in the backup: {why}"
     if len(made.unread) > MAX_NAMED:
@@ -81,11 +81,11 @@ def progress_printer() -> Callable[[str, int, int], None]:
 
 
 def restore(
-    source: Annotated[Path, typer.Argument(help="What `limelight backup` has made.")],
+    source: Annotated[Path, typer.Argument(help="A backup that `limelight backup` has created.")],
     data: Data = None,
     config: Config = None,
 ) -> None:
-    """Make a data folder of a backup. The folder has to be new or empty."""
+    """Create a data folder from a backup. The folder must be new or empty."""
     settings = settings_of(data, config)
     folder, store = Path(settings.store.data), make_store(settings).file
 

@@ -26,7 +26,7 @@ _decoder = msgspec.json.Decoder(Record)
 
 
 def export(run_id: RunId, url: Url = None, user: User = "") -> None:
-    """Write a run as JSON lines to standard output, for `limelight replay`. Waits for a run that is live."""
+    """Write a run as JSON lines to standard output, for `limelight replay`. Waits for the end of a live run."""
     asyncio.run(_export(client_of(url, user), run_id))
 
 
@@ -38,11 +38,11 @@ async def _export(server: Client, run_id: str) -> None:
 
 def replay(
     file: Annotated[Path, typer.Argument(help="A file that `limelight export` wrote; - for standard input.")],
-    speed: Annotated[float, typer.Option(min=0, help="2 is twice as fast; 0 shows all at once.")] = 1.0,
+    speed: Annotated[float, typer.Option(min=0, help="2 is twice as fast; 0 draws everything at once.")] = 1.0,
     as_json: JsonRecords = False,
     plain: Plain = False,
 ) -> None:
-    """Show an exported run as it went. Pauses are at most 3 seconds long. Exit code as of `limelight run`."""
+    """Draw an exported run at its original speed. Pauses last at most 3 seconds. Exit code as of `limelight run`."""
     terminal: Terminal | None = None
     previous_at: int | None = None
     with suppress(KeyboardInterrupt), open_view(as_json, plain) as view:
@@ -53,7 +53,7 @@ def replay(
             view.show(record)
             terminal = terminal_of(record.event) or terminal
     if terminal is None:
-        raise SetupError(f"{file} has no end: it holds no whole run")
+        raise SetupError(f"{file} does not contain a complete run: it has no end")
     raise typer.Exit(exit_code(terminal))
 
 

@@ -16,24 +16,24 @@ from limelight.ids import now_ms
 
 COLUMNS = ("KEY", "USER", "SCOPES", "CREATED", "REVOKED")
 
-keys = typer.Typer(name="keys", help="Make, list and revoke API keys.", no_args_is_help=True)
+keys = typer.Typer(name="keys", help="Create, list and revoke API keys.", no_args_is_help=True)
 
 
 @keys.command()
 def create(
-    user: Annotated[str, typer.Option(help="Whose key it is: the owner of what is done with it.")],
+    user: Annotated[str, typer.Option(help="The user of the key, who owns everything that is created with it.")],
     scope: Annotated[
         list[str] | None,
         typer.Option(
             metavar="SCOPE",
-            help=f"What it allows, again for more: {', '.join(SCOPES)}.  [default: use]",
+            help=f"A scope, may be repeated: {', '.join(SCOPES)}.  [default: use]",
             show_default=False,
         ),
     ] = None,
     data: Data = None,
     config: Config = None,
 ) -> None:
-    """Make a key. It is the last word of the output, is shown once, and is kept only as a hash."""
+    """Create a key and print it, once: only its hash is stored. The key is the last word of the output."""
     user = user.strip()
     if problem := user_id_error(user):
         raise SetupError(problem)
@@ -41,7 +41,7 @@ def create(
     key, text = _keyring(data, config).create(user, scopes, now_ms())
     allowed = "; ".join(f"{one}: {SCOPE_DESCRIPTIONS[one]}" for one in scopes)
     typer.echo(f"Key {key.key_id} of {user} ({allowed}).", err=True)
-    typer.echo("Keep it now, it is not shown again.", err=True)
+    typer.echo("Store it now: it is not shown again.", err=True)
     typer.echo(text)
 
 
@@ -51,7 +51,7 @@ def list_(
     config: Config = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines, without the hashes.")] = False,
 ) -> None:
-    """List the keys, those that were revoked too."""
+    """List the keys, including revoked ones."""
     found = sorted(_keyring(data, config).all(), key=lambda key: key.created_at)
     if as_json:
         for key in found:
@@ -64,15 +64,15 @@ def list_(
 
 @keys.command()
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's name in the list, or the key itself.")],
+    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id in the list, or the complete key.")],
     data: Data = None,
     config: Config = None,
 ) -> None:
-    """Revoke a key: from now on it opens nothing."""
+    """Revoke a key: the server refuses it from now on."""
     name = key_id.split("_")[1] if key_id.count("_") == 2 else key_id
     key = _keyring(data, config).revoke(name, now_ms())
     if key is None:
-        raise SetupError(f"there is no key {name!r}: `limelight keys list` shows those that there are")
+        raise SetupError(f"there is no key {name!r}: `limelight keys list` lists all keys")
     typer.echo(f"Key {key.key_id} of {key.user} is revoked.")
 
 

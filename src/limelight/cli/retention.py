@@ -53,7 +53,7 @@ def show(context: typer.Context, data: Data = None, config: Config = None, as_js
 @retention.command()
 def status(data: Data = None, config: Config = None, as_json: AsJson = False) -> None:
     """Show what retention keeps, how much it would delete now, and whether it is paused. Changes nothing."""
-    found = inspect(settings_of(data, config))
+    found = retention_status(settings_of(data, config))
     if as_json:
         print_json(found)
         return
@@ -76,7 +76,7 @@ def status(data: Data = None, config: Config = None, as_json: AsJson = False) ->
 def confirm(data: Data = None, config: Config = None) -> None:
     """Confirm that the clock of this machine is right now, so that a paused retention continues."""
     settings = settings_of(data, config)
-    found = inspect(settings)
+    found = retention_status(settings)
     if found.pause is None:
         typer.echo("Retention is not paused: there is nothing to confirm.")
         return
@@ -88,7 +88,7 @@ def confirm(data: Data = None, config: Config = None) -> None:
     )
 
 
-def inspect(settings: Settings) -> RetentionStatus:
+def retention_status(settings: Settings) -> RetentionStatus:
     """What a running server has decided, or a server that starts now would decide. Raises StoreError or SetupError."""
     store, files = make_store(settings), RetentionFiles(Path(settings.store.data))
     clock = now_ms()

@@ -23,13 +23,13 @@ CANCEL_SECONDS = 3
 def run(
     question: Annotated[str, typer.Argument(help="What to ask; - reads it from standard input.")],
     agent: Annotated[str | None, typer.Option(help="Which agent.  [default: the server's default]")] = None,
-    session: Annotated[str | None, typer.Option(help="Session to go on with.  [default: a new one]")] = None,
+    session: Annotated[str | None, typer.Option(help="Session to continue.  [default: a new one]")] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option(metavar="TARGET", help="Serve this for the one run: module:name or file.py:name."),
+        typer.Option(metavar="TARGET", help="Serve this agent for this run only: module:name or file.py:name."),
     ] = None,
     approve: Annotated[
-        ApproveMode, typer.Option(help="What the agent asks leave for: ask me, approve all, or approve none of it.")
+        ApproveMode, typer.Option(help="How approval requests are decided: ask me, approve all, or approve none.")
     ] = "ask",
     url: Url = None,
     as_json: JsonRecords = False,

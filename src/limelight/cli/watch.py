@@ -18,15 +18,15 @@ from limelight.events import TERMINAL_TYPES, Record
 
 def watch(
     session: Annotated[str, typer.Argument(help="The session's id; `limelight sessions` lists them.")],
-    after: Annotated[int, typer.Option(help="Begin behind this Record; 0 is the whole conversation.")] = 0,
-    once: Annotated[bool, typer.Option("--once", help="Leave when a run has ended.")] = False,
-    decide: Annotated[bool, typer.Option("--decide", help="Ask me what the agent asks leave for.")] = False,
+    after: Annotated[int, typer.Option(help="Start after this Record; 0 is the beginning.")] = 0,
+    once: Annotated[bool, typer.Option("--once", help="Exit when the newest run has ended.")] = False,
+    decide: Annotated[bool, typer.Option("--decide", help="Ask me to decide approval requests.")] = False,
     url: Url = None,
     user: User = "",
     as_json: JsonRecords = False,
     plain: Plain = False,
 ) -> None:
-    """Follow a session live, from its beginning, through cuts and restarts of the server. Ctrl-C leaves."""
+    """Follow a session live, from its beginning, through lost connections and server restarts. Ctrl-C exits."""
     with suppress(KeyboardInterrupt):
         asyncio.run(_watch(client_of(url, user), session, after, once, decide, as_json, plain))
 

@@ -195,7 +195,7 @@ async def _post(transport: Transport, request: RunRequest, backoff: Backoff) -> 
         try:
             response = await transport.open_stream("POST", "/chat/stream", body=request.body())
             if response is None:
-                raise transport.not_limelight("it answered a question with 204")
+                raise transport.not_limelight("it answered POST /chat/stream with 204")
             return response
         except (httpx.ConnectError, httpx.ConnectTimeout, ServerError) as error:
             if not was_cut:

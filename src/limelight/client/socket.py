@@ -76,7 +76,7 @@ class Socket(DecisionMethods, Generic[T]):
     async def __aenter__(self) -> Self:
         """Connect. A server that does not answer is reported at once; a connection that was cut is retried."""
         if self._receiver is not None:
-            raise RuntimeError("a socket is entered once: client.connect(…) makes another one")
+            raise RuntimeError("a socket is entered once: client.connect(…) creates another one")
         was_cut = False
         while self._first_state is None:
             try:
@@ -232,7 +232,7 @@ class Socket(DecisionMethods, Generic[T]):
         closed_here, self._discarding = self._discarding, False
         self._abort()
         if error.code == MESSAGE_TOO_BIG:
-            self._commands.fail_all(error_from_code("the server takes no message of this size", "body_too_large"))
+            self._commands.fail_all(error_from_code("the message is too large for the server", "body_too_large"))
         self._commands.connection_lost()
         cause: Exception = error
         while self._connection is None:

@@ -139,7 +139,7 @@ def _known_settings() -> dict[str, dict[str, Setting]]:
 def _other_section(key: str, section: str) -> str:
     """Return a hint for a setting that another section has."""
     sections = [name for name, settings in _known_settings().items() if name != section and key in settings]
-    return f"; that belongs into [{sections[0]}]" if sections else ""
+    return f"; it belongs in [{sections[0]}]" if sections else ""
 
 
 def _describe(error: str, value: Any, *, quotes: bool = True) -> str:
