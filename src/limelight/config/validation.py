@@ -109,13 +109,11 @@ def _setting_mistakes(value: Any, setting: Setting, origin: Origin, path: Path) 
     if isinstance(setting.default, dict) and isinstance(value, dict):  # each entry has its own line
         for key, entry in cast("Table", value).items():
             yield from _value_mistakes({key: entry}, entry, setting, origin, (*path, key))
-    elif setting.section == "auth":
-        yield from _value_mistakes(value, SECRET, setting, origin, path)
     else:
-        yield from _value_mistakes(value, cast("object", value), setting, origin, path)
+        yield from _value_mistakes(value, SECRET if setting.section == "auth" else value, setting, origin, path)
 
 
-def _value_mistakes(value: Any, shown: object, setting: Setting, origin: Origin, path: Path) -> Iterator[str]:
+def _value_mistakes(value: Any, shown: Any, setting: Setting, origin: Origin, path: Path) -> Iterator[str]:
     try:
         msgspec.convert(value, setting.type)
     except msgspec.ValidationError as error:
