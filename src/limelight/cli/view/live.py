@@ -171,8 +171,7 @@ class LiveView:
             if self.state.terminal is not None and item is items[-1] and isinstance(item, Message):
                 self._print_todos()
             self._printed += 1  # before printing, because printing redraws the items that are not printed
-            for line in self._draw(item):
-                self._console.print(line)
+            self._print_rows(self._draw(item))
 
     def _is_finished(self, number: int) -> bool:
         item = self.state.items[number]
@@ -194,10 +193,13 @@ class LiveView:
 
     def _print_todos(self) -> None:
         """Print the last state of the todos, once."""
-        lines = list(self._draw_todos())
+        rows = list(self._draw_todos())
         self.state.todos = {}
-        for line in lines:
-            self._console.print(line)
+        self._print_rows(rows)
+
+    def _print_rows(self, rows: list[RenderableType]) -> None:
+        for row in rows:
+            self._console.print(Group(row))  # a Text alone would wrap, whatever its `no_wrap` says
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The redrawn part, of which the end is shown if the screen has no room for all."""
