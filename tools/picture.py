@@ -50,9 +50,9 @@ async def run_agent() -> list[Record]:
 def main() -> None:
     console = Console(record=True, width=96, force_terminal=True, file=io.StringIO())
     console.print(f'[bold]$[/bold] limelight run "{QUESTION}"')
-    with LiveView(console, animated=False) as view:
-        for record in asyncio.run(run_agent()):
-            view.feed(record)
+    view = LiveView(console)
+    for record in asyncio.run(run_agent()):
+        view.feed(record)
     svg = console.export_svg(title="limelight run")
     PICTURE.write_text(re.sub(r"@font-face {.*?}\s*", "", svg, flags=re.DOTALL))  # do not load fonts from the network
 

@@ -9,7 +9,6 @@ import pytest
 
 from limelight.agents.resolve import ResolvedAgents, resolve_agents
 from limelight.builtin import catalogue
-from limelight.builtin.catalogue import BUILT_INS
 from limelight.config import load_settings
 from limelight.errors import SetupError
 
@@ -93,6 +92,8 @@ def test_built_in_agents_have_framework_and_description_before_loading() -> None
     listed = {a.name: (a.source.framework, a.source.keeps_memory) for a in resolve().agents}
     assert listed["deep"] == ("langgraph", True)
     assert listed["demo"] == ("function", False)
+    assert resolve().hint == ""
+    assert resolve('[agents.deep]\ntarget = "codact"').agents[0].source.framework == "smolagents"
     for agent in resolve().agents:
         assert agent.title
         assert agent.description == agent.source.description != ""
@@ -178,7 +179,7 @@ def test_built_in_agents_have_framework_and_description_before_loading() -> None
             "[agents.codact]\nimports = ['zzzzz.*']",
             "config.toml:2: [agents.codact] imports: there is no module 'zzzzz.*' here; pip install zzzzz, or leave",
         ),
-        ("[agents.codact]\nimports = ['']", "config.toml:2: [agents.codact] imports: '' names no module; leave it out"),
+        ("[agents.codact]\nimports = ['']", "config.toml:2: [agents.codact] imports: '' is not a module; leave it out"),
     ],
 )
 def test_settings_without_effect_and_invalid_ones_are_refused(text: str, message: str) -> None:
@@ -282,10 +283,6 @@ def test_real_model_needs_a_key_for_agents_that_use_it() -> None:
     assert names("", "demo", environ={"LIMELIGHT_MODEL": "big"}) == ["demo"]
 
 
-def test_table_can_replace_a_built_in_agent_by_another() -> None:
-    assert resolve('[agents.deep]\ntarget = "codact"').agents[0].source.framework == "smolagents"
-
-
 def test_unknown_target_gets_a_suggestion_or_all_names() -> None:
     assert error_of("", "codcat").endswith(
         "there is no module 'codcat' here; write module:name or path/to/file.py:name; did you mean 'codact'?"
@@ -332,10 +329,6 @@ class TestWithoutFrameworks:
         assert "needs the agno extra" in error_of("", only="agno")
 
 
-def test_hint_is_empty_if_all_agents_are_installed() -> None:
-    assert resolve().hint == ""
-
-
 def test_only_loads_a_single_agent() -> None:
     broken = '[agents.broken]\ntarget = "nowhere:agent"\n'
     assert names(MINE + broken, only="") == ["mine"]
@@ -344,13 +337,6 @@ def test_only_loads_a_single_agent() -> None:
     assert error_of(MINE, only="nobody") == "there is no agent 'nobody'; there are: mine"
     assert error_of("", only="codcat") == "there is no agent 'codcat'; did you mean 'codact'?"
     assert names("", only="codact") == ["codact"]
-
-
-def test_catalogue_has_the_documented_order() -> None:
-    assert [one.name for one in BUILT_INS] == ALL
-
-
-# Models
 
 
 def models(*arguments: str, **options: Any) -> dict[str, str]:

@@ -53,7 +53,7 @@ def test_approve_decides_the_only_open_request(
         list(client.follow(run_id))
         assert client.answer(run_id) == answer
         again = limelight("approve", run_id, "--url", approval_server, folder=tmp_path, code=2).stderr
-        assert again == f"limelight: nothing waits for a decision: {run_id} is finished\n"
+        assert again == f"limelight: no approval request is open: {run_id} is finished\n"
 
 
 def test_approve_of_several_open_requests_needs_an_id(approval_server: str, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_approve_of_several_open_requests_needs_an_id(approval_server: str, tmp_
         run_id = waiting_run(client, "twice")
         mail, publish = client.run(run_id).approvals
         which = limelight("approve", run_id, "--url", approval_server, folder=tmp_path, code=2)
-        assert "2 questions are open" in which.stderr
+        assert "2 requests are open" in which.stderr
         listed = limelight("approve", run_id, "--list", "--url", approval_server, folder=tmp_path).stdout
         assert listed == which.stdout
         assert listed.startswith(

@@ -109,7 +109,7 @@ def test_replay_exits_with_the_code_of_the_run(tmp_path: Path, name: str, code: 
 def test_replay_refuses_a_file_without_a_complete_run_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"seq": 1}\n')
     assert "line 1 is not a Record" in limelight("replay", "x.jsonl", folder=tmp_path, code=2).stderr
-    assert "holds no whole run" in limelight("replay", "-", folder=tmp_path, code=2).stderr
+    assert "does not contain a complete run" in limelight("replay", "-", folder=tmp_path, code=2).stderr
     assert "cannot be read" in limelight("replay", "none.jsonl", folder=tmp_path, code=2).stderr
 
 

@@ -59,7 +59,7 @@ def test_doctor_reports_a_backup_that_is_old_or_missing(tmp_path: Path) -> None:
     assert old["state"] == "note" and old["found"].endswith("copy, 8 days old")
     write_last_backup(data, LastBackup(now, str(tmp_path / "elsewhere")))
     gone = doctor(tmp_path)["backup"]
-    assert gone["state"] == "note" and "not there any more" in gone["found"]
+    assert gone["state"] == "note" and "no longer exists" in gone["found"]
 
 
 def test_doctor_checks_the_data_folder_of_its_option(tmp_path: Path) -> None:
@@ -83,9 +83,9 @@ def test_doctor_asks_the_running_server_whether_its_store_works(tmp_path: Path) 
         port = served.url.rpartition(":")[2]
         environment: dict[str, Any] = {"LIMELIGHT_PORT": port, "LIMELIGHT_DATA": "data"}
         healthy = limelight("doctor", folder=tmp_path, **environment).stdout
-        assert f"{port}: a Limelight answers there\n" in healthy
+        assert f"{port}: a Limelight server answers there\n" in healthy
         (tmp_path / "data").rename(tmp_path / "aside")
         wait_until(lambda: httpx.get(f"{served.url}/ready").status_code == 503)  # a check that is running comes first
         failed = limelight("doctor", folder=tmp_path, code=1, **environment).stdout
-        assert "a Limelight answers there; its store has failed: the database file is gone" in failed
+        assert "a Limelight server answers there; its store: failed: the database file is gone" in failed
         (tmp_path / "aside").rename(tmp_path / "data")

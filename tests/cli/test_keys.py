@@ -42,12 +42,12 @@ def test_user_option_is_refused_without_the_scope_on_behalf_of(tmp_path: Path) -
     with serve_in_thread(hello, data=tmp_path / "data") as served:
         sessions = ("sessions", "--url", served.url, "--user", "cleo")
         without_keys = limelight(*sessions, folder=tmp_path, code=2).stderr
-        assert "would be local's and not cleo's: this server has no keys" in without_keys
+        assert "would act for local, not for cleo: this server has no keys" in without_keys
         data = ("--data", str(tmp_path / "data"))
         plain = create(tmp_path, "--user", "ann", *data)
         pipe = create(tmp_path, "--user", "pipe", "--scope", "use", "--scope", "on-behalf-of", *data)
         refused = limelight(*sessions, folder=tmp_path, code=2, LIMELIGHT_API_KEY=plain).stderr
-        assert "would be ann's and not cleo's" in refused and "on-behalf-of" in refused
+        assert "would act for ann, not for cleo" in refused and "on-behalf-of" in refused
         assert "sessions" in limelight(*sessions, folder=tmp_path, LIMELIGHT_API_KEY=pipe).stdout
 
 

@@ -28,21 +28,12 @@ async def test_me_returns_user_and_scopes(tmp_path: Path) -> None:
 async def test_limit_raises_limited_with_retry_after(tmp_path: Path) -> None:
     async with serving(agents.patient, data=tmp_path, limits__runs=1) as served, Client(served.url, key="") as client:
         run = await client.start("wait", session_id="a")
-        with pytest.raises(Limited) as refused:
-            await client.start("me too", session_id="b")
-        assert (refused.value.code, refused.value.status) == ("too_many_runs", 429)
-        assert refused.value.retry_after > 0
-        await run.cancel()
-
-
-async def test_limit_on_a_socket_raises_limited_with_retry_after(tmp_path: Path) -> None:
-    async with serving(agents.patient, data=tmp_path, limits__runs=1) as served, Client(served.url, key="") as client:
-        run = await client.start("wait", session_id="a")
         async with client.connect("b") as socket:
-            with pytest.raises(Limited) as refused:
-                await socket.send("me too")
-        assert (refused.value.code, refused.value.status) == ("too_many_runs", 429)
-        assert refused.value.retry_after > 0
+            for attempt in (client.start("me too", session_id="b"), socket.send("me too")):
+                with pytest.raises(Limited) as refused:
+                    await attempt
+                assert (refused.value.code, refused.value.status) == ("too_many_runs", 429)
+                assert refused.value.retry_after > 0
         await run.cancel()
 
 

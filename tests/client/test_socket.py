@@ -19,8 +19,7 @@ from limelight.client import (
     Unauthorized,
 )
 from limelight.client.socket import QUEUE_SIZE
-from limelight.events import Record
-from limelight.models import SessionRef
+from limelight.events import Decision, Record
 from tests.client.agents import burst
 from tests.client.cutting_proxy import assert_complete, response, scripted_responses
 from tests.client.socket_helpers import (
@@ -202,35 +201,13 @@ async def test_cancel_with_a_request_id_removes_a_queued_query(client: Client) -
         assert (await client.run(run_id)).state == "cancelled"
 
 
-async def test_send_raises_when_its_queued_query_is_stopped(served: Served, client: Client) -> None:
-    async with client.connect("s", agent="patient") as socket:
-        await socket.send("one")
-        two = asyncio.create_task(socket.send("two", if_busy="wait", request_id="two"))
-        await eventually(lambda: len(served.runtime.queues) == 1)
-        three = asyncio.create_task(socket.send("three", if_busy="wait", request_id="three"))
-        await eventually(lambda: len(served.runtime.queues) == 2)
-        queued = served.runtime.queues.find_request(SessionRef("local", "s"), "three")
-        assert queued is not None
-        queued.stop("not now")
-        with pytest.raises(Busy, match="stopped while it waited"):
-            await asyncio.wait_for(three, SECONDS)
-        assert not two.done()
-        await socket.cancel()
-        await asyncio.wait_for(two, SECONDS)
-
-
 @pytest.mark.parametrize("decision", ["approve", "edit", "reject"])
-async def test_socket_decides_an_approval(client: Client, decision: str) -> None:
+async def test_socket_decides_an_approval(client: Client, decision: Decision) -> None:
     async with client.connect("s", agent="asker") as socket:
         await socket.send("go")
         approval_id = await wait_for_approval(socket)
-        match decision:
-            case "approve":
-                assert await socket.approve(approval_id) == "approve"
-            case "edit":
-                assert await socket.edit(approval_id, {"path": "/tmp/y"}) == "edit"
-            case _:
-                assert await socket.reject(approval_id, "too risky") == "reject"
+        args = {"path": "/tmp/y"} if decision == "edit" else None
+        assert await socket.decide(approval_id, decision, args=args, reason="because") == decision
         items = await read_run(socket)
         assert messages(items)[-1].content == f"decision: {decision} by local"
 
@@ -346,16 +323,11 @@ async def test_socket_to_a_loopback_address_ignores_proxies(served: Served, monk
             await client.connect("s").__aenter__()
 
 
-async def test_socket_with_https_to_a_server_without_tls_raises(served: Served) -> None:
-    async with Client(served.url.replace("http", "https")) as client:
-        with pytest.raises(ConnectionLost, match="does not answer"):
-            await client.connect("s").__aenter__()
-
-
-async def test_socket_to_a_closed_port_raises_at_once() -> None:
-    async with Client(f"http://127.0.0.1:{free_port()}") as client:
-        with pytest.raises(ConnectionLost, match="does not answer"):
-            await client.connect("s").__aenter__()
+async def test_socket_to_a_closed_port_or_without_tls_raises_at_once(served: Served) -> None:
+    for url in (f"http://127.0.0.1:{free_port()}", served.url.replace("http", "https")):
+        async with Client(url) as client:
+            with pytest.raises(ConnectionLost, match="does not answer"):
+                await client.connect("s").__aenter__()
 
 
 async def test_socket_to_a_server_that_is_not_limelight_raises() -> None:

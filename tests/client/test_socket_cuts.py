@@ -148,9 +148,9 @@ async def test_socket_reports_commands_with_unknown_outcome_as_lost() -> None:
         connection.transport.abort()
 
     async with scripted_server(loses_query) as server, Client(server.url) as client, client.connect("s") as socket:
-        with pytest.raises(ConnectionLost, match="whether it counts is not known"):
+        with pytest.raises(ConnectionLost, match="whether the command took effect is not known"):
             await socket.approve("a")
-        with pytest.raises(ConnectionLost, match="whether it counts is not known"):
+        with pytest.raises(ConnectionLost, match="whether the command took effect is not known"):
             await socket.cancel()
     assert [command["type"] for command in server.received] == ["approve", "cancel"]
 

@@ -1,18 +1,29 @@
-"""The client without asyncio: same methods, several threads, a running loop, closing."""
+"""The client and the socket without asyncio: same methods, several threads, a running loop, closing."""
 
 import asyncio
 import gc
 import inspect
 import threading
-import weakref
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from limelight.client import Client, ConnectionLost, NotFound, Socket, SyncClient, SyncRun, SyncSocket
-from limelight.events import ApprovalRequested, ArtifactMade, kind_of
+from limelight.client import (
+    Busy,
+    Client,
+    ConnectionLost,
+    Message,
+    NotFound,
+    Run,
+    Socket,
+    State,
+    SyncClient,
+    SyncRun,
+    SyncSocket,
+)
+from limelight.events import ArtifactMade, Record, kind_of
 from tests.client.cutting_proxy import assert_complete
 from tests.support import agents
 from tests.support.server import Served
@@ -41,8 +52,9 @@ def test_sync_client_has_the_signatures_and_docstrings_of_the_client() -> None:
     assert SyncClient.follow.__doc__ == Client.follow.__doc__
 
 
-def test_sync_socket_has_the_signatures_of_the_socket() -> None:
-    assert methods(SyncSocket) == {name.replace("aclose", "close"): args for name, args in methods(Socket).items()}
+@pytest.mark.parametrize(("blocking", "wrapped"), [(SyncSocket, Socket), (SyncRun, Run)])
+def test_sync_socket_and_run_have_the_signatures_of_their_counterparts(blocking: type, wrapped: type) -> None:
+    assert methods(blocking) == {name.replace("aclose", "close"): args for name, args in methods(wrapped).items()}
 
 
 def test_sync_run_yields_records_and_text(client: SyncClient) -> None:
@@ -69,14 +81,6 @@ def test_sync_client_methods_return_results(client: SyncClient) -> None:
     client.delete("w")
     with pytest.raises(NotFound):
         client.session("w")
-    for decide, decision in ((client.approve, "approve"), (client.reject, "reject")):
-        run = client.start("go", agent="asker")
-        asked = next(r.event for r in run if isinstance(r.event, ApprovalRequested))
-        assert decide(run.run_id, asked.approval_id) == decision
-        assert run.text().startswith(f"decision: {decision}")
-    run = client.start("go", agent="asker")
-    asked = next(r.event for r in run if isinstance(r.event, ApprovalRequested))
-    assert client.decide(run.run_id, asked.approval_id, "edit", args={"path": "y"}) == "edit"
     assert client.cancel(client.start("go", agent="patient").run_id) == "cancelled"
 
 
@@ -151,7 +155,10 @@ def test_closing_the_sync_client_ends_open_streams(url: str) -> None:
 
 
 def test_unreferenced_sync_client_closes_after_its_streams(url: str) -> None:
-    assert len(list(SyncClient(url).start("hello"))) > 3
+    run = SyncClient(url).start("hello")
+    gc.collect()
+    assert run.text() == WORDS
+    del run
     records = SyncClient(url).export(SyncClient(url).ask("hello").run_id)
     gc.collect()
     assert len(list(records)) > 3
@@ -194,12 +201,91 @@ def test_interrupt_cancels_the_coroutine(client: SyncClient, monkeypatch: pytest
     assert client.cancel(run.run_id) == "cancelled"
 
 
-def test_sync_run_keeps_its_client_open(url: str) -> None:
-    run = SyncClient(url).start("hello")
-    assert isinstance(run, SyncRun)
-    gone = weakref.ref(run)
-    assert run.text() == WORDS
-    del run
+def read_run(socket: SyncSocket[Message]) -> list[Message]:
+    """Read complete messages up to the end of the run."""
+    found: list[Message] = []
+    for item in socket:
+        if isinstance(item, Message) and item.whole:
+            found.append(item)
+        if isinstance(item, State) and not item.live:
+            break
+    return found
+
+
+def test_sync_socket_sends_queries_and_yields_messages(client: SyncClient) -> None:
+    with client.connect("s") as socket:
+        for question in ("hello", "and again"):
+            run_id = socket.send(question)
+            assert (found := read_run(socket))[-1].content == WORDS
+            assert found[0].content == question
+            assert client.run(run_id).state == "finished"
+        assert socket.session_id == "s"
+        assert socket.state() == client.state("s")
+        assert socket.last_messages(2) == found[-2:] == client.last_messages("s", 2)
+        assert list(client.messages("s"))[-len(found) :] == found
+        assert socket.ping() < 10
+    with pytest.raises(StopIteration):
+        next(socket)
+
+
+def test_sync_socket_yields_records(client: SyncClient) -> None:
+    with client.connect("s", agent="worker", format="records") as socket:
+        run_id, received = socket.send("go"), list[Record]()
+        for item in socket:
+            if isinstance(item, Record):
+                received.append(item)
+            elif isinstance(item, State) and not item.live:
+                break
+        assert_complete(received, list(client.export(run_id)))
+
+
+def test_sync_socket_cancels_a_run_and_raises_busy(client: SyncClient) -> None:
+    made = client.open_session("patient")
+    with client.connect(made.session_id) as socket:
+        run_id = socket.send("go")
+        with pytest.raises(Busy) as raised:
+            socket.send("me too")
+        assert raised.value.run_id == run_id
+        socket.cancel("enough")
+        assert read_run(socket)[-1].content == "Stopped"
+
+
+def test_sync_socket_decides_an_approval(client: SyncClient) -> None:
+    with client.connect("s", agent="asker") as socket:
+        socket.send("go")
+        request = next(i for i in socket if isinstance(i, Message) and i.message_type == "approval_request")
+        assert socket.edit(request.metadata["approval_id"], {"path": "y"}) == "edit"
+        assert read_run(socket)[-1].content == "decision: edit by local"
+
+
+def test_closing_the_sync_client_wakes_socket_readers(url: str) -> None:
+    client = SyncClient(url)
+    socket, errors = client.connect("s").__enter__(), list[Exception]()
+    socket.send("hello")
+    read_run(socket)
+
+    def read() -> None:
+        try:
+            next(socket)
+        except ConnectionLost as error:
+            errors.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    socket.ping()
+    client.close()
+    reader.join(10)
+    assert [str(error) for error in errors] == ["the client is closed"]
+    for use in (socket.ping, lambda: next(socket), lambda: client.connect("t").__enter__()):
+        with pytest.raises(ConnectionLost, match="client is closed"):
+            use()
+    assert loop_threads() == 0
+
+
+def test_unreferenced_sync_socket_closes_with_its_client(url: str) -> None:
+    socket = SyncClient(url).connect("s").__enter__()
     gc.collect()
-    assert gone() is None
+    assert socket.ping() < 10
+    del socket
+    gc.collect()
     assert loop_threads() == 0

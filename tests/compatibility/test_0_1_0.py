@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from limelight.config.schema import MAX_DAYS, MAX_SECONDS
 from limelight.events import RunFinished
 from tests.builtin.agent_runs import serve_agent
 from tests.openwebui.function_rules import load_function
@@ -42,7 +43,9 @@ async def upgraded(tmp_path: Path) -> AsyncGenerator[Upgraded]:
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(tmp_path, filter="data")
     runs = json.loads((tmp_path / "transcripts" / "runs.json").read_text())
-    async with serve_agent(tmp_path / "data", store__retention_days=36_500) as served:  # the data never gets too old
+    # So that the age of the archive changes neither what is kept nor the states of its sessions.
+    never: dict[str, Any] = {"store__retention_days": MAX_DAYS, "store__expiry_seconds": MAX_SECONDS}
+    async with serve_agent(tmp_path / "data", **never) as served:
         yield Upgraded(served, tmp_path, runs)
 
 

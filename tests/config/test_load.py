@@ -66,14 +66,6 @@ def test_config_toml_in_the_working_directory_is_read(tmp_path: Path, monkeypatc
     assert load_settings(environ={}).server.port == 5
 
 
-def test_each_agent_has_its_own_table(config: Path) -> None:
-    agents = load(config, '[agents.one]\ntarget = "m:a"\n[agents.two]\ntarget = "b.py:b"\ntitle = "Zwei"').agents
-    assert {name: (agent.target, agent.title) for name, agent in agents.items()} == {
-        "one": ("m:a", ""),
-        "two": ("b.py:b", "Zwei"),
-    }
-
-
 def test_all_settings_of_an_agent_are_read(config: Path) -> None:
     text = """
     [agents.a]
@@ -91,8 +83,9 @@ def test_all_settings_of_an_agent_are_read(config: Path) -> None:
     assert (agent.enable_streaming, agent.max_steps, agent.planning_interval) == (False, 100, 1)
     assert (agent.model, agent.base_url, agent.workspace) == ("big", "http://127.0.0.1:1/v1", "files")
     assert (agent.imports, agent.status) == (["math"], {"ls": "Looking around"})
-    plain = load(config, "[agents.a]").agents["a"]
-    assert (plain.enable_streaming, plain.max_steps, plain.imports, plain.status) == (True, None, None, {})
+    one, two = load(config, '[agents.one]\n[agents.two]\ntitle = "Zwei"').agents.values()
+    assert (one.enable_streaming, one.max_steps, one.imports, one.status, one.title) == (True, None, None, {}, "")
+    assert two.title == "Zwei"
 
 
 def test_origin_names_file_and_line(config: Path) -> None:
@@ -113,7 +106,7 @@ def test_origin_names_environment_and_command_line(config: Path) -> None:
     [
         ("[server]\nprot = 1", r"config\.toml:2: \[server\] has no setting 'prot'; did you mean 'port'\?$"),
         ("[server]\nzzz = 1", r"\[server\] has no setting 'zzz'; there are: default_format, .*port"),
-        ("[store]\n\nport = 1", r"config\.toml:3: \[store\] has no setting 'port'; that belongs into \[server\]$"),
+        ("[store]\n\nport = 1", r"config\.toml:3: \[store\] has no setting 'port'; it belongs in \[server\]$"),
         ("[sever]\nport = 1", r"config\.toml:1: there is no section \[sever\]; did you mean 'server'\?$"),
         (
             "\n[zzz]",
@@ -124,7 +117,6 @@ def test_origin_names_environment_and_command_line(config: Path) -> None:
             r"toml:3: \[agents\.a\] has no setting 'titel'; did you mean 'title'",
         ),
         ('[server]\nport = "many"', r'toml:2: \[server\] port is wrong: expected a whole number, got the text "many"$'),
-        ('[server]\nport = "80"', r'toml:2: \[server\] port is wrong: expected a whole number, got the text "80"$'),
         ("[server]\nport = 1.5", r"toml:2: \[server\] port is wrong: expected a whole number, got 1\.5$"),
         ("[server]\nport = true", r"toml:2: \[server\] port is wrong: expected a whole number, got true$"),
         ("[server]\nport = [1]", r"toml:2: \[server\] port is wrong: expected a whole number, got a list$"),
@@ -138,10 +130,6 @@ def test_origin_names_environment_and_command_line(config: Path) -> None:
             r"toml:1: \[server\] port is wrong: expected a whole number of at most 65535, got 7",
         ),
         (
-            "[limits]\nrun_seconds = 'x'",
-            r'toml:2: \[limits\] run_seconds is wrong: expected a number, got the text "x"$',
-        ),
-        (
             "[store]\nretention_max_gap_days = -1",
             r"toml:2: \[store\] retention_max_gap_days is wrong: expected a number of at least 0, got -1$",
         ),
@@ -150,10 +138,6 @@ def test_origin_names_environment_and_command_line(config: Path) -> None:
         (
             "[auth]\napi_key = 4711",
             r"toml:2: \[auth\] api_key is wrong: expected a text in quotes, got a whole number$",
-        ),
-        (
-            "[agents.a]\nmax_steps = 0",
-            r"toml:2: \[agents\.a\] max_steps is wrong: expected a whole number of at least 1, g",
         ),
         (
             "[agents.a]\nmax_steps = 101",
@@ -181,9 +165,7 @@ def test_origin_names_environment_and_command_line(config: Path) -> None:
             "\n[agents.'a b']",
             r"toml:2: 'a b' cannot be the name of an agent: 1 to 64 letters, digits, '\.', '_' or '-', a letter or dig",
         ),
-        ("[agents.'a/b']", r"toml:1: 'a/b' cannot be the name of an agent"),
         ("[agents.'']", r"toml:1: '' cannot be the name of an agent"),
-        ("[agents.'é']", r"toml:1: 'é' cannot be the name of an agent"),
         ("[agents.'..']", r"toml:1: '\.\.' cannot be the name of an agent"),
         (f"[agents.{'a' * 65}]", r"toml:1: 'a+' cannot be the name of an agent"),
         ("server = 5", r"config\.toml:1: \[server\] has to be a table$"),
@@ -243,24 +225,18 @@ def test_invalid_value_on_the_command_line_names_the_setting(config: Path) -> No
         load(config, "[server]\nport = 1", port=99999)
 
 
-def test_missing_config_file_is_an_error(config: Path) -> None:
+def test_missing_or_binary_config_file_is_an_error(config: Path) -> None:
     with pytest.raises(SetupError, match=r"config\.toml cannot be read: No such file or directory"):
         load_settings(config, {})
-
-
-def test_binary_config_file_is_an_error(config: Path) -> None:
     config.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SetupError, match=r"config\.toml is not valid TOML"):
         load_settings(config, {})
 
 
-def test_config_file_is_read_as_utf8(config: Path) -> None:
-    config.write_bytes('[agents.a]\ntarget = "m:a"\ntitle = "Büchner"'.encode())
-    assert load_settings(config, {}).agents["a"].title == "Büchner"
-
-
-def test_byte_order_mark_is_ignored(config: Path) -> None:
-    """Some editors write one; line numbers do not change."""
-    assert load(config, "\ufeff[server]\nport = 7\n").server.port == 7
+def test_config_file_is_read_as_utf8_with_or_without_a_byte_order_mark(config: Path) -> None:
+    """Some editors write a mark; line numbers do not change."""
+    for mark in ("", "\ufeff"):
+        config.write_bytes(f'{mark}[agents.a]\ntitle = "Büchner"'.encode())
+        assert load_settings(config, {}).agents["a"].title == "Büchner"
     with pytest.raises(SetupError, match=r"config\.toml:2: .*no setting 'prot'"):
         load(config, "\ufeff[server]\nprot = 7\n")

@@ -12,9 +12,11 @@ from limelight.auth.key_file import Keyring
 from limelight.cli import app
 from limelight.errors import SetupError
 from limelight.openwebui.api import OpenWebUI
+from tests.client.server_thread import serve_in_thread
 from tests.openwebui.fake_openwebui import ADMIN, CREDENTIALS, FakeWebUI, running_fake_webui
 from tests.openwebui.function_rules import FILE, FUNCTION_ID
-from tests.system.processes.server_process import ServerProcess, free_port
+from tests.system.processes.agents import hello
+from tests.system.processes.server_process import free_port
 
 TEXT = FILE.read_text(encoding="utf-8")
 
@@ -119,7 +121,7 @@ def test_share_reports_restricted_models_and_does_not_change_them(webui: FakeWeb
     webui.shared["deep_agent_pipe.other"] = {"id": "deep_agent_pipe.other", **access}
     *_, shared, private = install(webui, "--share")
     assert shared == f"shared with everybody: {name}.default"
-    assert private.startswith(f"not shared: {name}.other: somebody has said who may use them; make them public under")
+    assert private.startswith(f"not shared: {name}.other: an administrator has restricted them; make them public under")
     assert install(webui, "--share")[-1] == private
     assert "as before" not in install(webui, "--share")[-2]
     assert webui.shared["deep_agent_pipe.other"] == {"id": "deep_agent_pipe.other", **access}
@@ -144,24 +146,20 @@ def test_token_is_read_from_the_environment(webui: FakeWebUI, monkeypatch: pytes
     assert "function deep_agent_pipe: created" in install(webui, token="")
 
 
-def test_wrong_password_is_an_error(webui: FakeWebUI) -> None:
-    error = install_error(webui, "--email", ADMIN["email"], token="", input="wrong\n")
-    assert error == f"Open WebUI does not let {ADMIN['email']} in: {CREDENTIALS}"
-
-
-def test_invalid_token_is_an_error(webui: FakeWebUI) -> None:
-    assert "refuses the token: sign in with --email" in install_error(webui, token="stale")
-
-
-def test_user_without_the_role_admin_is_an_error(webui: FakeWebUI) -> None:
-    error = install_error(webui, token="token-2")
-    assert error == "uma@example.org is not an administrator of Open WebUI (role user): sign in as one"
-
-
-@pytest.mark.parametrize("both", [True, False])
-def test_token_and_email_together_or_neither_is_an_error(webui: FakeWebUI, both: bool) -> None:
-    options = ("--email", "x@example.org") if both else ()
-    assert "--token, or with --email" in install_error(webui, *options, token="token-1" if both else "")
+@pytest.mark.parametrize(
+    ("options", "token", "error"),
+    [
+        (("--email", ADMIN["email"]), "", f"Open WebUI does not let {ADMIN['email']} in: {CREDENTIALS}"),
+        ((), "stale", "Open WebUI refuses the token: sign in with --email, or make a new API key"),
+        ((), "token-2", "uma@example.org is not an administrator of Open WebUI (role user): sign in as one"),
+        ((), "", "name an administrator of Open WebUI: with --token, or with --email"),
+        (("--email", "x@example.org"), "token-1", "name an administrator of Open WebUI: with --token, or with --email"),
+    ],
+)
+def test_installation_without_a_valid_administrator_is_an_error(
+    webui: FakeWebUI, options: tuple[str, ...], token: str, error: str
+) -> None:
+    assert install_error(webui, *options, token=token, input="wrong\n") == error
 
 
 def test_email_option_overrides_a_token_of_the_environment(webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +196,7 @@ def test_redirect_to_http_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
 PAGES = {
     "/api/v1/auths/signin": "the sign-in",
-    "/api/v1/auths/": "who is asking",
+    "/api/v1/auths/": "the user of the token",
     "/api/v1/functions/": "the list of functions",
     "/api/v1/functions/create": "create the function",
     f"/api/v1/functions/id/{FUNCTION_ID}/toggle": "enable the function",
@@ -230,15 +228,10 @@ def test_other_program_at_the_address_is_an_error(webui: FakeWebUI) -> None:
     assert "answers, but not like Open WebUI" in install_error(webui)
 
 
-@pytest.mark.parametrize("version", ["0.4.8", "0.3.32"])
-def test_version_without_pipes_is_an_error(webui: FakeWebUI, version: str) -> None:
-    webui.version = version
+@pytest.mark.parametrize(("version", "missing_prefix"), [("0.4.8", ""), ("0.2.5", "/api/v1")])
+def test_version_without_pipes_is_an_error(webui: FakeWebUI, version: str, missing_prefix: str) -> None:
+    webui.version, webui.missing_prefix = version, missing_prefix
     assert install_error(webui, "--display", "details") == f"Open WebUI {version} is too old: update it to 0.8 or newer"
-
-
-def test_version_without_functions_is_an_error(webui: FakeWebUI) -> None:
-    webui.version, webui.missing_prefix = "0.2.5", "/api/v1"
-    assert install_error(webui) == "Open WebUI 0.2.5 is too old: update it to 0.8 or newer"
 
 
 def test_version_without_output_items_needs_the_display_details(webui: FakeWebUI) -> None:
@@ -272,13 +265,12 @@ def test_key_without_the_scope_on_behalf_of_gives_a_warning(webui: FakeWebUI, tm
     keyring = Keyring(tmp_path / "data")
     of_one = keyring.create("ann", ("use",), 1)[1]
     of_all = keyring.create("open-webui", ("use", "on-behalf-of"), 1)[1]
-    with ServerProcess(tmp_path / "data", "hello") as server:
-        warnings = {key: warning(webui, f"http://127.0.0.1:{server.port}", key) for key in (of_one, of_all, "wrong")}
-        url = f"http://127.0.0.1:{server.port}"
-    assert "all chats are ann's" in warnings[of_one]
+    with serve_in_thread(hello, data=tmp_path / "data") as served:
+        warnings = {key: warning(webui, served.url, key) for key in (of_one, of_all, "wrong")}
+    assert "all chats belong to ann" in warnings[of_one]
     assert warnings[of_all] == ""
-    assert "refuses that API key" in warnings["wrong"]
-    assert warning(webui, url, of_one) == ""  # the server may be unreachable from this machine
+    assert "refuses the API key" in warnings["wrong"]
+    assert warning(webui, served.url, of_one) == ""  # the server may be unreachable from this machine
 
 
 def warning(webui: FakeWebUI, server: str, key: str) -> str:

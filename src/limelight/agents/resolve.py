@@ -19,7 +19,7 @@ from limelight.builtin.catalogue import BUILT_INS, BuiltIn, built_in, make_sourc
 from limelight.builtin.model_choice import ModelChoice, choose_model, is_address
 from limelight.builtin.search_tools import SearchTools
 from limelight.config import AgentSettings, Settings
-from limelight.config.validation import AGENT_NAME_RULE, closest_match, is_agent_name
+from limelight.config.validation import AGENT_NAME_RULE, is_agent_name, suggestion
 from limelight.errors import SetupError
 from limelight.runs.agents import Agent
 from limelight.sources.base import Options
@@ -101,9 +101,8 @@ def _find(candidates: Sequence[_Candidate], name: str) -> _Candidate:
         if candidate.name == name or not name:
             return candidate
     names = [candidate.name for candidate in candidates]
-    close = closest_match(name, names)
-    hint = f"did you mean {close!r}?" if close else f"there are: {', '.join(names)}"
-    raise SetupError(f"there is no agent {name!r}; {hint}")
+    hint = suggestion(name, names, f"; there are: {', '.join(names)}")
+    raise SetupError(f"there is no agent {name!r}{hint}")
 
 
 class _Resolver:
@@ -240,8 +239,7 @@ def _with_built_in_hint(target: str, message: str) -> str:
 
 def _built_in_hint(word: str) -> str:
     names = [agent.name for agent in BUILT_INS]
-    close = closest_match(word, names)
-    return f"; did you mean {close!r}?" if close else f", or the name of a built-in agent: {', '.join(names)}"
+    return suggestion(word, names, f", or the name of a built-in agent: {', '.join(names)}")
 
 
 def _search_url_error(url: str) -> str:

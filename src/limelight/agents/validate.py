@@ -15,7 +15,7 @@ from typing import NamedTuple
 from limelight.builtin.catalogue import BuiltIn
 from limelight.builtin.model_choice import ADDRESS_RULE, is_address
 from limelight.config import AgentSettings
-from limelight.config.validation import closest_match
+from limelight.config.validation import suggestion
 
 NOT_FOR_OWN_AGENTS = {
     "model": "that agent brings its own model",
@@ -75,9 +75,8 @@ def status_mistakes(table: AgentSettings, agent: BuiltIn) -> Iterator[Mistake]:
     """Yield the status texts for unknown tools. These are warnings: a newer framework may have such a tool."""
     for name in table.status:
         if name not in agent.tools:
-            close = closest_match(name, agent.tools)
-            hint = f"did you mean {close!r}?" if close else f"it has: {', '.join(agent.tools)}"
-            message = f"status.{name} will not be shown: {agent.name} has no tool {name!r}; {hint}"
+            hint = suggestion(name, agent.tools, f"; it has: {', '.join(agent.tools)}")
+            message = f"status.{name} will not be shown: {agent.name} has no tool {name!r}{hint}"
             yield Mistake(f"status.{name}", message)
 
 
@@ -85,9 +84,8 @@ def _approve_mistakes(names: Iterable[str], agent: BuiltIn) -> Iterator[Mistake]
     """Yield the unknown tools in `approve`. These are errors: a misspelt tool would run without approval."""
     for name in names:
         if name not in agent.approvable_tools:
-            close = closest_match(name, agent.approvable_tools)
-            hint = f"did you mean {close!r}?" if close else f"there are: {', '.join(agent.approvable_tools)}"
-            yield Mistake("approve", f"approve: {agent.name} cannot ask before {name!r}; {hint}")
+            hint = suggestion(name, agent.approvable_tools, f"; there are: {', '.join(agent.approvable_tools)}")
+            yield Mistake("approve", f"approve: {agent.name} cannot ask before {name!r}{hint}")
 
 
 def _without_effect(table: AgentSettings, reasons: dict[str, str]) -> Iterator[Mistake]:
@@ -134,11 +132,10 @@ def _missing_modules(modules: Iterable[str]) -> Iterator[str]:
     for module in modules:
         package = module.partition(".")[0]
         if not package:
-            yield f"{module!r} names no module; leave it out"
+            yield f"{module!r} is not a module; leave it out"
         elif module != "*" and not _is_installed(package):
-            close = closest_match(package, sys.stdlib_module_names)
-            fix = f"did you mean {close!r}?" if close else f"pip install {package}, or leave it out"
-            yield f"there is no module {module!r} here; {fix}"
+            hint = suggestion(package, sys.stdlib_module_names, f"; pip install {package}, or leave it out")
+            yield f"there is no module {module!r} here{hint}"
 
 
 def _is_installed(package: str) -> bool:

@@ -1,4 +1,4 @@
-"""The command line. Each command has a module; `approvals`, `terminal`, `output` and `view` are what they share."""
+"""The command line: one module for each command, and modules that commands share: options, output, approvals, view."""
 
 import sys
 
@@ -12,7 +12,6 @@ from limelight.cli import (
     export,
     keys,
     openwebui,
-    replay,
     retention,
     run,
     serve,
@@ -37,7 +36,7 @@ for command in (
     approve.approve,
     sessions.sessions,
     export.export,
-    replay.replay,
+    export.replay,
     understudy.understudy,
     backup.backup,
     backup.restore,
@@ -58,7 +57,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Say the version and exit."
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
     """Options of the program itself."""

@@ -1,7 +1,7 @@
 """Approval requests of a run: the queue of open requests, and the dialogue with the person at the terminal.
 
-A command feeds every Record to the `ApprovalQueue`, which calls one of `decide_all`, `print_command` and
-`ApprovalDialogue` for each open request.
+A command feeds every Record to the `ApprovalQueue`, which calls the function that `decide_all`, `print_command` or
+`ask_person` has returned for each open request.
 """
 
 import asyncio
@@ -14,19 +14,19 @@ from typing import Any, Literal, NamedTuple, Self
 import msgspec
 from rich.text import Text
 
-from limelight.cli.server_choice import DEFAULT_URL
 from limelight.cli.terminal import Keyboard, edit_text, editor_command
 from limelight.cli.view.live import LiveView
 from limelight.cli.view.prompt import ApprovalPrompt, LineEditor
 from limelight.cli.view.render import approval_subject, argument_lines
 from limelight.cli.view.sanitize import one_line
 from limelight.client import AlreadyDecided, Client, ClientError, Expired
+from limelight.client.client import DEFAULT_URL
 from limelight.events import TERMINAL_TYPES, ApprovalRequested, ApprovalResolved, Decision, Record
 
 log = logging.getLogger(__name__)
 ApproveMode = Literal["ask", "all", "none"]
 NO_DECIDER = "nobody was there to decide"
-REASON_HINT = "Why not? The agent is told. Enter alone: no reason; Esc: back."
+REASON_HINT = "Why not? The agent gets the reason. Enter alone: no reason; Esc: back."
 ARGUMENTS_HINT = "All arguments as JSON. Enter: send; Esc: back."
 
 
@@ -95,7 +95,7 @@ class ApprovalQueue:
     def _done(self, task: asyncio.Task[None]) -> None:
         self._task, self._current = None, ""
         if not task.cancelled() and task.exception() is not None:
-            log.error("the question could not be asked", exc_info=task.exception())
+            log.error("the approval request could not be handled", exc_info=task.exception())
         self._start_next()
 
 
@@ -132,33 +132,22 @@ def approve_command(url: str, approval: OpenApproval) -> str:
     return f"{approval_subject(approval.request.name, approval.request.args).name} waits for a decision: {command}"
 
 
+def ask_person(client: Client, view: LiveView) -> Decide:
+    """Ask the person at the terminal, below the live view."""
+
+    async def decide(approval: OpenApproval) -> None:
+        prompt = ApprovalPrompt(approval.request, view.state.agent_name(approval.request.agent_id))
+        with Keyboard() as keyboard, view.prompting(prompt):
+            await ApprovalDialogue(client, view, approval.run_id, prompt, keyboard).decide()
+
+    return decide
+
+
 class ApprovalDialogue:
-    """Asks the person at the terminal, below the live view, until a decision has taken effect.
+    """The dialogue about one request, until a decision has taken effect.
 
     The queue cancels it when the request is decided elsewhere. It waits only for an editor that is open.
     """
-
-    def __init__(self, client: Client, view: LiveView) -> None:
-        self._client = client
-        self._view = view
-
-    async def __call__(self, approval: OpenApproval) -> None:
-        state = self._view.state
-        sub_agent = state.sub_agents.get(approval.request.agent_id)
-        main_agent = state.started.agent if state.started is not None else "the agent"
-        prompt = ApprovalPrompt(approval.request, main_agent if sub_agent is None else sub_agent.name)
-        with Keyboard() as keyboard, self._view.prompting(prompt):
-            await _Dialogue(self._client, self._view, approval.run_id, prompt, keyboard).decide()
-
-
-class _Answer(NamedTuple):
-    decision: Decision
-    args: dict[str, Any] | None = None
-    reason: str = ""
-
-
-class _Dialogue:
-    """The dialogue about one request."""
 
     def __init__(self, client: Client, view: LiveView, run_id: str, prompt: ApprovalPrompt, keyboard: Keyboard) -> None:
         self._client = client
@@ -172,32 +161,33 @@ class _Dialogue:
     async def decide(self) -> None:
         while True:
             try:
-                answer = await self._ask()
-                await self._client.decide(
-                    self._run_id, self._prompt.approval_id, answer.decision, args=answer.args, reason=answer.reason
-                )
-                return
+                if await self._handle_choice(await self._read_line() or ""):
+                    return
             except (AlreadyDecided, Expired):
                 return  # the view shows the decision
             except ClientError as error:
                 self._prompt.notice = error.detail
 
-    async def _ask(self) -> _Answer:
-        while True:
-            word = await self._read_line() or ""
-            match parse_choice(word, self._prompt.decisions):
-                case "approve":
-                    return _Answer("approve")
-                case "reject":
-                    if (reason := await self._read_line(REASON_HINT)) is not None:
-                        return _Answer("reject", reason=reason)
-                case "edit":
-                    if (args := await self._edit_arguments()) is not None:
-                        return _Answer("edit", args)
-                case "show":
-                    await self._show_arguments()
-                case None:
-                    self._prompt.notice = "Type the first letter of what you decide, then Enter." if word else ""
+    async def _handle_choice(self, word: str) -> bool:
+        """Do what a typed word stands for. True if a decision has taken effect."""
+        approval = self._run_id, self._prompt.approval_id
+        match parse_choice(word, self._prompt.decisions):
+            case "approve":
+                await self._client.approve(*approval)
+                return True
+            case "reject":
+                if (reason := await self._read_line(REASON_HINT)) is not None:
+                    await self._client.reject(*approval, reason)
+                    return True
+            case "edit":
+                if (args := await self._edit_arguments()) is not None:
+                    await self._client.edit(*approval, args)
+                    return True
+            case "show":
+                await self._show_arguments()
+            case None:
+                self._prompt.notice = "Type the first letter of what you decide, then Enter." if word else ""
+        return False
 
     async def _read_line(self, hint: str = "", text: str = "") -> str | None:
         """Read a line from the keyboard. None if the person pressed Escape."""

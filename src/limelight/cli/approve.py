@@ -1,6 +1,5 @@
 """`limelight approve RUN`: decide an approval request from another terminal or a script."""
 
-import asyncio
 import sys
 from typing import Annotated, Any
 
@@ -8,9 +7,11 @@ import msgspec
 import typer
 
 from limelight.cli.approvals import parse_arguments
-from limelight.cli.server_choice import Url, User, client_of
+from limelight.cli.options import JsonLines, RunId, Url, User
+from limelight.cli.output import print_json
+from limelight.cli.server_choice import sync_client_of
 from limelight.cli.view.render import approval_changes, approval_subject, argument_lines
-from limelight.client import ApprovalInfo, Client
+from limelight.client import ApprovalInfo, SyncClient
 from limelight.errors import SetupError
 from limelight.events import Decision
 
@@ -27,33 +28,34 @@ class DecisionView(msgspec.Struct):
 
 
 def approve(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")],
+    run_id: RunId,
     approval_id: Annotated[
-        str, typer.Argument(metavar="[APPROVAL]", help="Which question; not needed if only one is open.")
+        str, typer.Argument(metavar="[APPROVAL]", help="Which request; not needed if only one is open.")
     ] = "",
     edit: Annotated[
         str | None, typer.Option(metavar="JSON", help="Approve with these arguments; - reads them from standard input.")
     ] = None,
     reject: Annotated[
-        str | None, typer.Option(metavar="REASON", help="Say no, and why; the reason may be empty.")
+        str | None, typer.Option(metavar="REASON", help="Reject with this reason, which may be empty.")
     ] = None,
-    only_list: Annotated[bool, typer.Option("--list", help="Show what is open, and decide nothing.")] = False,
+    only_list: Annotated[bool, typer.Option("--list", help="List the open requests, and decide nothing.")] = False,
     url: Url = None,
     user: User = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
+    as_json: JsonLines = False,
 ) -> None:
-    """Approve what an agent asks leave for, or --edit or --reject it. Exit code: 0 decided, 2 not."""
+    """Approve the open request of a run, or --edit or --reject it. Exit code: 0 decided, 2 not."""
     if sum((edit is not None, reject is not None, only_list)) > 1:
         raise SetupError("--edit, --reject and --list exclude each other")
-    if only_list:
-        _print(asyncio.run(_open_requests(client_of(url, user), run_id)), as_json)
-        return
     args = None if edit is None else _read_arguments(edit)
     decision: Decision = "edit" if args is not None else "approve" if reject is None else "reject"
-    request = asyncio.run(_decide(client_of(url, user), run_id, approval_id, decision, args, reject or "", as_json))
+    with sync_client_of(url, user) as client:
+        if only_list:
+            _print(client.run(run_id).approvals, as_json)
+            return
+        request = client.approval(run_id, approval_id) if approval_id else _only_request(client, run_id, as_json)
+        client.decide(run_id, request.approval_id, decision, args=args, reason=reject or "")
     if as_json:
-        view = DecisionView(run_id, request.approval_id, request.name, decision)
-        typer.echo(msgspec.json.encode(view).decode())
+        print_json(DecisionView(run_id, request.approval_id, request.name, decision))
         return
     typer.echo(f"{approval_subject(request.name, request.args).name} {DECIDED[decision]} ({request.approval_id})")
     for line in approval_changes(request.name, request.args, args):
@@ -67,45 +69,22 @@ def _read_arguments(text: str) -> dict[str, Any]:
         raise SetupError(f"--edit takes the new arguments. {error}") from error
 
 
-async def _open_requests(server: Client, run_id: str) -> tuple[ApprovalInfo, ...]:
-    async with server as client:
-        return (await client.run(run_id)).approvals
-
-
-async def _decide(
-    server: Client,
-    run_id: str,
-    approval_id: str,
-    decision: Decision,
-    args: dict[str, Any] | None,
-    reason: str,
-    as_json: bool,
-) -> ApprovalInfo:
-    async with server as client:
-        if approval_id:
-            request = await client.approval(run_id, approval_id)
-        else:
-            request = await _only_request(client, run_id, as_json)
-        await client.decide(run_id, request.approval_id, decision, args=args, reason=reason)
-        return request
-
-
-async def _only_request(client: Client, run_id: str, as_json: bool) -> ApprovalInfo:
-    run = await client.run(run_id)
+def _only_request(client: SyncClient, run_id: str, as_json: bool) -> ApprovalInfo:
+    run = client.run(run_id)
     match run.approvals:
         case (request,):
             return request
         case ():
-            raise SetupError(f"nothing waits for a decision: {run_id} is {run.state}")
+            raise SetupError(f"no approval request is open: {run_id} is {run.state}")
         case several:
             _print(several, as_json)
-            raise SetupError(f"{len(several)} questions are open: name one of them behind the run")
+            raise SetupError(f"{len(several)} requests are open: name one of them after the run")
 
 
 def _print(approvals: tuple[ApprovalInfo, ...], as_json: bool) -> None:
     for request in approvals:
         if as_json:
-            typer.echo(msgspec.json.encode(request).decode())
+            print_json(request)
             continue
         subject = approval_subject(request.name, request.args)
         typer.echo(f"{request.approval_id}  {subject.title}  ({', '.join(request.decisions)})")

@@ -13,8 +13,11 @@ from limelight import __version__
 from limelight.backups.content import DATABASE
 from limelight.backups.create import CreatedBackup, create_backup
 from limelight.backups.restore import restore as restore_backup
-from limelight.cli.data_dir import Config, Data, settings_of, store_file
+from limelight.cli.options import Config, Data, settings_of
 from limelight.cli.output import local_time, megabytes, printable
+from limelight.config import Settings
+from limelight.errors import SetupError
+from limelight.ids import now_ms
 from limelight.server.app import make_store
 
 PROGRESS_SECONDS = 2.0
@@ -28,13 +31,13 @@ def backup(
     data: Data = None,
     config: Config = None,
 ) -> None:
-    """Back up the data folder: conversations, keys, what agents keep. A running server goes on."""
+    """Back up the data folder: conversations, keys, files and memories of agents. A server may be running."""
     settings = settings_of(data, config)
     made = create_backup(
         Path(settings.store.data),
-        store_file(settings),
+        _store_file(settings),
         target,
-        at=int(time.time() * 1000),
+        at=now_ms(),
         version=__version__,
         progress=progress_printer(),
     )
@@ -44,10 +47,19 @@ def backup(
         typer.echo(line, err=True)
 
 
+def _store_file(settings: Settings) -> Path:
+    """The file of the store. Raises SetupError if it is not a file, StoreUnavailable if a server uses another one."""
+    store = make_store(settings)
+    if store.file is None:
+        raise SetupError(f"the store {settings.store.url} is not a file here: back it up with its own tools")
+    store.check_place()
+    return store.file
+
+
 def warning_lines(made: CreatedBackup) -> Iterator[str]:
     """One line for each file that may be damaged or is missing in the backup."""
     for name, why in made.doubtful.items():
-        yield f"{printable(name)} may be damaged ({why}): it is in the backup as it is"
+        yield f"{printable(name)} may be damaged ({why}): it is in the backup unchanged"
     for name, why in islice(made.unread.items(), MAX_NAMED):
         yield f"{printable(name)} is not in the backup: {why}"
     if len(made.unread) > MAX_NAMED:
@@ -69,11 +81,11 @@ def progress_printer() -> Callable[[str, int, int], None]:
 
 
 def restore(
-    source: Annotated[Path, typer.Argument(help="What `limelight backup` has made.")],
+    source: Annotated[Path, typer.Argument(help="A backup that `limelight backup` has created.")],
     data: Data = None,
     config: Config = None,
 ) -> None:
-    """Make a data folder of a backup. The folder has to be new or empty."""
+    """Create a data folder from a backup. The folder must be new or empty."""
     settings = settings_of(data, config)
     folder, store = Path(settings.store.data), make_store(settings).file
 

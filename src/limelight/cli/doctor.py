@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import httpx
 import msgspec
@@ -19,10 +19,11 @@ from limelight.agents.resolve import resolve_agents
 from limelight.auth.key_file import Keyring
 from limelight.backups.content import read_last_backup
 from limelight.builtin.model_choice import OPENAI, ModelChoice, choose_model
-from limelight.cli.data_dir import Config, Data, settings_of
 from limelight.cli.log_setup import check_log
-from limelight.cli.output import local_time
-from limelight.cli.retention import inspect
+from limelight.cli.options import Config, Data, JsonLines, settings_of
+from limelight.cli.output import local_time, print_json
+from limelight.cli.retention import retention_status
+from limelight.cli.server_choice import answers
 from limelight.config import Settings
 from limelight.errors import LimelightError, StoreError
 from limelight.runs.retention import advise, describe
@@ -47,16 +48,15 @@ class Finding(msgspec.Struct, frozen=True):
     fix: str = ""
 
 
-def doctor(
-    data: Data = None,
-    config: Config = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines.")] = False,
-) -> None:
-    """Look at Python, settings, agents, port, data, store, retention, backup and model. Exit code 1 if one is wrong."""
+def doctor(data: Data = None, config: Config = None, as_json: JsonLines = False) -> None:
+    """Check Python, settings, agents, port, data, store, retention, backup and model. Exit code 1 if one is wrong."""
     findings: list[Finding] = []
     for finding in _findings(data, config):
         findings.append(finding)
-        typer.echo(msgspec.json.encode(finding).decode() if as_json else _line(finding))
+        if as_json:
+            print_json(finding)
+        else:
+            typer.echo(_line(finding))
     if any(finding.state == "wrong" for finding in findings):
         raise typer.Exit(1)
 
@@ -75,9 +75,7 @@ def _findings(data: Path | None, config: Path | None) -> Iterator[Finding]:
     try:
         settings = settings_of(data, config)
     except LimelightError as error:
-        yield Finding(
-            "settings", "wrong", error.detail, "correct the file or the environment variable, then look again"
-        )
+        yield Finding("settings", "wrong", error.detail, "correct the file or the environment variable")
         return
     yield _settings(settings)
     for check in (_agents, _server, _address, _port, _data, _store, _retention, _backup, _model):
@@ -99,8 +97,8 @@ def _describe(error: OSError) -> tuple[str, str]:
         return str(error), ""
     found = f"{error.filename} cannot be used ({error.strerror})"
     if isinstance(error, PermissionError):
-        return found, "look as the user that the server runs as, or give that user the file"
-    return found, "see that its disk is well"
+        return found, "run doctor as the user of the server, or give your user access to the file"
+    return found, "check its disk"
 
 
 def _python() -> Finding:
@@ -143,12 +141,12 @@ def _address(settings: Settings) -> Finding:
         made = f"{count} key{'s' if count > 1 else ''}" if count else ""
         return Finding("address", "ok", f"{host}, with {' and '.join(filter(None, (made, issued)))}")
     if keyring.has_any():
-        fix = "make one: limelight keys create --user NAME"
+        fix = "create one: limelight keys create --user NAME"
         return Finding("address", "wrong", f"{host}, and all its keys are revoked", fix)
     if settings.auth.insecure_no_auth:
-        return Finding("address", "ok", f"{host}, open to everybody who can reach it, as insecure_no_auth is set")
+        return Finding("address", "ok", f"{host}, open to everyone who can reach it, because insecure_no_auth is set")
     if not is_loopback((socket.gethostbyname(host), 0)):
-        fix = "make one: limelight keys create --user NAME; or serve on 127.0.0.1"
+        fix = "create one: limelight keys create --user NAME; or serve on 127.0.0.1"
         return Finding("address", "wrong", f"{host} without a key", fix)
     return Finding("address", "ok", f"{host}, open to this machine only")
 
@@ -159,11 +157,8 @@ def _port(settings: Settings) -> Finding:
         probe.settimeout(2)
         if probe.connect_ex(("127.0.0.1", port)) != 0:
             return Finding("port", "ok", f"{port} is free")
-    try:
-        if httpx.get(f"http://127.0.0.1:{port}/health", timeout=2).json() == {"status": "ok"}:
-            return _running_server(port)
-    except (httpx.HTTPError, ValueError):
-        pass
+    if answers(f"http://127.0.0.1:{port}"):
+        return _running_server(port)
     fix = f"end that program, or choose another port: limelight serve --port {port + 1}"
     return Finding("port", "wrong", f"{port} is used by another program", fix)
 
@@ -171,11 +166,11 @@ def _port(settings: Settings) -> Finding:
 def _running_server(port: int) -> Finding:
     """Ask the server itself: its data folder may be another one than that of the settings, or deleted."""
     answer = httpx.get(f"http://127.0.0.1:{port}/ready", timeout=READY_SECONDS)
-    store = msgspec.json.decode(answer.content, type=ReadyView).checks.get("store", "said nothing")
+    store = msgspec.json.decode(answer.content, type=ReadyView).checks.get("store", "unknown")
     if store != "ok":
-        fix = "what to do is in the server's log"
-        return Finding("port", "wrong", f"{port}: a Limelight answers there; its store has {store}", fix)
-    return Finding("port", "ok", f"{port}: a Limelight answers there")
+        fix = "see the server's log"
+        return Finding("port", "wrong", f"{port}: a Limelight server answers there; its store: {store}", fix)
+    return Finding("port", "ok", f"{port}: a Limelight server answers there")
 
 
 def _data(settings: Settings) -> Finding:
@@ -185,7 +180,7 @@ def _data(settings: Settings) -> Finding:
         return Finding("data", "wrong", f"{folder} cannot be written", "choose another folder: --data, LIMELIGHT_DATA")
     free = shutil.disk_usage(there).free
     if free < LOW_DISK:
-        return Finding("data", "wrong", f"{folder}: {free // 1024**2} MB are free", "make room on that disk")
+        return Finding("data", "wrong", f"{folder}: {free // 1024**2} MB are free", "free space on that disk")
     return Finding("data", "ok", f"{folder}, {free // 1024**3} GB free")
 
 
@@ -197,7 +192,7 @@ def _store(settings: Settings) -> Finding:
 def _retention(settings: Settings) -> Finding:
     """Report whether retention is paused, which is a note: the server works, and nothing is lost."""
     try:
-        status = inspect(settings)
+        status = retention_status(settings)
     except StoreError:
         return Finding("retention", "note", "unknown, because the store cannot be read")
     if status.pause is not None:
@@ -208,10 +203,10 @@ def _retention(settings: Settings) -> Finding:
 def _backup(settings: Settings) -> Finding:
     note = read_last_backup(Path(settings.store.data))
     if note is None:
-        return Finding("backup", "note", "none is known; one is made by: limelight backup TARGET")
-    found, fix = f"{local_time(note.at)}, {note.target}", "make one: limelight backup TARGET"
+        return Finding("backup", "note", "no backup is known; create one with: limelight backup TARGET")
+    found, fix = f"{local_time(note.at)}, {note.target}", "create one: limelight backup TARGET"
     if not os.access(note.target, os.F_OK):  # false also if its folder cannot be read
-        return Finding("backup", "note", f"{found}, which is not there any more", f"if it was not moved, {fix}")
+        return Finding("backup", "note", f"{found}, which no longer exists", f"if it was not moved, {fix}")
     days = int((time.time() - note.at / 1000) // DAY_SECONDS)
     if days >= OLD_DAYS:
         return Finding("backup", "note", f"{found}, {days} days old", fix)
@@ -228,9 +223,7 @@ def _model(settings: Settings) -> Finding:
 
 def _check_model(choice: ModelChoice) -> Finding:
     if choice.is_understudy:
-        return Finding(
-            "model", "note", "the understudy plays, unless LIMELIGHT_MODEL or an agent's model says otherwise"
-        )
+        return Finding("model", "note", "the offline model, unless LIMELIGHT_MODEL or an agent's model is set")
     if choice.base_url == OPENAI:
         return Finding("model", "ok", f"{choice.model}, at OpenAI")
     try:

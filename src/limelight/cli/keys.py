@@ -1,6 +1,5 @@
 """`limelight keys`: create, list and revoke API keys. A running server needs no restart."""
 
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -10,38 +9,39 @@ import typer
 from limelight.auth.api_keys import ApiKey
 from limelight.auth.identity import SCOPE_DESCRIPTIONS, SCOPES, Scope, user_id_error
 from limelight.auth.key_file import Keyring
-from limelight.cli.data_dir import Config, Data, settings_of
-from limelight.cli.output import local_time, table_lines
+from limelight.cli.options import Config, Data, settings_of
+from limelight.cli.output import local_time, print_json, table_lines
 from limelight.errors import SetupError
+from limelight.ids import now_ms
 
 COLUMNS = ("KEY", "USER", "SCOPES", "CREATED", "REVOKED")
 
-keys = typer.Typer(name="keys", help="Make, list and revoke API keys.", no_args_is_help=True)
+keys = typer.Typer(name="keys", help="Create, list and revoke API keys.", no_args_is_help=True)
 
 
 @keys.command()
 def create(
-    user: Annotated[str, typer.Option(help="Whose key it is: the owner of what is done with it.")],
+    user: Annotated[str, typer.Option(help="The user of the key, who owns everything that is created with it.")],
     scope: Annotated[
         list[str] | None,
         typer.Option(
             metavar="SCOPE",
-            help=f"What it allows, again for more: {', '.join(SCOPES)}.  [default: use]",
+            help=f"A scope, may be repeated: {', '.join(SCOPES)}.  [default: use]",
             show_default=False,
         ),
     ] = None,
     data: Data = None,
     config: Config = None,
 ) -> None:
-    """Make a key. It is the last word of the output, is shown once, and is kept only as a hash."""
+    """Create a key and print it, once: only its hash is stored. The key is the last word of the output."""
     user = user.strip()
     if problem := user_id_error(user):
         raise SetupError(problem)
     scopes = _parse_scopes(scope or ["use"])
-    key, text = _keyring(data, config).create(user, scopes, _now())
+    key, text = _keyring(data, config).create(user, scopes, now_ms())
     allowed = "; ".join(f"{one}: {SCOPE_DESCRIPTIONS[one]}" for one in scopes)
     typer.echo(f"Key {key.key_id} of {user} ({allowed}).", err=True)
-    typer.echo("Keep it now, it is not shown again.", err=True)
+    typer.echo("Store it now: it is not shown again.", err=True)
     typer.echo(text)
 
 
@@ -51,11 +51,11 @@ def list_(
     config: Config = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON lines, without the hashes.")] = False,
 ) -> None:
-    """List the keys, those that were revoked too."""
+    """List the keys, including revoked ones."""
     found = sorted(_keyring(data, config).all(), key=lambda key: key.created_at)
     if as_json:
         for key in found:
-            typer.echo(msgspec.json.encode(_public(key)).decode())
+            print_json(_public(key))
     elif not found:
         typer.echo("There are no keys.")
     else:
@@ -64,15 +64,15 @@ def list_(
 
 @keys.command()
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's name in the list, or the key itself.")],
+    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id in the list, or the complete key.")],
     data: Data = None,
     config: Config = None,
 ) -> None:
-    """Revoke a key: from now on it opens nothing."""
+    """Revoke a key: the server refuses it from now on."""
     name = key_id.split("_")[1] if key_id.count("_") == 2 else key_id
-    key = _keyring(data, config).revoke(name, _now())
+    key = _keyring(data, config).revoke(name, now_ms())
     if key is None:
-        raise SetupError(f"there is no key {name!r}: `limelight keys list` shows those that there are")
+        raise SetupError(f"there is no key {name!r}: `limelight keys list` lists all keys")
     typer.echo(f"Key {key.key_id} of {key.user} is revoked.")
 
 
@@ -100,7 +100,3 @@ def _row(key: ApiKey) -> list[str]:
         local_time(key.created_at),
         local_time(key.revoked_at) if key.revoked_at else "",
     ]
-
-
-def _now() -> int:
-    return int(time.time() * 1000)

@@ -139,7 +139,7 @@ def _log_uncaught_errors(*, with_excepthook: bool) -> None:
 def _log_thread_error(args: threading.ExceptHookArgs) -> None:
     if args.exc_value is None or issubclass(args.exc_type, SystemExit):  # SystemExit ends a thread without an error
         return
-    name = args.thread.name if args.thread is not None else "that is gone"
+    name = args.thread.name if args.thread is not None else "(unknown)"
     log.error("uncaught error in the thread %s, which has ended", name, exc_info=_exc_info(args.exc_value))
 
 

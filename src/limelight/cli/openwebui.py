@@ -76,13 +76,13 @@ def _warn_about_key(server: str, api_key: str) -> None:
         with SyncClient(server, key=api_key, timeout=5) as client:
             me = client.me()
     except Unauthorized as refused:
-        typer.echo(f"limelight: {server} refuses that API key: {refused}", err=True)
+        typer.echo(f"limelight: {server} refuses the API key: {refused}", err=True)
     except ClientError:
         return
     else:
         if "on-behalf-of" not in me.scopes:
             typer.echo(
-                f"limelight: with this key all chats are {me.user}'s, whoever has them; make one that may name users: "
+                f"limelight: with this key all chats belong to {me.user}; create one that may act for other users: "
                 "limelight keys create --user open-webui --scope use --scope on-behalf-of",
                 err=True,
             )

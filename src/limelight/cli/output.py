@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import typer
@@ -13,9 +13,6 @@ from rich.console import Console
 from limelight.cli.view.live import LiveView
 from limelight.cli.view.plain import PlainView
 from limelight.events import Record, RunCancelled, RunFailed, RunFinished, Terminal
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print Records as JSON lines.")]
-Plain = Annotated[bool, typer.Option("--plain", help="Print plain lines, as when this is not a terminal.")]
 
 FINISHED, FAILED, STOPPED = 0, 1, 3
 """Exit codes; 2 is for wrong usage and set-up."""
@@ -32,12 +29,13 @@ class RunView(NamedTuple):
 def open_view(as_json: bool, plain: bool) -> Generator[RunView]:
     """Choose the view for the options and for stdout."""
     if as_json:
-        yield RunView(_write_json)
+        yield RunView(print_json)
     elif plain or not sys.stdout.isatty():
         view = PlainView()
 
         def show(record: Record) -> None:
-            _write("\n".join(view.feed(record)))
+            if lines := view.feed(record):
+                typer.echo("\n".join(lines))
 
         yield RunView(show)
     else:
@@ -45,14 +43,9 @@ def open_view(as_json: bool, plain: bool) -> Generator[RunView]:
             yield RunView(live.feed, live)
 
 
-def _write_json(record: Record) -> None:
-    _write(msgspec.json.encode(record).decode())
-
-
-def _write(lines: str) -> None:
-    if lines:
-        sys.stdout.write(lines + "\n")
-        sys.stdout.flush()
+def print_json(value: object) -> None:
+    """Print a value as one line of JSON."""
+    typer.echo(msgspec.json.encode(value))
 
 
 def exit_code(terminal: Terminal | None) -> int:

@@ -4,15 +4,16 @@ Both commands read the data folder and the clock of this machine, so they work w
 """
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from limelight.cli.data_dir import Config, Data, settings_of
+from limelight.cli.options import Config, Data, settings_of
+from limelight.cli.output import print_json
 from limelight.config import Settings
+from limelight.ids import now_ms
 from limelight.runs.retention import DAY_MS, Pause, advise, check_clock, describe, recorded_pause, trusted_at_start
 from limelight.runs.retention_guard import Confirmation, RetentionFiles
 from limelight.server.app import make_store
@@ -52,9 +53,9 @@ def show(context: typer.Context, data: Data = None, config: Config = None, as_js
 @retention.command()
 def status(data: Data = None, config: Config = None, as_json: AsJson = False) -> None:
     """Show what retention keeps, how much it would delete now, and whether it is paused. Changes nothing."""
-    found = inspect(settings_of(data, config))
+    found = retention_status(settings_of(data, config))
     if as_json:
-        typer.echo(msgspec.json.encode(found).decode())
+        print_json(found)
         return
     newest = "none" if found.newest_at is None else iso(found.newest_at)
     gap = f"{found.max_gap_days:g} days" if found.max_gap_days else "off"
@@ -75,7 +76,7 @@ def status(data: Data = None, config: Config = None, as_json: AsJson = False) ->
 def confirm(data: Data = None, config: Config = None) -> None:
     """Confirm that the clock of this machine is right now, so that a paused retention continues."""
     settings = settings_of(data, config)
-    found = inspect(settings)
+    found = retention_status(settings)
     if found.pause is None:
         typer.echo("Retention is not paused: there is nothing to confirm.")
         return
@@ -87,10 +88,10 @@ def confirm(data: Data = None, config: Config = None) -> None:
     )
 
 
-def inspect(settings: Settings) -> RetentionStatus:
+def retention_status(settings: Settings) -> RetentionStatus:
     """What a running server has decided, or a server that starts now would decide. Raises StoreError or SetupError."""
     store, files = make_store(settings), RetentionFiles(Path(settings.store.data))
-    clock = time.time_ns() // 1_000_000
+    clock = now_ms()
     newest_at = asyncio.run(store.newest_at())
     counts = asyncio.run(store.retention_counts(clock - round(settings.store.retention_days * DAY_MS)))
     trusted = trusted_at_start(files.load(), newest_at=newest_at, confirmed_at=files.confirmed_at(), clock_ms=clock)

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.approvals import ApprovalDialogue, ApprovalQueue, ApproveMode, Decide, decide_all, print_command
-from limelight.cli.output import AsJson, Plain, exit_code, open_view
-from limelight.cli.server_choice import Url, client_or_own_server
+from limelight.cli.approvals import ApprovalQueue, ApproveMode, Decide, ask_person, decide_all, print_command
+from limelight.cli.options import JsonRecords, Plain, Url
+from limelight.cli.output import exit_code, open_view
+from limelight.cli.server_choice import client_or_own_server
 from limelight.cli.terminal import is_interactive
 from limelight.cli.view.live import LiveView
 from limelight.client import Client, ClientError, Run
@@ -22,16 +23,16 @@ CANCEL_SECONDS = 3
 def run(
     question: Annotated[str, typer.Argument(help="What to ask; - reads it from standard input.")],
     agent: Annotated[str | None, typer.Option(help="Which agent.  [default: the server's default]")] = None,
-    session: Annotated[str | None, typer.Option(help="Session to go on with.  [default: a new one]")] = None,
+    session: Annotated[str | None, typer.Option(help="Session to continue.  [default: a new one]")] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option(metavar="TARGET", help="Serve this for the one run: module:name or file.py:name."),
+        typer.Option(metavar="TARGET", help="Serve this agent for this run only: module:name or file.py:name."),
     ] = None,
     approve: Annotated[
-        ApproveMode, typer.Option(help="What the agent asks leave for: ask me, approve all, or approve none of it.")
+        ApproveMode, typer.Option(help="How approval requests are decided: ask me, approve all, or approve none.")
     ] = "ask",
     url: Url = None,
-    as_json: AsJson = False,
+    as_json: JsonRecords = False,
     plain: Plain = False,
 ) -> None:
     """Ask an agent and watch it work. Exit code: 0 finished, 1 failed, 3 stopped.
@@ -68,7 +69,7 @@ async def _run(
 def _decider(client: Client, mode: ApproveMode, live: LiveView | None) -> Decide:
     if mode != "ask":
         return decide_all(client, mode)
-    return print_command(client) if live is None or not is_interactive() else ApprovalDialogue(client, live)
+    return print_command(client) if live is None or not is_interactive() else ask_person(client, live)
 
 
 class CancelOnInterrupt:

@@ -13,6 +13,7 @@ import typer
 from limelight.agents.resolve import resolve_agents
 from limelight.auth.key_file import Keyring
 from limelight.cli.log_setup import set_up_log
+from limelight.cli.options import Config, Data
 from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
 from limelight.server.app import create_app
@@ -30,17 +31,17 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.  [default: 8000]")] = None,
     root_path: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Path below which a proxy shows the server, as /limelight.")
+        str | None, typer.Option(metavar="PATH", help="Path prefix under which a proxy serves it, as /limelight.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Data folder.  [default: .limelight]")] = None,
+    data: Data = None,
     store: Annotated[
         str | None, typer.Option(metavar="URL", help="Store.  [default: sqlite, in the data folder]")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="Configuration.  [default: config.toml, if there is one]")] = None,
+    config: Config = None,
     insecure_no_auth: Annotated[
-        bool, typer.Option("--insecure-no-auth", help="Serve other machines without a key: whoever comes may do all.")
+        bool, typer.Option("--insecure-no-auth", help="Serve other machines without a key: all rights for everyone.")
     ] = False,
-    reload: Annotated[bool, typer.Option("--reload", help="Start again when a Python file changes.")] = False,
+    reload: Annotated[bool, typer.Option("--reload", help="Restart when a Python file changes.")] = False,
 ) -> None:
     """Serve agents over HTTP. Without a TARGET: those of the configuration, or the built-in ones."""
     overrides: dict[tuple[str, str], Any] = {
@@ -74,12 +75,12 @@ def _check_address(settings: Settings) -> None:
     how = f"`limelight keys create --data {settings.store.data} --user NAME`, or set LIMELIGHT_API_KEY"
     if not is_loopback((resolve(settings.server.host), 0)):
         raise SetupError(
-            f"{settings.server.host} can be reached from other machines, so a key is needed: make one with {how}; or "
+            f"{settings.server.host} can be reached from other machines, so a key is needed: create one with {how}; or "
             "serve on 127.0.0.1"
         )
     if settings.server.root_path:
         raise SetupError(
-            f"server.root_path is for a proxy, which lets others in, so a key is needed: make one with {how}"
+            f"server.root_path is for a proxy, which other machines reach, so a key is needed: create one with {how}"
         )
 
 
@@ -98,7 +99,7 @@ def run_with_reload(command: list[str], watch: Path) -> None:
                 changed = sorted(
                     str(p.relative_to(watch)) for p in now.keys() | seen.keys() if now.get(p) != seen.get(p)
                 )
-                typer.echo(f"{', '.join(changed[:3])} changed: starting again.")
+                typer.echo(f"{', '.join(changed[:3])} changed: restarting.")
                 seen = now
                 _terminate(child)
                 child = subprocess.Popen(arguments, env=environment)

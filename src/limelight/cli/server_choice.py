@@ -7,43 +7,40 @@ import secrets
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated
 
 import httpx
-import typer
 
 from limelight.agents.resolve import resolve_agents
 from limelight.cli.log_setup import root_handlers_only, set_up_log
 from limelight.client import Client, ClientError, SyncClient
+from limelight.client.client import DEFAULT_URL
 from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
 from limelight.server.app import create_app
 from limelight.server.process.uvicorn_server import LimelightServer, bind
 
-DEFAULT_URL = "http://127.0.0.1:8000"
-Url = Annotated[str | None, typer.Option("--url", help="Server.  [default: LIMELIGHT_URL, else http://127.0.0.1:8000]")]
 
-User = Annotated[
-    str,
-    typer.Option("--user", envvar="LIMELIGHT_USER", help="Act for this user; the key must allow that."),
-]
-
-
-def client_of(url: str | None, user_id: str = "") -> Client:
-    """A client of the named server, or of the default one."""
-    url = url or os.environ.get("LIMELIGHT_URL") or DEFAULT_URL
-    if user_id:
-        _check_user(url, user_id)
+def client_of(url: str | None, user_id: str) -> Client:
+    """An asyncio client of the named server, or of the default one. Raises SetupError like `sync_client_of`."""
+    _check_user(url, user_id)
     return Client(url, user_id=user_id)
 
 
-def _check_user(url: str, user_id: str) -> None:
+def sync_client_of(url: str | None, user_id: str) -> SyncClient:
+    """A blocking client of the named server, or of the default one. Raises SetupError if the key forbids --user."""
+    _check_user(url, user_id)
+    return SyncClient(url, user_id=user_id)
+
+
+def _check_user(url: str | None, user_id: str) -> None:
     """Raise SetupError if the server would ignore --user, because the key lacks the scope."""
+    if not user_id:
+        return
     with contextlib.suppress(ClientError), SyncClient(url, user_id=user_id) as client:
         me = client.me()  # if the server does not answer, the command reports it
         if me.user != user_id:
-            why = "this server has no keys" if me.open else "the key may not speak for others (scope on-behalf-of)"
-            raise SetupError(f"what is asked for would be {me.user}'s and not {user_id}'s: {why}; leave out --user")
+            why = "this server has no keys" if me.open else "the key lacks the scope on-behalf-of"
+            raise SetupError(f"the server would act for {me.user}, not for {user_id}: {why}; leave out --user")
 
 
 @asynccontextmanager
@@ -54,19 +51,19 @@ async def client_or_own_server(url: str | None, targets: list[str], agent: str |
     """
     named = url or os.environ.get("LIMELIGHT_URL")
     if targets and named:
-        raise SetupError("a server that is named serves its own agents: leave out either --url or --target")
-    if not targets and (named or await _answers(DEFAULT_URL)):
-        async with client_of(url) as client:
+        raise SetupError("a named server serves its own agents: leave out either --url or --target")
+    if not targets and (named or answers(DEFAULT_URL)):
+        async with Client(named) as client:
             yield client
         return
     async with _own_server(targets, agent) as client:
         yield client
 
 
-async def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Whether a Limelight server answers at this address."""
     try:
-        async with httpx.AsyncClient(timeout=2) as http:
-            return (await http.get(f"{url}/health")).json() == {"status": "ok"}
+        return httpx.get(f"{url}/health", timeout=2).json() == {"status": "ok"}
     except (httpx.HTTPError, ValueError):
         return False
 

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.approvals import ApprovalDialogue, ApprovalQueue, Decide
-from limelight.cli.output import AsJson, Plain, RunView, open_view
-from limelight.cli.server_choice import Url, User, client_of
+from limelight.cli.approvals import ApprovalQueue, Decide, ask_person
+from limelight.cli.options import JsonRecords, Plain, Url, User
+from limelight.cli.output import RunView, open_view
+from limelight.cli.server_choice import client_of
 from limelight.cli.terminal import is_interactive
 from limelight.client import Client
 from limelight.errors import SetupError
@@ -17,15 +18,15 @@ from limelight.events import TERMINAL_TYPES, Record
 
 def watch(
     session: Annotated[str, typer.Argument(help="The session's id; `limelight sessions` lists them.")],
-    after: Annotated[int, typer.Option(help="Begin behind this Record; 0 is the whole conversation.")] = 0,
-    once: Annotated[bool, typer.Option("--once", help="Leave when a run has ended.")] = False,
-    decide: Annotated[bool, typer.Option("--decide", help="Ask me what the agent asks leave for.")] = False,
+    after: Annotated[int, typer.Option(help="Start after this Record; 0 is the beginning.")] = 0,
+    once: Annotated[bool, typer.Option("--once", help="Exit when the newest run has ended.")] = False,
+    decide: Annotated[bool, typer.Option("--decide", help="Ask me to decide approval requests.")] = False,
     url: Url = None,
     user: User = "",
-    as_json: AsJson = False,
+    as_json: JsonRecords = False,
     plain: Plain = False,
 ) -> None:
-    """Follow a session live, from its beginning, through cuts and restarts of the server. Ctrl-C leaves."""
+    """Follow a session live, from its beginning, through lost connections and server restarts. Ctrl-C exits."""
     with suppress(KeyboardInterrupt):
         asyncio.run(_watch(client_of(url, user), session, after, once, decide, as_json, plain))
 
@@ -50,7 +51,7 @@ def _decider(client: Client, decide: bool, view: RunView) -> Decide:
         return _ignore
     if view.live is None or not is_interactive():
         raise SetupError("--decide needs a terminal; elsewhere `limelight approve RUN` decides")
-    return ApprovalDialogue(client, view.live)
+    return ask_person(client, view.live)
 
 
 async def _ignore(_: object) -> None:

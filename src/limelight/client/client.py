@@ -7,7 +7,7 @@ import os
 import uuid
 import weakref
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, TypedDict, Unpack, overload
 
 import httpx
 import msgspec
@@ -27,9 +27,9 @@ from limelight.client.models import (
     ToolResult,
 )
 from limelight.client.record_stream import Connect, stream_records
-from limelight.client.run import RECORDS, CompleteRecords, IfBusy, Messages, Run, RunRequest, is_terminal, start_run
+from limelight.client.run import CompleteRecords, IfBusy, Messages, Run, RunRequest, is_terminal, start_run
 from limelight.client.socket import Socket, SocketFormat
-from limelight.client.transport import Transport, path_segment
+from limelight.client.transport import Transport, url_path
 from limelight.events import Decision, JsonValue, Record
 
 DEFAULT_URL = "http://127.0.0.1:8000"
@@ -74,6 +74,14 @@ class _Chat(msgspec.Struct):
     state: str
     tools: tuple[ToolCall, ...] = ()
     answer: _StructuredAnswer | None = None
+
+
+class ConnectOptions(TypedDict, total=False):
+    """The options of `Client.connect` that do not decide the type of its items."""
+
+    agent: str | None
+    max_steps: int | None
+    after: str | int | None
 
 
 class Client:
@@ -172,13 +180,12 @@ class Client:
 
     def follow(self, run_id: str, *, after: int = 0) -> AsyncGenerator[Record | Gap]:
         """Yield the Records of a run after `after`, up to its end."""
-        connect = self._stream_opener(f"/runs/{path_segment(run_id)}/stream")
+        connect = self._stream_opener("runs", run_id)
         return stream_records(connect, self._backoff(), after=after, is_last=is_terminal)
 
     def watch(self, session_id: str, *, after: int = 0) -> AsyncGenerator[Record | Gap]:
         """Yield the Records of a session after `after`, through all its runs, without an end."""
-        connect = self._stream_opener(f"/sessions/{path_segment(session_id)}/stream")
-        return stream_records(connect, self._backoff(), after=after)
+        return stream_records(self._stream_opener("sessions", session_id), self._backoff(), after=after)
 
     def export(self, run_id: str) -> CompleteRecords:
         """Yield all Records of a run; waits for the end of a live run. Raises if some Records are no longer stored."""
@@ -186,20 +193,17 @@ class Client:
 
     async def run(self, run_id: str) -> RunInfo:
         """Return the state of a run and its open approval requests."""
-        return await self._transport.request_json("GET", f"/runs/{path_segment(run_id)}", RunInfo)
+        return await self._transport.request_json("GET", url_path("runs", run_id), RunInfo)
 
     async def cancel(self, run_id: str, reason: str = "") -> str:
         """Stop a run and return its state. Does nothing if the run has ended."""
-        return (
-            await self._transport.request_json(
-                "POST", f"/runs/{path_segment(run_id)}/cancel", _State, body={"reason": reason}
-            )
-        ).state
+        path = url_path("runs", run_id, "cancel")
+        return (await self._transport.request_json("POST", path, _State, body={"reason": reason})).state
 
     async def approval(self, run_id: str, approval_id: str) -> ApprovalInfo:
         """Return an approval request with its complete arguments, and the decision if there is one."""
         return await self._transport.request_json(
-            "GET", f"/runs/{path_segment(run_id)}/approvals/{path_segment(approval_id)}", ApprovalInfo
+            "GET", url_path("runs", run_id, "approvals", approval_id), ApprovalInfo
         )
 
     async def decide(
@@ -218,7 +222,7 @@ class Client:
         body: dict[str, Any] = {"decision": decision, "reason": reason}
         if args is not None:
             body["args"] = args
-        path = f"/runs/{path_segment(run_id)}/approvals/{path_segment(approval_id)}"
+        path = url_path("runs", run_id, "approvals", approval_id)
         return (await self._transport.request_json("POST", path, _State, body=body)).state
 
     async def approve(self, run_id: str, approval_id: str) -> str:
@@ -235,17 +239,15 @@ class Client:
 
     async def result(self, run_id: str, call_id: str) -> ToolResult:
         """Return a tool call with its complete arguments and result."""
-        return await self._transport.request_json(
-            "GET", f"/runs/{path_segment(run_id)}/tools/{path_segment(call_id)}", ToolResult
-        )
+        return await self._transport.request_json("GET", url_path("runs", run_id, "tools", call_id), ToolResult)
 
     async def answer(self, run_id: str) -> str:
         """Return the complete answer of a run as text; JSON if it is not text."""
-        return (await self._transport.request("GET", f"/runs/{path_segment(run_id)}/answer")).decode("utf-8", "replace")
+        return (await self._transport.request("GET", url_path("runs", run_id, "answer"))).decode("utf-8", "replace")
 
     async def artifact(self, artifact_id: str) -> bytes:
         """Return the bytes of a file."""
-        return await self._transport.request("GET", f"/artifacts/{path_segment(artifact_id)}")
+        return await self._transport.request("GET", url_path("artifacts", artifact_id))
 
     async def sessions(self, *, q: str = "", state: SessionState | None = None) -> AsyncGenerator[SessionInfo]:
         """Yield the sessions, last active first; `q` is a part of the title. Pages are fetched on demand."""
@@ -260,17 +262,16 @@ class Client:
 
     async def session(self, session_id: str) -> SessionInfo:
         """Return a session."""
-        return await self._transport.request_json("GET", f"/sessions/{path_segment(session_id)}", SessionInfo)
+        return await self._transport.request_json("GET", url_path("sessions", session_id), SessionInfo)
 
     async def rename(self, session_id: str, title: str) -> SessionInfo:
         """Change the title of a session."""
-        return await self._transport.request_json(
-            "PATCH", f"/sessions/{path_segment(session_id)}", SessionInfo, body={"title": title}
-        )
+        path = url_path("sessions", session_id)
+        return await self._transport.request_json("PATCH", path, SessionInfo, body={"title": title})
 
     async def delete(self, session_id: str) -> None:
         """Delete a session and everything in it. A live run is stopped first."""
-        await self._transport.request("DELETE", f"/sessions/{path_segment(session_id)}")
+        await self._transport.request("DELETE", url_path("sessions", session_id))
 
     async def open_session(self, agent: str | None = None, *, max_steps: int | None = None) -> State:
         """Create a session with an id from the server, for an agent, with a limit for the steps of each run."""
@@ -279,7 +280,7 @@ class Client:
 
     async def state(self, session_id: str) -> State:
         """Return the state of a session in the Web API v2."""
-        return await self._transport.request_json("GET", f"/api/v2/sessions/{path_segment(session_id)}", State)
+        return await self._transport.request_json("GET", url_path("api", "v2", "sessions", session_id), State)
 
     async def messages(self, session_id: str, *, after: str = "0") -> AsyncGenerator[Message]:
         """Yield the complete messages of a session after a cursor, oldest first. Pages are fetched on demand."""
@@ -302,30 +303,17 @@ class Client:
         return (await self._messages(session_id, params)).messages
 
     async def _messages(self, session_id: str, params: Mapping[str, Any]) -> _Messages:
-        return await self._transport.request_json(
-            "GET", f"/api/v2/sessions/{path_segment(session_id)}/messages", _Messages, params=params
-        )
+        path = url_path("api", "v2", "sessions", session_id, "messages")
+        return await self._transport.request_json("GET", path, _Messages, params=params)
 
     @overload
     def connect(
-        self,
-        session_id: str | None = None,
-        *,
-        agent: str | None = None,
-        max_steps: int | None = None,
-        after: str | int | None = None,
-        format: Literal["v2"] = "v2",
+        self, session_id: str | None = None, *, format: Literal["v2"] = "v2", **options: Unpack[ConnectOptions]
     ) -> Socket[Message]: ...
 
     @overload
     def connect(
-        self,
-        session_id: str | None = None,
-        *,
-        agent: str | None = None,
-        max_steps: int | None = None,
-        after: str | int | None = None,
-        format: Literal["records"],
+        self, session_id: str | None = None, *, format: Literal["records"], **options: Unpack[ConnectOptions]
     ) -> Socket[Record]: ...
 
     def connect(
@@ -351,8 +339,8 @@ class Client:
     def _backoff(self) -> Backoff:
         return Backoff(self._give_up_seconds)
 
-    def _stream_opener(self, path: str) -> Connect:
+    def _stream_opener(self, resource: str, resource_id: str) -> Connect:
         async def connect(after: int) -> httpx.Response | None:
-            return await self._transport.open_stream("GET", path, params=RECORDS, headers={"last-event-id": str(after)})
+            return await self._transport.open_stream("GET", url_path(resource, resource_id, "stream"), after=after)
 
         return connect

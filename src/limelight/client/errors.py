@@ -136,7 +136,7 @@ def error_from_code(detail: str, code: str, run_id: str = "", retry_after: int =
 def unsupported_data(error: msgspec.DecodeError) -> ClientError:
     """The error for a record or a frame that this version of the client cannot decode."""
     return ClientError(
-        f"the server sent what this version does not understand ({error}): is the client older?", code="bad_record"
+        f"the server sent data that this version cannot decode ({error}): is the client older?", code="bad_record"
     )
 
 

@@ -14,7 +14,7 @@ import msgspec
 from limelight.client.backoff import Backoff
 from limelight.client.errors import ConnectionLost, Limited, ServerError, unsupported_data
 from limelight.client.models import Gap
-from limelight.client.sse import Frame, SseParser
+from limelight.client.sse import SseParser
 from limelight.events import Record
 
 Connect = Callable[[int], Awaitable[httpx.Response | None]]
@@ -86,20 +86,20 @@ async def stream_records(
 
 
 def _parse(parser: SseParser, chunk: bytes, backoff: Backoff) -> Iterator[Record | Gap]:
-    """Decode the frames that a chunk completes. Frames and comments show that the connection works."""
+    """Decode the events that a chunk completes. Events and comments show that the connection works."""
     backoff.restart_timer()
     comments = parser.comments
-    frames = parser.feed(chunk)
-    if frames or parser.comments > comments:
+    events = parser.feed(chunk)
+    if events or parser.comments > comments:
         backoff.reset()
-    return (_decode(frame) for frame in frames)
+    return map(_decode, events)
 
 
-def _decode(frame: Frame) -> Record | Gap:
+def _decode(data: str) -> Record | Gap:
     try:
-        if frame.data.startswith('{"gap"'):
-            gap = msgspec.json.decode(frame.data, type=_GapData).gap
+        if data.startswith('{"gap"'):
+            gap = msgspec.json.decode(data, type=_GapData).gap
             return Gap(gap.first, gap.last)
-        return msgspec.json.decode(frame.data, type=Record)
+        return msgspec.json.decode(data, type=Record)
     except msgspec.DecodeError as error:
         raise unsupported_data(error) from error

@@ -16,7 +16,7 @@ from limelight.client.backoff import Backoff
 from limelight.client.errors import Busy, ClientError, ServerError
 from limelight.client.models import Gap
 from limelight.client.record_stream import stream_records
-from limelight.client.transport import Transport, path_segment
+from limelight.client.transport import Transport, url_path
 from limelight.events import (
     TERMINAL_TYPES,
     Decision,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 Messages = str | Sequence[Mapping[str, Any]]
 """A message of the user, or a complete conversation in OpenAI's format."""
 IfBusy = Literal["error", "cancel", "wait"]
-RECORDS = {"format": "records"}
 
 
 class RunRequest(NamedTuple):
@@ -176,10 +175,7 @@ async def start_run(client: "Client", transport: Transport, request: RunRequest,
     run_id = response.headers.get("x-run-id", "")
 
     async def connect(after: int) -> httpx.Response | None:
-        headers = {"last-event-id": str(after)}
-        return await transport.open_stream(
-            "GET", f"/runs/{path_segment(run_id)}/stream", params=RECORDS, headers=headers
-        )
+        return await transport.open_stream("GET", url_path("runs", run_id, "stream"), after=after)
 
     def is_last(record: Record) -> bool:
         nonlocal run_id
@@ -197,11 +193,9 @@ async def _post(transport: Transport, request: RunRequest, backoff: Backoff) -> 
     was_cut = False
     while True:
         try:
-            response = await transport.open_stream(
-                "POST", "/chat/stream", params=RECORDS, body=request.body(), headers={}
-            )
+            response = await transport.open_stream("POST", "/chat/stream", body=request.body())
             if response is None:
-                raise transport.not_limelight("it answered a question with 204")
+                raise transport.not_limelight("it answered POST /chat/stream with 204")
             return response
         except (httpx.ConnectError, httpx.ConnectTimeout, ServerError) as error:
             if not was_cut:

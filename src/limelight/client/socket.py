@@ -26,7 +26,7 @@ from limelight.client.socket_protocol import (
     StateFrame,
     parse_frame,
 )
-from limelight.client.transport import Transport, path_segment
+from limelight.client.transport import Transport, url_path
 from limelight.events import Decision
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Socket(DecisionMethods, Generic[T]):
     async def __aenter__(self) -> Self:
         """Connect. A server that does not answer is reported at once; a connection that was cut is retried."""
         if self._receiver is not None:
-            raise RuntimeError("a socket is entered once: client.connect(…) makes another one")
+            raise RuntimeError("a socket is entered once: client.connect(…) creates another one")
         was_cut = False
         while self._first_state is None:
             try:
@@ -232,7 +232,7 @@ class Socket(DecisionMethods, Generic[T]):
         closed_here, self._discarding = self._discarding, False
         self._abort()
         if error.code == MESSAGE_TOO_BIG:
-            self._commands.fail_all(error_from_code("the server takes no message of this size", "body_too_large"))
+            self._commands.fail_all(error_from_code("the message is too large for the server", "body_too_large"))
         self._commands.connection_lost()
         cause: Exception = error
         while self._connection is None:
@@ -271,7 +271,7 @@ class Socket(DecisionMethods, Generic[T]):
             if self._position.after is None:
                 self._position.after = await self._start_of_run(self._first_state)
         after = {} if self._position.after is None else {"after": self._position.after}
-        path = f"/api/v2/ws/{path_segment(self.session_id)}"
+        path = url_path("api", "v2", "ws", self.session_id)
         connection = await connect(self._transport, path, {**self._params, **after})
         try:
             await self._resume(await self._receive_state(connection))

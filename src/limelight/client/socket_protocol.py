@@ -18,7 +18,7 @@ from limelight.client.record_stream import GapRange
 from limelight.events import Record
 
 PING = b'{"type":"ping"}'
-UNKNOWN_OUTCOME = "the connection was cut before the server answered: whether it counts is not known"
+UNKNOWN_OUTCOME = "the connection was cut before the server answered: whether the command took effect is not known"
 
 
 class LogItem(NamedTuple):

@@ -1,7 +1,7 @@
 """The client without asyncio: the same methods, which block, and the same streams as plain iterators.
 
-Each class is a face of its asyncio counterpart, which lives on an event loop in a thread. So it works in scripts, in
-threads and inside a running event loop (Jupyter), and from several threads at once.
+Each class wraps its asyncio counterpart, which lives on an event loop in a thread. So it works in scripts, in threads
+and inside a running event loop (Jupyter), and from several threads at once.
 """
 
 import asyncio
@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Gener
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from functools import wraps
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Self, TypeVar, Unpack, overload
 
-from limelight.client.client import Client
+from limelight.client.client import Client, ConnectOptions
 from limelight.client.errors import ConnectionLost
 from limelight.client.models import Gap, Message, State
 from limelight.client.run import IfBusy, Messages, Run
@@ -108,22 +108,25 @@ class LoopThread:
         await finish()
 
 
-class Face(Generic[T]):
+class SyncWrapper(Generic[T]):
     """Base class: an asyncio object and the thread of its event loop."""
 
-    def __init__(self, thread: LoopThread, wrapped: T) -> None:
+    def __init__(self, thread: LoopThread, wrapped: T, client: "SyncClient | None" = None) -> None:
         self._thread = thread
         self._wrapped = wrapped
+        self._client = client  # keeps the client open while its runs and sockets are used
 
 
 W = TypeVar("W")
 
 
-def blocking(method: Callable[Concatenate[W, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Face[W], P], T]:
+def blocking(
+    method: Callable[Concatenate[W, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[SyncWrapper[W], P], T]:
     """Make a blocking method of an async method; signature and docstring stay."""
 
     @wraps(method)
-    def call(self: Face[W], *args: P.args, **kwargs: P.kwargs) -> T:
+    def call(self: SyncWrapper[W], *args: P.args, **kwargs: P.kwargs) -> T:
         return self._thread.run(method(self._wrapped, *args, **kwargs))  # pyright: ignore[reportPrivateUsage]
 
     return call
@@ -131,22 +134,21 @@ def blocking(method: Callable[Concatenate[W, P], Coroutine[Any, Any, T]]) -> Cal
 
 def iterating(
     method: Callable[Concatenate[W, P], ClosableIterator[T]],
-) -> Callable[Concatenate[Face[W], P], Generator[T]]:
+) -> Callable[Concatenate[SyncWrapper[W], P], Generator[T]]:
     """Make a generator method of a method that returns an async iterator; signature and docstring stay."""
 
     @wraps(method)
-    def call(self: Face[W], *args: P.args, **kwargs: P.kwargs) -> Generator[T]:
+    def call(self: SyncWrapper[W], *args: P.args, **kwargs: P.kwargs) -> Generator[T]:
         yield from self._thread.iterate(method(self._wrapped, *args, **kwargs))  # pyright: ignore[reportPrivateUsage]
 
     return call
 
 
-class SyncRun(Face[Run]):
+class SyncRun(SyncWrapper[Run]):
     """An iterator of the Records of a run that was started here. Leaving the loop does not stop the run."""
 
-    def __init__(self, client: "SyncClient", thread: LoopThread, run: Run) -> None:
-        super().__init__(thread, run)
-        self._client = client  # keeps the client open
+    def __init__(self, thread: LoopThread, run: Run, client: "SyncClient") -> None:
+        super().__init__(thread, run, client)
         self._records = thread.iterate(run)
 
     @property
@@ -165,6 +167,7 @@ class SyncRun(Face[Run]):
 
     close = blocking(Run.aclose)
     text = blocking(Run.text)
+    wait = blocking(Run.wait)
     cancel = blocking(Run.cancel)
     decide = blocking(Run.decide)
     approve = blocking(Run.approve)
@@ -172,12 +175,8 @@ class SyncRun(Face[Run]):
     reject = blocking(Run.reject)
 
 
-class SyncSocket(Face[Socket[T]]):
+class SyncSocket(SyncWrapper[Socket[T]]):
     """A session's socket, see `Socket`. Use as `with`. One thread may iterate while others send."""
-
-    def __init__(self, client: "SyncClient", thread: LoopThread, socket: Socket[T]) -> None:
-        super().__init__(thread, socket)
-        self._client = client  # keeps the client open
 
     @property
     def session_id(self) -> str:
@@ -214,7 +213,7 @@ class SyncSocket(Face[Socket[T]]):
     last_messages = blocking(Socket[T].last_messages)
 
 
-class SyncClient(Face[Client]):
+class SyncClient(SyncWrapper[Client]):
     """A client of one server for one user, see `Client`. Use it as `with`, or call `close` at the end."""
 
     def __init__(
@@ -260,7 +259,7 @@ class SyncClient(Face[Client]):
         starting = self._wrapped.start(
             messages, agent=agent, session_id=session_id, if_busy=if_busy, request_id=request_id
         )
-        return SyncRun(self, self._thread, self._thread.run(starting))
+        return SyncRun(self._thread, self._thread.run(starting), self)
 
     me = blocking(Client.me)
     agents = blocking(Client.agents)
@@ -289,24 +288,12 @@ class SyncClient(Face[Client]):
 
     @overload
     def connect(
-        self,
-        session_id: str | None = None,
-        *,
-        agent: str | None = None,
-        max_steps: int | None = None,
-        after: str | int | None = None,
-        format: Literal["v2"] = "v2",
+        self, session_id: str | None = None, *, format: Literal["v2"] = "v2", **options: Unpack[ConnectOptions]
     ) -> SyncSocket[Message]: ...
 
     @overload
     def connect(
-        self,
-        session_id: str | None = None,
-        *,
-        agent: str | None = None,
-        max_steps: int | None = None,
-        after: str | int | None = None,
-        format: Literal["records"],
+        self, session_id: str | None = None, *, format: Literal["records"], **options: Unpack[ConnectOptions]
     ) -> SyncSocket[Record]: ...
 
     def connect(
@@ -326,4 +313,4 @@ class SyncClient(Face[Client]):
             after=after,
             format=format,  # pyright: ignore[reportArgumentType, reportCallIssue]
         )
-        return SyncSocket(self, self._thread, socket)
+        return SyncSocket(self._thread, socket, self)

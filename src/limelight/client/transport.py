@@ -7,7 +7,6 @@ was closed.
 
 import ipaddress
 import ssl
-from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -18,6 +17,7 @@ from limelight.client.errors import ClientError, ConnectionLost, error_from_resp
 
 T = TypeVar("T")
 STREAM_HEADERS = {"accept": "text/event-stream", "accept-encoding": "identity", "cache-control": "no-store"}
+RECORDS = {"format": "records"}
 
 
 class Transport:
@@ -59,7 +59,7 @@ class Transport:
 
     async def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> bytes:
         """Send a request and return the body of its response."""
-        request = self._build(method, path, params, body, {})
+        request = self._build(method, path, params, body)
         try:
             try:
                 response = await self._send(request)
@@ -74,10 +74,13 @@ class Transport:
         return response.content
 
     async def open_stream(
-        self, method: str, path: str, *, params: Any = None, body: Any = None, headers: Mapping[str, str]
+        self, method: str, path: str, *, body: Any = None, after: int | None = None
     ) -> httpx.Response | None:
-        """Open an event stream, which the caller closes. None if the server has nothing more to send (204)."""
-        request = self._build(method, path, params, body, {**STREAM_HEADERS, **headers})
+        """Open a stream of Records, which the caller closes. None if the server has nothing more to send (204)."""
+        request = self._build(method, path, RECORDS, body)
+        request.headers.update(STREAM_HEADERS)
+        if after is not None:
+            request.headers["last-event-id"] = str(after)
         response = await self._send(request, stream=True)
         try:
             if response.status_code == 204:
@@ -104,11 +107,9 @@ class Transport:
     def invalid_url(self, why: object = "it has to begin with http:// or https://") -> ClientError:
         return ClientError(f"{self.url!r} is not a valid address: {why}")
 
-    def _build(self, method: str, path: str, params: Any, body: Any, headers: Mapping[str, str]) -> httpx.Request:
-        content, headers = None, dict(headers)
-        if body is not None:
-            content = msgspec.json.encode(body)
-            headers["content-type"] = "application/json"
+    def _build(self, method: str, path: str, params: Any, body: Any) -> httpx.Request:
+        content = None if body is None else msgspec.json.encode(body)
+        headers = None if body is None else {"content-type": "application/json"}
         try:
             return self._http.build_request(method, self.url + path, params=params, content=content, headers=headers)
         except httpx.InvalidURL as error:
@@ -123,9 +124,10 @@ class Transport:
             raise self.invalid_url() from error
 
 
-def path_segment(text: str) -> str:
-    """Quote an id as one segment of a path, including ids that consist of dots."""
-    return quote(text, safe="") if text.strip(".") else text.replace(".", "%2E")
+def url_path(*segments: str) -> str:
+    """Join segments to a path. Each is quoted, including ids that consist of dots."""
+    quoted = (quote(one, safe="") if one.strip(".") else one.replace(".", "%2E") for one in segments)
+    return "".join(f"/{one}" for one in quoted)
 
 
 def _ssl_context(url: str) -> ssl.SSLContext:

@@ -283,15 +283,7 @@ def _setting_of(section: str, field: msgspec.structs.FieldInfo) -> Setting:
 AGENT = "agents.NAME"
 """The name of the section of each agent."""
 SECTIONS: dict[str, type[msgspec.Struct]] = {
-    "server": ServerSettings,
-    "store": StoreSettings,
-    "limits": LimitSettings,
-    "approvals": ApprovalSettings,
-    "auth": AuthSettings,
-    "tools": ToolSettings,
-    "understudy": UnderstudySettings,
-    "tracing": TracingSettings,
-    "log": LogSettings,
+    **{field.name: field.type for field in msgspec.structs.fields(Settings) if field.name not in ("agents", "origin")},
     AGENT: AgentSettings,
 }
 """The struct of each section, by name."""

@@ -60,18 +60,16 @@ def is_agent_name(word: str) -> bool:
     return AGENT_NAME.fullmatch(word) is not None
 
 
-def closest_match(word: str, known: Iterable[str]) -> str:
-    """Return the known word that was probably meant, "" if none is similar."""
+def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the end of a sentence about an unknown word: the known word that was probably meant.
+
+    If none is similar, it is `otherwise`, or the list of all known words.
+    """
     by_lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(word.lower(), list(by_lower), n=1, cutoff=SIMILARITY)
-    return by_lower[close[0]] if close else ""
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown word: the word that was probably meant, or all known words."""
-    known = list(known)
-    close = closest_match(word, known)
-    return f"; did you mean {close!r}?" if close else f"; there are: {', '.join(sorted(known))}"
+    if close:
+        return f"; did you mean {by_lower[close[0]]!r}?"
+    return otherwise or f"; there are: {', '.join(sorted(by_lower.values()))}"
 
 
 def _file_mistakes(values: Table, origin: Origin) -> Iterator[str]:
@@ -111,13 +109,11 @@ def _setting_mistakes(value: Any, setting: Setting, origin: Origin, path: Path) 
     if isinstance(setting.default, dict) and isinstance(value, dict):  # each entry has its own line
         for key, entry in cast("Table", value).items():
             yield from _value_mistakes({key: entry}, entry, setting, origin, (*path, key))
-    elif setting.section == "auth":
-        yield from _value_mistakes(value, SECRET, setting, origin, path)
     else:
-        yield from _value_mistakes(value, cast("object", value), setting, origin, path)
+        yield from _value_mistakes(value, SECRET if setting.section == "auth" else value, setting, origin, path)
 
 
-def _value_mistakes(value: Any, shown: object, setting: Setting, origin: Origin, path: Path) -> Iterator[str]:
+def _value_mistakes(value: Any, shown: Any, setting: Setting, origin: Origin, path: Path) -> Iterator[str]:
     try:
         msgspec.convert(value, setting.type)
     except msgspec.ValidationError as error:
@@ -141,7 +137,7 @@ def _known_settings() -> dict[str, dict[str, Setting]]:
 def _other_section(key: str, section: str) -> str:
     """Return a hint for a setting that another section has."""
     sections = [name for name, settings in _known_settings().items() if name != section and key in settings]
-    return f"; that belongs into [{sections[0]}]" if sections else ""
+    return f"; it belongs in [{sections[0]}]" if sections else ""
 
 
 def _describe(error: str, value: Any, *, quotes: bool = True) -> str:

@@ -1,7 +1,7 @@
 """The client for the calls of Open WebUI's API that an installation needs. Every error says how to fix it."""
 
 from enum import Enum
-from types import TracebackType, UnionType
+from types import UnionType
 from typing import Any, Self, cast
 from urllib.parse import quote
 
@@ -33,14 +33,12 @@ class OpenWebUI:
         try:
             self._http = httpx.Client(base_url=self.url, timeout=TIMEOUT_SECONDS, follow_redirects=True)
         except (httpx.InvalidURL, ValueError) as error:
-            raise SetupError(f"--url is not an address: {error}") from error
+            raise SetupError(f"--url is not a valid address: {error}") from error
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._http.close()
 
     def version(self) -> str:
@@ -57,7 +55,7 @@ class OpenWebUI:
         if not final_url.endswith(VERSION_PATH) or url == str(self._http.base_url).rstrip("/"):
             return
         if self.url.startswith("https:") and not url.startswith("https:"):
-            raise SetupError(f"{self.url} redirects to {url}, where everybody on the way could read the token")
+            raise SetupError(f"{self.url} redirects to {url}, which would send the token without encryption")
         self.url = url
         self._http.base_url = url
 
@@ -73,14 +71,14 @@ class OpenWebUI:
     def use_token(self, token: str) -> None:
         token = token.strip()
         if not (token.isascii() and token.isprintable()):
-            raise SetupError("--token has a sign that no token can have, like a line break or an accent: copy it again")
+            raise SetupError("--token has a character that no token can have, as a line break: copy it again")
         self._http.headers["Authorization"] = f"Bearer {token}"
 
     def user(self) -> dict[str, Any]:
         reply = self._send("GET", "/api/v1/auths/")
         if reply.status_code in (401, 403):
             raise SetupError("Open WebUI refuses the token: sign in with --email, or make a new API key")
-        return self._checked(reply, "who is asking", dict)
+        return self._checked(reply, "the user of the token", dict)
 
     def function(self, function_id: str) -> dict[str, Any] | None:
         """The function with this id, or None."""
@@ -135,7 +133,7 @@ class OpenWebUI:
         try:
             return self._http.request(method, path, json=body)
         except httpx.LocalProtocolError:  # its text may contain the token
-            raise SetupError("no request can carry this: are --url and --token right?") from None
+            raise SetupError("--url or --token has characters that HTTP does not allow: are they right?") from None
         except httpx.HTTPError as error:
             raise SetupError(f"Open WebUI cannot be reached at {self.url}: {error}. Is it running?") from error
 

@@ -81,7 +81,7 @@ def _share(webui: OpenWebUI, models: dict[str, str]) -> Iterator[str]:
         yield f"shared with everybody: {', '.join(shared) or 'as before'}"
     if restricted:
         where = "make them public under Admin Panel, Settings, Models"
-        yield f"not shared: {', '.join(restricted)}: somebody has said who may use them; {where}"
+        yield f"not shared: {', '.join(restricted)}: an administrator has restricted them; {where}"
 
 
 def _save_function(webui: OpenWebUI, text: str) -> str:

@@ -46,7 +46,7 @@ def terminal_output(records: list[Record]) -> str:
 def printed_lines(*events: AnyEvent, width: int = 70) -> list[str]:
     """The lines that the live view prints for good, without empty ones."""
     screen = io.StringIO()
-    view = LiveView(Console(file=screen, force_terminal=False, width=width, height=40), animated=False)
+    view = LiveView(Console(file=screen, force_terminal=False, width=width, height=40))
     for record in numbered(RunStarted(agent="a"), *events):
         view.feed(record)
     return [line.rstrip() for line in screen.getvalue().splitlines() if line.strip()]
@@ -55,7 +55,7 @@ def printed_lines(*events: AnyEvent, width: int = 70) -> list[str]:
 def redrawn_lines(*events: AnyEvent, width: int = 60, height: int = 20) -> list[str]:
     """The lines that the live view redraws after these events."""
     console = Console(file=io.StringIO(), force_terminal=True, width=width, height=height, color_system=None)
-    view = LiveView(console, animated=False)
+    view = LiveView(console)
     for record in numbered(*events):
         view.feed(record)
     lines = console.render_lines(view, pad=False)

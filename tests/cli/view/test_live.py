@@ -177,3 +177,8 @@ def test_live_view_names_the_sub_agent_of_each_line_if_there_are_several() -> No
         assert any(line.startswith(f"  {name}: hm") for line in lines)
         assert sum(f"{name}: search xxx" in line for line in lines) == 1
     assert all(line.startswith("  ") or line[:1] in "▸⠋ " or line[2:] == "working" for line in lines if line)
+
+
+def test_live_view_cuts_a_note_at_the_edge_of_the_screen() -> None:
+    cited = SourceCited(title="Bees in winter", url="https://example.org/bees")
+    assert printed_lines(cited, *MESSAGE, width=30)[1] == "@ Bees in winter https://exam…"

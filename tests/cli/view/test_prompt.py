@@ -34,7 +34,7 @@ def test_prompt_shows_only_offered_decisions() -> None:
     prompt = ApprovalPrompt(
         ApprovalRequested(approval_id="a", name="x", args={}, decisions=("approve", "reject")), "me"
     )
-    assert draw(prompt)[1:3] == ["┃ It waits until somebody decides.", "┃ [a]pprove  [r]eject"]
+    assert draw(prompt)[1:3] == ["┃ It waits without a time limit.", "┃ [a]pprove  [r]eject"]
 
 
 @pytest.mark.parametrize(("width", "height"), [(60, 20), (100, 40), (24, 8)])

@@ -61,7 +61,7 @@ def test_serve_reload_restarts_when_a_file_changes(tmp_path: Path) -> None:
     finally:
         process.terminate()
         assert process.wait(20) == 0
-    assert "bot.py changed: starting again." in (tmp_path / "out.log").read_text()
+    assert "bot.py changed: restarting." in (tmp_path / "out.log").read_text()
 
 
 def answers(port: int, expected: str) -> bool:

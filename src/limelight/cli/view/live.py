@@ -23,6 +23,7 @@ from rich.text import Text
 
 from limelight.cli.view.prompt import ApprovalPrompt
 from limelight.cli.view.render import (
+    STATE_MARKS,
     TODO_MARKS,
     answer_title,
     approval_lines,
@@ -64,13 +65,12 @@ class Prose(Markdown):
 
 
 class LiveView:
-    """Draws Records as they are fed. Use as `with`. Without `animated` only finished items are drawn."""
+    """Draws Records as they are fed. Use as `with`; outside of it, only finished items are drawn."""
 
-    def __init__(self, console: Console, *, animated: bool = True) -> None:
+    def __init__(self, console: Console) -> None:
         self.state = RunState()
         self.prompt: ApprovalPrompt | None = None
         self._console = console
-        self._animated = animated
         self._live: Live | None = None
         self._buffered: list[Record] | None = None
         """Records that were fed while another program used the terminal."""
@@ -78,7 +78,6 @@ class LiveView:
         """How many items are printed for good."""
         self._spinners: dict[str, Spinner] = {}
         self._lock = threading.RLock()
-        self._stopped = threading.Event()
 
     def __enter__(self) -> Self:
         self._start()
@@ -89,23 +88,20 @@ class LiveView:
         self._stop()
 
     def _start(self) -> None:
-        if self._animated:  # a new Live each time, because it remembers how many lines it has drawn
-            self._live = Live(self, console=self._console, auto_refresh=False, transient=True)
-            self._live.start()
-            self._stopped = threading.Event()
-            threading.Thread(target=self._animate, args=(self._live, self._stopped), daemon=True).start()
+        # A new Live each time, because it remembers how many lines it has drawn.
+        self._live = Live(self, console=self._console, auto_refresh=False, transient=True)
+        self._live.start()
+        threading.Thread(target=self._animate, args=(self._live,), daemon=True).start()
 
-    def _animate(self, live: Live, stopped: threading.Event) -> None:
-        """Turn the spinners. Live's own thread does not take our lock: it redraws while an item is printed, miscounts
-        the lines, and loses or repeats a row."""
-        while not stopped.wait(1 / REFRESHES_PER_SECOND):
-            with self._lock:
-                if not stopped.is_set():
-                    live.refresh()
+    def _animate(self, live: Live) -> None:
+        """Turn the spinners until the view stops. Live's own thread does not take our lock: it redraws while an item is
+        printed, miscounts the lines, and loses or repeats a row."""
+        while self._live is live:
+            self.refresh()
+            time.sleep(1 / REFRESHES_PER_SECOND)
 
     def _stop(self) -> None:
         with self._lock:
-            self._stopped.set()
             if self._live is not None:
                 self._live.stop()
                 self._live = None
@@ -175,8 +171,7 @@ class LiveView:
             if self.state.terminal is not None and item is items[-1] and isinstance(item, Message):
                 self._print_todos()
             self._printed += 1  # before printing, because printing redraws the items that are not printed
-            for line in self._draw(item):
-                self._console.print(line)
+            self._print_rows(self._draw(item))
 
     def _is_finished(self, number: int) -> bool:
         item = self.state.items[number]
@@ -198,10 +193,13 @@ class LiveView:
 
     def _print_todos(self) -> None:
         """Print the last state of the todos, once."""
-        lines = list(self._draw_todos())
+        rows = list(self._draw_todos())
         self.state.todos = {}
-        for line in lines:
-            self._console.print(line)
+        self._print_rows(rows)
+
+    def _print_rows(self, rows: list[RenderableType]) -> None:
+        for row in rows:
+            self._console.print(Group(row))  # a Text alone would wrap, whatever its `no_wrap` says
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The redrawn part, of which the end is shown if the screen has no room for all."""
@@ -217,7 +215,7 @@ class LiveView:
             yield from self._draw(item, streaming=True)
         yield from self._draw_todos()
         if self.prompt is None or self.state.status:
-            yield self._spinner("", one_line(self.state.status or "working", 200), "dim")
+            yield self._spinner("", self.state.status or "working", "dim", self._console.width)
         if self.prompt is not None:
             yield from self.prompt.draw(self._console.width, self._console.height - MARGIN, time.time() * 1000)
 
@@ -234,64 +232,58 @@ class LiveView:
         return "Plan:" if sub_agent is None else f"Plan of {sanitize(sub_agent.name)}:"
 
     def _draw(self, item: Item, *, streaming: bool = False) -> list[RenderableType]:
+        depth = item.depth - 1 if isinstance(item, SubAgent) else self.state.depth(item.agent_id)
+        return [_indent(row, depth) for row in self._rows(item, self._console.width - 2 * depth, streaming)]
+
+    def _rows(self, item: Item, width: int, streaming: bool) -> list[RenderableType]:
+        """The rows of an item, without its indentation."""
         match item:
             case Message():
-                return self._draw_message(item, streaming)
+                return self._message_rows(item, streaming)
             case SubAgent():
-                mark = {"running": "▸", "done": "✓", "failed": "✗"}[item.state]
-                line = _line(f"{mark} {sanitize(item.name)}", "bold " + STYLES[item.state])
-                return [_indent(line, item.depth - 1)]
+                return [_line(f"{STATE_MARKS[item.state]} {sanitize(item.name)}", "bold " + STYLES[item.state])]
             case Approval():
-                return self._draw_approval(item, self.state.depth(item.agent_id), with_name=True)
+                return self._approval_rows(item, with_name=True)
             case PlanText():
-                return self._draw_plan(item)
+                text = sanitize(item.text).strip()
+                body = Text(text, "dim") if item.streaming else Prose(text, "dim")
+                return _titled(self._plan_title(item.agent_id), body)
             case Note():
-                return [_indent(_line(sanitize(item.text), "magenta"), self.state.depth(item.agent_id))]
+                return [_line(sanitize(item.text), "magenta")]
             case ToolCall():
-                return self._draw_call(item)
+                return self._call_rows(item, width)
 
-    def _draw_message(self, message: Message, streaming: bool) -> list[RenderableType]:
+    def _message_rows(self, message: Message, streaming: bool) -> list[RenderableType]:
         text = sanitize(message.text).strip()
         if not text:
             return []
-        if message.agent_id:
-            sub_agent, depth = self.state.sub_agents.get(message.agent_id), self.state.depth(message.agent_id)
-            name = sanitize(sub_agent.name) if sub_agent is not None else "agent"
-            return [_indent(Text(f"{name}: {text}", "dim"), depth)] if streaming else _titled(f"{name}:", text, depth)
-        return [Text(text) if streaming else Prose(text)]  # incomplete markdown jumps while it grows
+        if not message.agent_id:
+            return [Text(text) if streaming else Prose(text)]  # incomplete markdown jumps while it grows
+        name = sanitize(self.state.agent_name(message.agent_id))
+        return [Text(f"{name}: {text}", "dim")] if streaming else _titled(f"{name}:", Prose(text, "dim"))
 
-    def _draw_plan(self, plan: PlanText) -> list[RenderableType]:
-        title, depth = self._plan_title(plan.agent_id), self.state.depth(plan.agent_id)
-        if not plan.streaming:
-            return _titled(title, plan.text, depth)
-        return [_indent(_line(title, "dim"), depth), _indent(Text(sanitize(plan.text).strip(), "dim"), depth + 1)]
-
-    def _draw_call(self, call: ToolCall) -> list[RenderableType]:
-        depth = self.state.depth(call.agent_id)
-        text, *outcome = call_rows(call, self.state.owner(call.agent_id), self._console.width - 2 * depth)
+    def _call_rows(self, call: ToolCall, width: int) -> list[RenderableType]:
+        text, *outcome = call_rows(call, self.state.owner(call.agent_id), width)
         if call.state == "running":
-            head: RenderableType = self._spinner(call.call_id, text[2:], "", depth)
+            head: RenderableType = self._spinner(call.call_id, text[2:], "", width)
         else:
             head = _line(text, "" if call.state == "done" else STYLES[call.state])
-        below = (_indent(Text(line, STYLES[call.state]), depth + 1) for line in outcome)
-        approvals = (line for one in call.approvals for line in self._draw_approval(one, depth + 1, with_name=False))
-        output = sanitize(call.output).splitlines()[-OUTPUT_LINES:]
-        printed = (_indent(_line(f"│ {line}", "dim"), depth + 1) for line in output)
-        return [_indent(head, depth), *below, *approvals, *printed]
+        below = [Text(line, STYLES[call.state]) for line in outcome]
+        approvals = [row for one in call.approvals for row in self._approval_rows(one, with_name=False)]
+        output = [_line(f"│ {line}", "dim") for line in sanitize(call.output).splitlines()[-OUTPUT_LINES:]]
+        return [head, *(_indent(row, 1) for row in (*below, *approvals, *output))]
 
-    def _draw_approval(self, approval: Approval, depth: int, *, with_name: bool) -> list[RenderableType]:
+    def _approval_rows(self, approval: Approval, *, with_name: bool) -> list[RenderableType]:
         prompted = self.prompt is not None and self.prompt.approval_id == approval.approval_id
         if approval.decision is None and prompted:
             return []  # the prompt shows it
         first, *more = approval_lines(approval, with_name=with_name)
-        rows = [_indent(_line(first, DECISION_STYLES[approval.decision]), depth)]
-        return [*rows, *(_indent(_line(line, "dim"), depth) for line in more)]
+        return [_line(first, DECISION_STYLES[approval.decision]), *(_line(line, "dim") for line in more)]
 
-    def _spinner(self, key: str, text: str, style: str, depth: int = 0) -> Spinner:
+    def _spinner(self, key: str, text: str, style: str, width: int) -> Spinner:
         """The spinner of a call, which keeps its phase between two drawings. Its text is cut, because it would wrap."""
-        text = one_line(text, max(10, self._console.width - 2 * depth - 3))
         spinner = self._spinners.setdefault(key, Spinner("dots", style="green" if not key else "cyan"))
-        spinner.update(text=_line(text, style))
+        spinner.update(text=_line(one_line(text, max(10, width - 3)), style))
         return spinner
 
     def _print_end(self) -> None:
@@ -319,10 +311,10 @@ def _line(text: str, style: str) -> Text:
     return Text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
-def _indent(renderable: RenderableType, depth: int) -> Padding:
-    return Padding(renderable, (0, 0, 0, 2 * depth))
+def _indent(renderable: RenderableType, depth: int) -> RenderableType:
+    return Padding(renderable, (0, 0, 0, 2 * depth)) if depth else renderable
 
 
-def _titled(title: str, text: str, depth: int) -> list[RenderableType]:
-    """Markdown that is not the answer, below a title."""
-    return [_indent(_line(title, "dim"), depth), _indent(Prose(sanitize(text).strip(), "dim"), depth + 1)]
+def _titled(title: str, body: RenderableType) -> list[RenderableType]:
+    """A text that is not the answer, below a title."""
+    return [_line(title, "dim"), _indent(body, 1)]

@@ -1,6 +1,7 @@
 """The plain view: a run as lines for pipes, files and logs. A line is printed when its event has happened. Pure."""
 
 from limelight.cli.view.render import (
+    STATE_MARKS,
     answer_title,
     approval_lines,
     call_line,
@@ -72,7 +73,7 @@ class PlainView:
                 return self._call(event.call_id)
             case AgentStarted() | AgentFinished():
                 sub_agent = self.state.sub_agents.get(event.agent_id)
-                return [] if sub_agent is None else [_sub_agent(sub_agent)]
+                return [] if sub_agent is None else [_sub_agent_line(sub_agent)]
             case Plan():
                 return self._indent(event.agent_id, plan_lines(event))
             case ApprovalRequested() | ApprovalResolved():
@@ -119,6 +120,5 @@ class PlainView:
         return self._indent(call.agent_id, [f"{line}  printed:", *output] if output else [line])
 
 
-def _sub_agent(sub_agent: SubAgent) -> str:
-    mark = {"running": "▸", "done": "✓", "failed": "✗"}[sub_agent.state]
-    return f"{'  ' * (sub_agent.depth - 1)}{mark} agent {sanitize(sub_agent.name)}"
+def _sub_agent_line(sub_agent: SubAgent) -> str:
+    return f"{'  ' * (sub_agent.depth - 1)}{STATE_MARKS[sub_agent.state]} agent {sanitize(sub_agent.name)}"

@@ -117,6 +117,6 @@ class ApprovalPrompt:
 
     def _expiry(self, now: float) -> str:
         if self.expires_at is None:
-            return "It waits until somebody decides."
+            return "It waits without a time limit."
         left = max(0, round((self.expires_at - now) / 1000))
         return f"Without an answer it is a no in {format_duration(left * 1000) if left >= 60 else f'{left} s'}."

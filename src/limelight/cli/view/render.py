@@ -13,7 +13,7 @@ from limelight.events import NO_RESULT_SEEN, Plan, RunCancelled, RunFailed, RunF
 Args = dict[str, Any] | str
 """Arguments of a call; a text if they are not valid JSON or only a preview."""
 
-CALL_MARKS = {"running": "▸", "waiting": "?", "done": "✓", "failed": "✗", "unseen": "○"}
+STATE_MARKS = {"running": "▸", "waiting": "?", "done": "✓", "failed": "✗", "unseen": "○"}
 TODO_MARKS = {"pending": "·", "in_progress": "▸", "completed": "✓"}
 
 QUESTION_KEYS = ("question", "prompt", "message", "text", "title", "description", "value")
@@ -118,7 +118,7 @@ def call_rows(call: ToolCall, owner: str, width: int) -> list[str]:
 
 
 def _call_head(call: ToolCall, owner: str) -> str:
-    return f"{CALL_MARKS[call.state]} {sanitize(owner)}{one_line(call.name, 60)}"
+    return f"{STATE_MARKS[call.state]} {sanitize(owner)}{one_line(call.name, 60)}"
 
 
 def _call_outcome(call: ToolCall) -> str:

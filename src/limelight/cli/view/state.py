@@ -116,7 +116,7 @@ class Note(msgspec.Struct):
 
 
 Item = Message | ToolCall | SubAgent | PlanText | Note | Approval
-ItemT = TypeVar("ItemT", Message, ToolCall, SubAgent, PlanText, Note, Approval)
+ItemT = TypeVar("ItemT", bound=Item)
 
 
 class RunState:
@@ -145,6 +145,12 @@ class RunState:
         """How deep an agent is nested; 0 is the main agent."""
         sub_agent = self.sub_agents.get(agent_id)
         return 0 if sub_agent is None else sub_agent.depth
+
+    def agent_name(self, agent_id: str) -> str:
+        """The name of a sub-agent, otherwise of the main agent."""
+        if agent_id in self.sub_agents:
+            return self.sub_agents[agent_id].name
+        return "the agent" if self.started is None else self.started.agent
 
     def owner(self, agent_id: str) -> str:
         """The prefix that names the sub-agent of a call, needed only if there are several."""
