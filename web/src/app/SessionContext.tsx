@@ -44,9 +44,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     if (isLinkBroken) store?.showNotice("This link leads to a turn that is not in this conversation.");
   }, [isLinkBroken, store]);
   const skew = live?.clockSkew ?? 0;
-  useEffect(() => {
-    clock.skew = skew;
-  }, [clock, skew]);
+  useEffect(() => clock.setSkew(skew), [clock, skew]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the list changes when a run starts, waits or ends
   useEffect(() => void sessions.refresh(), [sessions, live?.info?.state, live?.info?.run_id, newest?.state]);
 

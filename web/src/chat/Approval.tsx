@@ -5,7 +5,7 @@ import type { ApprovalItem, Args, RunView } from "../log/view";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
-import { api } from "../wire/api";
+import { api, errorMessage } from "../wire/api";
 import type { JsonObject } from "../wire/events";
 import { Arguments, callOf, splitArguments } from "./Arguments";
 import { useChat, useDecisionDraft } from "./chatContext";
@@ -196,7 +196,7 @@ function parseArgs(text: string): JsonObject | string {
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
     return 'Arguments are a JSON object, like {"path": "report.md"}.';
   } catch (error) {
-    return `This is no valid JSON: ${error instanceof Error ? error.message : String(error)}`;
+    return `This is no valid JSON: ${errorMessage(error)}`;
   }
 }
 

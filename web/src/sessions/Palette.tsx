@@ -105,7 +105,7 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
 
 /** Sessions with this text in their title, also those that are not loaded; without a text the newest. */
 function useFound(list: SessionList, text: string) {
-  const [results] = useState(() => new SessionList({ poll: false }));
+  const [results] = useState(() => new SessionList(false));
   const recent = useStore(list);
   const found = useStore(results);
   const wanted = text.trim();
