@@ -15,6 +15,7 @@ import {
   Trash2,
 } from "lucide-react";
 import { useStore } from "../client/store";
+import { isRunning } from "../log/view";
 import { Palette } from "../sessions/Palette";
 import { DeleteDialog, RenameDialog } from "../sessions/SessionDialogs";
 import { Dialog } from "../ui/Dialog";
@@ -100,10 +101,9 @@ function useCommands(): readonly Command[] {
   });
   const exportAs = (form: "markdown" | "jsonl") => () =>
     store && void stores.sessionExport.start(store.sessionId, title, form);
-  const isBusy = newest !== undefined && newest.endedAt === null;
   return [
     { id: "new", title: "New conversation", keys: "mod+shift+o", icon: Plus, run: newSession },
-    { id: "stop", title: "Stop the agent", icon: Square, disabled: !isBusy, run: () => store?.stop() },
+    { id: "stop", title: "Stop the agent", icon: Square, disabled: !isRunning(newest), run: () => store?.stop() },
     ofSession("search", "Search in steps and results", Search, () => setSearching(true), "/"),
     ...PANES.map(({ id, title: name, icon }, place) =>
       ofSession(`pane-${id}`, `Show ${name.toLowerCase()}`, icon, () => showPane(id), `g ${"ctlf"[place]}`),

@@ -6,7 +6,7 @@ import { FilterBar } from "../chat/FilterBar";
 import type { LiveSession, SessionStore } from "../client/session";
 import { type Filter, NO_FILTER } from "../log/filter";
 import { formatDuration } from "../log/format";
-import type { RunView } from "../log/view";
+import { isRunning, type RunView } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
@@ -41,7 +41,7 @@ const Session = memo(function Session({ live, store }: { live: LiveSession; stor
   useEffect(() => {
     if (!isSearching) setFilter(NO_FILTER);
   }, [isSearching]);
-  const isBusy = newest !== undefined && newest.endedAt === null;
+  const isBusy = isRunning(newest);
   const confirmsStop = useStopKey(isBusy ? store : null);
   const isEnded = live.connection.kind === "ended";
   return (

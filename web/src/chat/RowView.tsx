@@ -1,14 +1,14 @@
 import { ChevronRight } from "lucide-react";
 import { memo } from "react";
 import { formatDuration, plural, summarizeArgs } from "../log/format";
-import type { Progress, RunView } from "../log/view";
+import { type Progress, type RunView, runningTools } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { useNow } from "../ui/clock";
 import { Approval } from "./Approval";
 import { ItemBody } from "./ItemBody";
 import { Message } from "./Message";
 import { RunEnd } from "./RunEnd";
-import { type Row, runningTools } from "./rows";
+import type { Row } from "./rows";
 import { SubAgents } from "./SubAgents";
 import { PendingMessage, UserMessage } from "./UserMessage";
 import "./message.css";

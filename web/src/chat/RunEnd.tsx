@@ -1,11 +1,9 @@
 import { memo } from "react";
 import { formatDuration, formatTokens, plural, summarizeArgs } from "../log/format";
-import type { RunView } from "../log/view";
-import { tokensOfRun } from "../log/view";
+import { type RunView, runningTools, tokensOfRun } from "../log/view";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { useNow } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
-import { runningTools } from "./rows";
 
 const LIMITS: Record<string, string> = { max_steps: "It reached its limit of steps; this is what it had by then." };
 

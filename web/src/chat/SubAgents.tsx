@@ -1,7 +1,7 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId, useState } from "react";
 import { formatDuration, plural, subAgentTask, summarizeArgs } from "../log/format";
-import type { AgentView, Item, RunView } from "../log/view";
+import { type AgentView, type Item, type RunView, startedAgents } from "../log/view";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
@@ -34,12 +34,8 @@ export const SubAgents = memo(function SubAgents({ run, items }: { run: RunView;
 });
 
 function subAgentsOf(run: RunView, item: Item): readonly SubAgent[] {
-  const ids = item.kind === "agent" ? [item.childId] : item.kind === "tool" ? item.agentIds : [];
   const task = item.kind === "tool" ? subAgentTask(item.args) : "";
-  return ids.flatMap((id) => {
-    const agent = run.agents.get(id);
-    return agent === undefined ? [] : [{ agent, task, starter: item }];
-  });
+  return startedAgents(run, item).map((agent) => ({ agent, task, starter: item }));
 }
 
 function SubAgentPanel({ run, subAgent: { agent, task, starter } }: { run: RunView; subAgent: SubAgent }) {

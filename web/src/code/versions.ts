@@ -1,7 +1,7 @@
 /** All versions of the code that the agents ran, in the order in which they began. Pure. */
 
 import { type Code, codeOf, partialCode } from "../log/code";
-import type { RunView, ToolItem } from "../log/view";
+import { type RunView, runningTools, type ToolItem } from "../log/view";
 
 export interface Version {
   readonly key: string;
@@ -15,7 +15,7 @@ const known = new WeakMap<ToolItem, Version | null>();
 
 export function versionsOf(runs: readonly RunView[]): Version[] {
   return runs.flatMap((run) =>
-    [...run.codes, ...beingWritten(run)]
+    [...run.codes, ...incompleteCalls(run)]
       .toSorted((one, other) => one - other)
       .flatMap((index) => {
         const version = versionAt(run, index);
@@ -25,13 +25,8 @@ export function versionsOf(runs: readonly RunView[]): Version[] {
 }
 
 /** Calls whose arguments are still streaming. */
-function beingWritten(run: RunView): number[] {
-  const places: number[] = [];
-  for (const [name, index] of run.open) {
-    const item = name.startsWith("tool ") ? run.items[index] : undefined;
-    if (item?.kind === "tool" && item.args === null) places.push(index);
-  }
-  return places;
+function incompleteCalls(run: RunView): number[] {
+  return runningTools(run).flatMap((tool) => (tool.args === null ? [tool.index] : []));
 }
 
 function versionAt(run: RunView, index: number): Version | null {

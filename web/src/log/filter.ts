@@ -3,7 +3,7 @@
 import { stripAnsi } from "../text/sanitizeAnsi";
 import type { JsonValue } from "../wire/events";
 import { argsText, valueText } from "./format";
-import type { AgentView, Item, OutputPiece, RunView } from "./view";
+import { type AgentView, type Item, type OutputPiece, type RunView, startedAgents } from "./view";
 
 export interface Filter {
   readonly text: string;
@@ -83,14 +83,7 @@ export function matches(item: Item, filter: Filter, run: RunView, fullTextOf?: F
 
 /** Failed sub-agents that an item started. */
 export function failedAgents(item: Item, run: RunView): readonly AgentView[] {
-  if (item.kind !== "agent" && item.kind !== "tool") return [];
-  const ids = item.kind === "agent" ? [item.childId] : item.agentIds;
-  const found: AgentView[] = [];
-  for (const id of ids) {
-    const agent = run.agents.get(id);
-    if (agent?.state === "failed") found.push(agent);
-  }
-  return found;
+  return startedAgents(run, item).filter((agent) => agent.state === "failed");
 }
 
 /** Tools with their number of calls, the most frequent first. */

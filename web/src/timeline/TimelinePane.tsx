@@ -1,12 +1,12 @@
 import { ChevronLeft, ChevronRight } from "lucide-react";
 import { memo, useCallback, useMemo, useState } from "react";
-import type { Item, RunView } from "../log/view";
+import { type Item, isRunning, type RunView } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
 import { AgentTable } from "./AgentTable";
 import { Chart } from "./Chart";
-import { isRunning, layout, type Row } from "./layout";
+import { layout, type Row } from "./layout";
 import { summarize } from "./summary";
 import "./timeline.css";
 

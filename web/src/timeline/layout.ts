@@ -6,7 +6,7 @@
 
 import { summarizeArgs } from "../log/format";
 import type { AgentView, ApprovalItem, Item, Progress, RunView, StepItem, Tokens } from "../log/view";
-import { tokensOf } from "../log/view";
+import { isRunning, tokensOf } from "../log/view";
 
 export interface RowName {
   readonly label: string;
@@ -80,10 +80,6 @@ type Entry = { readonly depth: number; readonly agent: AgentView; readonly item:
 
 interface Extent extends Span {
   readonly isOpen: boolean;
-}
-
-export function isRunning(run: RunView): boolean {
-  return run.endedAt === null && (run.state === "running" || run.state === "waiting");
 }
 
 /** State of an agent. The main agent waits with its run; nothing runs in a run that has ended. */
