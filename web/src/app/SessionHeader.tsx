@@ -4,7 +4,7 @@ import { formatDuration } from "../log/format";
 import type { Progress, RunView } from "../log/view";
 import { escapeBidi } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
-import { useNow } from "../ui/clock";
+import { useElapsed } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
 import { useLayout } from "./LayoutContext";
 import { useNavigation } from "./NavigationContext";
@@ -68,11 +68,10 @@ const STATES: Record<RunView["state"], Progress> = {
 };
 
 function RunClock({ run }: { run: RunView }) {
-  const now = useNow(run.endedAt === null);
   return (
     <span className="session-clock">
       <StateIcon state={STATES[run.state]} />
-      {formatDuration((run.endedAt ?? Math.max(now, run.startedAt)) - run.startedAt)}
+      {formatDuration(useElapsed(run.startedAt, run.endedAt))}
     </span>
   );
 }

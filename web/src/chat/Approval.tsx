@@ -8,7 +8,7 @@ import { useNow } from "../ui/clock";
 import { api, errorMessage } from "../wire/api";
 import type { JsonObject } from "../wire/events";
 import { Arguments, callOf, splitArguments } from "./Arguments";
-import { useChat, useDecisionDraft } from "./chatContext";
+import { NO_DRAFT, useChat, useDecisionDraft } from "./chatContext";
 import "./approval.css";
 
 const LINE = 80;
@@ -21,7 +21,7 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
   const [draft, change] = useDecisionDraft(approval.approvalId);
   const { mode } = draft;
   const fullArgs = useFullArgs(run, approval);
-  const cancel = () => change({ mode: "ask", edited: "", reason: "" });
+  const cancel = () => change(NO_DRAFT);
   const isSent = deciding.has(approval.approvalId);
   const isAllowed = (decision: "approve" | "edit" | "reject") => approval.decisions.includes(decision);
   const agent = run.agents.get(approval.agentId);

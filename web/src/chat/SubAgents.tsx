@@ -3,7 +3,7 @@ import { memo, useId, useState } from "react";
 import { formatDuration, plural, subAgentTask, summarizeArgs } from "../log/format";
 import { type AgentView, type Item, type RunView, startedAgents } from "../log/view";
 import { Button } from "../ui/Button";
-import { useNow } from "../ui/clock";
+import { useElapsed } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
 import { useChat, useExpanded } from "./chatContext";
 import { ItemBody } from "./ItemBody";
@@ -107,8 +107,5 @@ function SubAgentActivity({ run, agent }: { run: RunView; agent: AgentView }) {
 }
 
 function SubAgentTime({ agent }: { agent: AgentView }) {
-  const now = useNow(agent.endedAt === null);
-  return (
-    <span className="time">{formatDuration((agent.endedAt ?? Math.max(now, agent.startedAt)) - agent.startedAt)}</span>
-  );
+  return <span className="time">{formatDuration(useElapsed(agent.startedAt, agent.endedAt))}</span>;
 }

@@ -62,7 +62,7 @@ export const VersionMenu = memo(function VersionMenu({ versions, index, onSelect
         </Button>
       }
     >
-      <MenuRadioGroup value={current?.key ?? ""} onChange={onSelect}>
+      <MenuRadioGroup value={current?.key ?? ""} onValueChange={onSelect}>
         {versions.map((version, place) => (
           <Fragment key={version.key}>
             {version.turn !== versions[place - 1]?.turn && <MenuLabel>Turn {version.turn || "?"}</MenuLabel>}

@@ -154,7 +154,7 @@ function AgentMenu() {
       }
     >
       <MenuLabel>Agent for new conversations</MenuLabel>
-      <MenuRadioGroup value={agent?.name ?? ""} onChange={chooseAgent}>
+      <MenuRadioGroup value={agent?.name ?? ""} onValueChange={chooseAgent}>
         {agents.map((one) => (
           <MenuRadioItem key={one.name} value={one.name} about={one.description}>
             {one.title || one.name}
@@ -187,7 +187,7 @@ function ThemeMenu() {
         </Button>
       }
     >
-      <MenuRadioGroup value={current} onChange={(choice) => theme.choose(choice as ThemeChoice)}>
+      <MenuRadioGroup value={current} onValueChange={(choice) => theme.choose(choice as ThemeChoice)}>
         {Object.entries(CHOICES).map(([choice, { word: one }]) => (
           <MenuRadioItem key={choice} value={choice}>
             {one}

@@ -45,3 +45,9 @@ export function useNow(isTicking = true): number {
   const clock = useContext(ClockContext);
   return useSyncExternalStore(isTicking ? clock.subscribe : neverTicks, clock.getSnapshot);
 }
+
+/** Time in ms from `startedAt` to `endedAt`, or to now while that is null. */
+export function useElapsed(startedAt: number, endedAt: number | null): number {
+  const now = useNow(endedAt === null);
+  return (endedAt ?? Math.max(now, startedAt)) - startedAt;
+}
