@@ -1,6 +1,6 @@
 import { PauseCircle } from "lucide-react";
 import { memo, useEffect, useId, useMemo, useState } from "react";
-import { argsText, formatBytes, formatDuration } from "../log/format";
+import { formatBytes, formatDuration, valueText } from "../log/format";
 import type { ApprovalItem, Args, RunView } from "../log/view";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
@@ -64,7 +64,7 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
               {isAllowed("edit") && (
                 <Button
                   disabled={isSent || fullArgs.state !== "complete"}
-                  onClick={() => change({ mode: "edit", edited: argsText(fullArgs.args) })}
+                  onClick={() => change({ mode: "edit", edited: valueText(fullArgs.args) })}
                 >
                   Edit
                 </Button>

@@ -1,5 +1,5 @@
 import { type ReactNode, useMemo, useState } from "react";
-import { argsText, formatBytes, valueText } from "../log/format";
+import { formatBytes, valueText } from "../log/format";
 import type { RunView, ToolItem } from "../log/view";
 import { ToolOutput } from "../text/AnsiText";
 import { JsonView } from "../text/JsonView";
@@ -119,7 +119,7 @@ function ToolArguments({ run, tool }: { run: RunView; tool: ToolItem }) {
   const parts = useMemo(() => splitArguments({ ...tool, args }), [tool, args]);
   const load = () => api.toolCall(run.runId, tool.callId);
   const isTruncated = tool.argsTruncation !== null && full === null;
-  const copy = isTruncated ? async () => argsText((await load()).args ?? "") : argsText(args ?? tool.argsText);
+  const copy = isTruncated ? async () => valueText((await load()).args ?? "") : valueText(args ?? tool.argsText);
   return (
     <>
       <Arguments parts={parts} head={<PartHead title="Arguments" copy={copy} />} />

@@ -1,6 +1,6 @@
 /** Fetches the full arguments, output and result of calls that the log truncates, for the search. */
 
-import { argsText, valueText } from "../log/format";
+import { valueText } from "../log/format";
 import type { Item, RunView, ToolItem } from "../log/view";
 import { api, type ToolCall } from "../wire/api";
 import { Store } from "./store";
@@ -134,6 +134,6 @@ function isTruncated(item: ToolItem): boolean {
 }
 
 function fullText(call: ToolCall): string {
-  const parts = [call.args === null ? "" : argsText(call.args), call.output, valueText(call.result)];
+  const parts = [call.args === null ? "" : valueText(call.args), call.output, valueText(call.result)];
   return parts.filter(Boolean).join("\n").slice(0, MAX_RESULT);
 }

@@ -2,7 +2,7 @@
 
 import { stripAnsi } from "../text/sanitizeAnsi";
 import type { JsonValue } from "../wire/events";
-import { argsText, valueText } from "./format";
+import { valueText } from "./format";
 import { type AgentView, type Item, type OutputPiece, type RunView, startedAgents } from "./view";
 
 export interface Filter {
@@ -155,13 +155,13 @@ function textsOf(item: Item): string[] {
     case "tool":
       return [
         item.name,
-        ...(item.args === null ? [item.argsText] : searchableTexts(item.args, argsText(item.args))),
+        ...(item.args === null ? [item.argsText] : searchableTexts(item.args, valueText(item.args))),
         outputText(item.output),
         ...searchableTexts(item.result, valueText(item.result)),
         item.error ?? "",
       ];
     case "approval":
-      return [item.name, ...searchableTexts(item.args, argsText(item.args)), item.reason];
+      return [item.name, ...searchableTexts(item.args, valueText(item.args)), item.reason];
     case "text":
     case "thought":
     case "plan":

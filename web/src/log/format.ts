@@ -25,13 +25,9 @@ const SUMMARY_KEYS = [
 ];
 const LINE = 80;
 
-/** A result as text: a string as it is, anything else as JSON. */
+/** Arguments or a result as text: a string unchanged, anything else as JSON. */
 export function valueText(value: JsonValue): string {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
-}
-
-export function argsText(args: Args): string {
-  return typeof args === "string" ? args : JSON.stringify(args, null, 2);
 }
 
 /** The argument that describes a call best, in one line; "" if there is none. */
