@@ -14,10 +14,10 @@ import { api } from "../wire/api";
 import { CodeEditor } from "./CodeEditor";
 import { diffLines } from "./diff";
 import { Output } from "./Output";
-import { codeFileName, firstLine, type Version, versionsOf } from "./versions";
+import { codeFileName, firstLine, type Version, type VersionCache, versionsOf } from "./versions";
 import "./code.css";
 
-export interface VersionChoice {
+interface VersionChoice {
   /** Index of the shown version; -1 if there is none. */
   readonly index: number;
   readonly isFollowing: boolean;
@@ -26,7 +26,7 @@ export interface VersionChoice {
 }
 
 /** The shown version: the newest, until the user selects one here or elsewhere. */
-export function useVersion(versions: readonly Version[], focus: ToolItem | null): VersionChoice {
+function useVersion(versions: readonly Version[], focus: ToolItem | null): VersionChoice {
   const [selected, setSelected] = useState<string | null>(null);
   const [lastFocus, setLastFocus] = useState<string | null>(null);
   const focusKey = focus?.key ?? null;
@@ -50,7 +50,7 @@ interface VersionMenuProps {
 }
 
 /** "step 2 of 3", and a menu of all versions. */
-export const VersionMenu = memo(function VersionMenu({ versions, index, onSelect }: VersionMenuProps) {
+const VersionMenu = memo(function VersionMenu({ versions, index, onSelect }: VersionMenuProps) {
   const current = versions[index];
   return (
     <Menu
@@ -99,7 +99,8 @@ interface Props {
 /** All versions of the code that the agent ran, with their output. */
 const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: Props) {
   const pane = useRef<HTMLDivElement>(null);
-  const versions = useMemo(() => versionsOf(runs), [runs]);
+  const [cache] = useState<VersionCache>(() => new WeakMap());
+  const versions = useMemo(() => versionsOf(runs, cache), [runs, cache]);
   const choice = useVersion(versions, focus);
   const [showsChanges, setShowsChanges] = useState(false);
   const [downloadFailed, setDownloadFailed] = useState(false);

@@ -10,15 +10,15 @@ export interface Version {
   readonly code: Code;
 }
 
-/** An unchanged call keeps its version, so that it is not rendered again. */
-const known = new WeakMap<ToolItem, Version | null>();
+/** An unchanged call keeps its version in the cache, so that it is not rendered again. */
+export type VersionCache = WeakMap<ToolItem, Version | null>;
 
-export function versionsOf(runs: readonly RunView[]): Version[] {
+export function versionsOf(runs: readonly RunView[], cache: VersionCache = new WeakMap()): Version[] {
   return runs.flatMap((run) =>
     [...run.codes, ...incompleteCalls(run)]
       .toSorted((one, other) => one - other)
       .flatMap((index) => {
-        const version = versionAt(run, index);
+        const version = versionAt(run, index, cache);
         return version === null ? [] : [version];
       }),
   );
@@ -29,14 +29,14 @@ function incompleteCalls(run: RunView): number[] {
   return runningTools(run).flatMap((tool) => (tool.args === null ? [tool.index] : []));
 }
 
-function versionAt(run: RunView, index: number): Version | null {
+function versionAt(run: RunView, index: number, cache: VersionCache): Version | null {
   const item = run.items[index];
   if (item?.kind !== "tool") return null;
-  const before = known.get(item);
+  const before = cache.get(item);
   if (before !== undefined) return before;
   const code = readable(item);
   const version = code === null ? null : { key: item.key, turn: run.turn, item, code };
-  known.set(item, version);
+  cache.set(item, version);
   return version;
 }
 

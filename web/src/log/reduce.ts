@@ -41,7 +41,6 @@ function newRun(record: LogRecord): RunView {
   return {
     runId: record.run_id,
     agent: "",
-    framework: "",
     pythonTools: [],
     input: "",
     inputTruncation: null,
@@ -163,7 +162,6 @@ function applyEvent(draft: RunDraft, event: AnyEvent, at: number): void {
 function startRun(draft: RunDraft, event: RunStarted, at: number): void {
   const { run } = draft;
   run.agent = event.agent;
-  run.framework = event.framework ?? "";
   run.pythonTools = event.python_tools ?? [];
   run.input = event.input ?? "";
   run.inputTruncation = truncationOf(event);

@@ -201,7 +201,6 @@ export interface RunFailure {
 export interface RunView {
   readonly runId: string;
   readonly agent: string;
-  readonly framework: string;
   readonly pythonTools: readonly string[];
   readonly input: string;
   readonly inputTruncation: Truncation | null;

@@ -97,8 +97,8 @@ export function spanOf(run: RunView, now: number): number {
   return Math.max(0, (run.endedAt ?? (isRunning(run) ? Math.max(now, run.lastAt) : run.lastAt)) - run.startedAt);
 }
 
-export function layout(run: RunView, now: number): Timeline {
-  const lines = new RowBuilder(run, now);
+export function layout(run: RunView, now: number, cache: RowCache = new WeakMap()): Timeline {
+  const builder = new RowBuilder(run, now, cache);
   const main = run.agents.get("");
   // An explicit stack instead of recursion: agents may be nested deeply.
   const todo: Entry[] = main === undefined ? [] : [{ depth: 0, agent: main, item: null }];
@@ -109,18 +109,18 @@ export function layout(run: RunView, now: number): Timeline {
       const child = item === null ? agent : run.agents.get(item.childId);
       if (child === undefined || seen.has(child.agentId)) continue;
       seen.add(child.agentId);
-      lines.addAgent(child, depth, item ?? lines.startOf(child));
+      builder.addAgent(child, depth, item ?? builder.startOf(child));
       for (const entry of entriesOf(run, child, depth + 1).reverse()) todo.push(entry);
       continue;
     }
-    lines.addItem(item, depth);
+    builder.addItem(item, depth);
     if (item.kind !== "tool") continue;
     for (const agentId of item.agentIds.toReversed()) {
       const child = run.agents.get(agentId);
       if (child !== undefined) todo.push({ depth: depth + 1, agent: child, item: null });
     }
   }
-  return { rows: lines.rows, span: lines.span, isRunning: isRunning(run) };
+  return { rows: builder.rows, span: builder.span, isRunning: isRunning(run) };
 }
 
 /** The items of an agent in order of their start, with those of a step below it. */
@@ -149,8 +149,8 @@ interface EndedRow {
   readonly isAnswer: boolean;
 }
 
-/** Ended items keep their row: a long run is laid out five times a second. */
-const endedRows = new WeakMap<Item, EndedRow>();
+/** Rows of ended items, which do not change: a long run is laid out five times a second. */
+export type RowCache = WeakMap<Item, EndedRow>;
 
 function hasEnded(item: Item): boolean {
   if (item.kind === "approval") return item.decidedAt !== null;
@@ -167,6 +167,7 @@ class RowBuilder {
   constructor(
     private readonly run: RunView,
     now: number,
+    private readonly endedRows: RowCache,
   ) {
     this.span = spanOf(run, now);
     this.live = isRunning(run);
@@ -203,14 +204,14 @@ class RowBuilder {
   addItem(item: Item, depth: number): void {
     const { startedAt, answer } = this.run;
     const isAnswer = answer?.item === item.index;
-    const known = endedRows.get(item);
+    const known = this.endedRows.get(item);
     if (known && known.startedAt === startedAt && known.depth === depth && known.isAnswer === isAnswer) {
       if (known.row) this.rows.push(known.row);
       return;
     }
     const place = this.rows.length;
     this.writeItem(item, depth);
-    if (hasEnded(item)) endedRows.set(item, { row: this.rows[place] ?? null, startedAt, depth, isAnswer });
+    if (hasEnded(item)) this.endedRows.set(item, { row: this.rows[place] ?? null, startedAt, depth, isAnswer });
   }
 
   private writeItem(item: Item, depth: number): void {
