@@ -8,7 +8,7 @@ import { summarizeArgs } from "../log/format";
 import type { AgentView, ApprovalItem, Item, Progress, RunView, StepItem, Tokens } from "../log/view";
 import { isRunning, tokensOf } from "../log/view";
 
-export interface RowName {
+interface RowName {
   readonly label: string;
   readonly about: string;
 }
@@ -16,7 +16,7 @@ export interface RowName {
 /** Only the first line is shown; a long growing text must not be read completely each time. */
 const HEAD = 400;
 
-export function rowName(item: Item, run: RunView): RowName {
+function rowName(item: Item, run: RunView): RowName {
   switch (item.kind) {
     case "tool":
       return { label: item.name || "tool", about: summarizeArgs(item.args) };
@@ -43,7 +43,7 @@ function firstLine(text: string): string {
   return summarizeArgs(text.slice(0, HEAD));
 }
 
-export interface Span {
+interface Span {
   readonly begin: number;
   readonly end: number;
 }
@@ -187,18 +187,17 @@ class RowBuilder {
 
   addAgent(agent: AgentView, depth: number, item: Item | null): void {
     const extent = this.extent(agent.startedAt, agent.endedAt);
-    const about = extent.isOpen ? agent.status : (agent.error ?? "");
-    const name = { label: agent.name || "agent", about };
-    this.add(
-      "agent",
-      `agent ${agent.agentId}`,
-      extent,
-      agentState(this.run, agent),
+    this.add({
+      ...extent,
+      key: `agent ${agent.agentId}`,
+      kind: "agent",
       depth,
-      name,
       item,
-      tokensOf(agent),
-    );
+      label: agent.name || "agent",
+      about: extent.isOpen ? agent.status : (agent.error ?? ""),
+      state: agentState(this.run, agent),
+      tokens: tokensOf(agent),
+    });
   }
 
   addItem(item: Item, depth: number): void {
@@ -215,20 +214,22 @@ class RowBuilder {
   }
 
   private writeItem(item: Item, depth: number): void {
-    const name = rowName(item, this.run);
+    const base = { key: item.key, depth, item, tokens: null, ...rowName(item, this.run) };
     switch (item.kind) {
       case "tool":
-        this.add("tool", item.key, this.extent(item.at, item.endedAt), item.state, depth, name, item, null);
+        this.add({ ...base, ...this.extent(item.at, item.endedAt), kind: "tool", state: item.state });
         return;
-      case "step":
-        this.add("step", item.key, this.extent(item.at, item.endedAt), item.state, depth, name, item, item.tokens);
+      case "step": {
+        const { tokens, state } = item;
+        this.add({ ...base, ...this.extent(item.at, item.endedAt), kind: "step", state, tokens });
         return;
+      }
       case "text":
       case "thought": {
         const extent = this.extent(item.at, item.endedAt);
         if (extent.end <= extent.begin && !extent.isOpen) return;
         const state = extent.isOpen ? "running" : item.endedAt === null ? "stopped" : "done";
-        this.add(item.kind, item.key, extent, state, depth, name, item, null);
+        this.add({ ...base, ...extent, kind: item.kind, state });
         return;
       }
       case "approval": {
@@ -236,25 +237,19 @@ class RowBuilder {
         const extent = this.extent(item.at, item.decidedAt);
         const decided = item.decision === "reject" ? "rejected" : "done";
         const state = item.decision !== null ? decided : extent.isOpen ? "waiting" : "stopped";
-        this.add("approval", item.key, extent, state, depth, name, item, null);
+        this.add({ ...base, ...extent, kind: "approval", state });
       }
     }
   }
 
-  private add(
-    kind: Row["kind"],
-    key: string,
-    extent: Extent,
-    reportedState: Progress,
-    depth: number,
-    name: RowName,
-    item: Item | null,
-    tokens: Tokens | null,
-  ): void {
-    const state = finalState(reportedState, this.live);
-    const row = { kind, key, ...extent, state, depth, ...name, item };
-    const isSpent = tokens !== null && tokens.input + tokens.output > 0;
-    this.rows.push({ ...row, tokens: isSpent ? tokens : null, parts: this.partsOf(kind, extent, item) });
+  private add(row: Omit<Row, "parts">): void {
+    const hasTokens = row.tokens !== null && row.tokens.input + row.tokens.output > 0;
+    this.rows.push({
+      ...row,
+      state: finalState(row.state, this.live),
+      tokens: hasTokens ? row.tokens : null,
+      parts: this.partsOf(row),
+    });
   }
 
   private extent(from: number, to: number | null): Extent {
@@ -267,7 +262,7 @@ class RowBuilder {
     return Math.min(this.span, Math.max(0, at - this.run.startedAt));
   }
 
-  private partsOf(kind: Row["kind"], { begin, end }: Span, item: Item | null): readonly Part[] {
+  private partsOf({ kind, begin, end, item }: Omit<Row, "parts">): readonly Part[] {
     if (kind === "approval") return [{ kind: "wait", begin, end }];
     if (kind !== "tool" || item?.kind !== "tool") return [{ kind: "work", begin, end }];
     const parts: Part[] = [];
