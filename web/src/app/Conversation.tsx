@@ -1,5 +1,5 @@
 import { PlugZap, Trash2, TriangleAlert } from "lucide-react";
-import { memo, type ReactNode, useEffect, useState } from "react";
+import { memo, useEffect, useState } from "react";
 import { Chat } from "../chat/Chat";
 import { Composer } from "../chat/Composer";
 import { FilterBar } from "../chat/FilterBar";
@@ -12,6 +12,7 @@ import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
 import { isOverlayOpen } from "../ui/shortcuts";
 import { api } from "../wire/api";
+import { Banner } from "./Banner";
 import { useLayout } from "./LayoutContext";
 import { useNavigation } from "./NavigationContext";
 import { useCurrentSession } from "./SessionContext";
@@ -109,23 +110,6 @@ function useStopKey(store: SessionStore | null): boolean {
     };
   }, [store]);
   return isConfirming;
-}
-
-function Banner({
-  icon: Icon,
-  isError = false,
-  children,
-}: {
-  icon: typeof PlugZap;
-  isError?: boolean;
-  children: ReactNode;
-}) {
-  return (
-    <p className={isError ? "banner banner-bad" : "banner"} role={isError ? "alert" : "status"}>
-      <Icon size={15} aria-hidden="true" />
-      {children}
-    </p>
-  );
 }
 
 /** Shows that the page is disconnected, or what the server refused. */

@@ -7,7 +7,7 @@ import { useNavigation } from "./NavigationContext";
 import { useStores } from "./stores";
 
 /** The session in the address. */
-export interface CurrentSession extends OpenSession {
+interface CurrentSession extends OpenSession {
   readonly runs: readonly RunView[];
   readonly newest: RunView | undefined;
   /** The run in the address, otherwise the newest. */

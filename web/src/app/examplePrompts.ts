@@ -5,7 +5,7 @@
  * understudy what to play.
  */
 
-export interface Prompt {
+interface Prompt {
   readonly text: string;
   /** What the run demonstrates. */
   readonly shows: string;

@@ -104,7 +104,7 @@ function focusKey(route: Route): string | null {
 /** Whether a run's steps are expanded: as the user chose, otherwise while it runs or if the address points into it. */
 function useExpandedRuns(state: ChatState, live: LiveSession, isFollowing: boolean, route: Route) {
   const choices = useStore(state.expandedRuns);
-  const newest = live.view.runs[live.view.runs.length - 1];
+  const newest = live.view.runs.at(-1);
   const unfollowed = useUnfollowedRun(newest, isFollowing);
   const focused = route.item === null ? null : route.runId;
   const isExpanded = useCallback(

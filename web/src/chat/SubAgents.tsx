@@ -94,7 +94,7 @@ function SubAgentActivity({ run, agent }: { run: RunView; agent: AgentView }) {
         {agent.error === null ? plural(agent.tools, "tool") : escapeInvisible(agent.error)}
       </span>
     );
-  const last = run.items[agent.items[agent.items.length - 1] ?? -1];
+  const last = run.items[agent.items.at(-1) ?? -1];
   const activity =
     last?.kind === "tool" && last.endedAt === null
       ? `${last.name} ${summarizeArgs(last.args)}`

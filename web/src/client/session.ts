@@ -223,7 +223,7 @@ export class SessionStore extends Store<LiveSession> {
     const { view } = this.state;
     const before = view.seq < (this.initialEnd ?? 0) ? this.reduced : view;
     this.sender.removeStarted(before, this.reduced, this.skew ?? 0);
-    const newest = this.reduced.runs[this.reduced.runs.length - 1];
+    const newest = this.reduced.runs.at(-1);
     // The smallest difference contains the least delay.
     if (this.state.loading === null && isRunning(newest))
       this.skew = Math.min(this.skew ?? Number.POSITIVE_INFINITY, Date.now() - newest.lastAt);

@@ -3,7 +3,7 @@
 import { useCallback, useState } from "react";
 
 /** Prefix of each key. Servers at different paths of one host share the storage, but no keys. */
-export const KEY_PREFIX = `limelight${folder(globalThis.location?.pathname ?? "/")}.`;
+const KEY_PREFIX = `limelight${folder(globalThis.location?.pathname ?? "/")}.`;
 
 function folder(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));

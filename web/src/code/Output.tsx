@@ -12,7 +12,7 @@ import { STATE_LABELS, StateIcon } from "../ui/StateIcon";
 export const MAX_OUTPUT = 20_000;
 export const MAX_RESULT = 4_000;
 
-export interface VisibleOutput {
+interface VisibleOutput {
   readonly pieces: readonly OutputPiece[];
   /** Number of omitted characters before them. */
   readonly omittedBefore: number;

@@ -18,7 +18,7 @@ interface FileRowProps {
 }
 
 /** One file: name, origin and content. */
-export const FileRow = memo(function FileRow({ file, onSelect, isOpenAtFirst = false }: FileRowProps) {
+const FileRow = memo(function FileRow({ file, onSelect, isOpenAtFirst = false }: FileRowProps) {
   const [isOpen, setOpen] = useState(isOpenAtFirst);
   const id = useId();
   const kind = kindOf(file.mediaType, file.name);

@@ -27,11 +27,11 @@ const PLAIN = new Set([
 /** Limit of texts that are shown, in bytes. */
 export const MAX_SHOWN = 1_000_000;
 
-export function typeOf(mediaType: string): string {
+function typeOf(mediaType: string): string {
   return mediaType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-export function endingOf(name: string): string {
+function endingOf(name: string): string {
   return /\.([A-Za-z0-9]{1,10})$/.exec(name)?.[1]?.toLowerCase() ?? "";
 }
 

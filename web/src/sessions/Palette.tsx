@@ -11,7 +11,7 @@ import { SessionIcon } from "./SessionRows";
 import "./palette.css";
 
 /** The commands that contain all words, those that begin with the text first. Pure. */
-export function matchCommands(commands: readonly Command[], text: string): readonly Command[] {
+function matchCommands(commands: readonly Command[], text: string): readonly Command[] {
   const wanted = text.trim().toLowerCase();
   if (wanted === "") return commands;
   const words = wanted.split(/\s+/);

@@ -52,7 +52,7 @@ function isSame(one: PassageProps, other: PassageProps): boolean {
 }
 
 /** Several blocks, so that a token does not compare all blocks of a long text. */
-export const Passage = memo(function Passage({ blocks, lines, sources, open }: PassageProps) {
+const Passage = memo(function Passage({ blocks, lines, sources, open }: PassageProps) {
   const last = open ? blocks.at(-1) : undefined;
   return blocks.map((block) => {
     if (block.kind === "footnote") return null;
