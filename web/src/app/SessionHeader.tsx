@@ -24,7 +24,7 @@ export function SessionHeader() {
         <MenuIcon size={18} aria-hidden="true" />
       </Button>
       {live === null ? (
-        <h1 className="session-title">{isMissing ? "Not found" : "New conversation"}</h1>
+        <h1 className="session-title ellipsis">{isMissing ? "Not found" : "New conversation"}</h1>
       ) : (
         <Title title={title} onRename={(wanted) => rename(live.sessionId, wanted)} />
       )}
@@ -84,8 +84,8 @@ function Title({ title, onRename }: { title: string; onRename(title: string): vo
       />
     );
   return (
-    <h1 className="session-title">
-      <button type="button" title="Rename" onClick={() => setEditing(true)}>
+    <h1 className="session-title ellipsis">
+      <button type="button" className="ellipsis" title="Rename" onClick={() => setEditing(true)}>
         {escapeBidi(title) || "Untitled"}
       </button>
     </h1>

@@ -87,7 +87,7 @@ function StepLine({ item }: { item: StepItem }) {
   return (
     <p className="step-line" data-item={item.key}>
       <span>{name}</span>
-      {item.error !== null && <span className="step-error">{escapeInvisible(item.error)}</span>}
+      {item.error !== null && <span className="step-error ellipsis">{escapeInvisible(item.error)}</span>}
       <span className="time">
         {item.tokens !== null && `${formatTokens(item.tokens.input + item.tokens.output)} tokens · `}
         {duration !== null && formatDuration(duration)}

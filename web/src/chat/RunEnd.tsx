@@ -58,7 +58,7 @@ function RunActivity({ run }: { run: RunView }) {
   return (
     <p className="alive" aria-live="off">
       <StateIcon state={run.state === "waiting" ? "waiting" : "running"} />
-      <span className="alive-doing">{escapeInvisible(activity)}</span>
+      <span className="ellipsis">{escapeInvisible(activity)}</span>
       <span className="time">{formatDuration(elapsed)}</span>
     </p>
   );

@@ -59,7 +59,7 @@ function SubAgentPanel({ run, subAgent: { agent, task, starter } }: { run: RunVi
         onClick={() => setOpen(!isOpen)}
       >
         <StateIcon state={agent.state} />
-        <span className="lane-name">{escapeInvisible(agent.name)}</span>
+        <span className="lane-name ellipsis">{escapeInvisible(agent.name)}</span>
         <SubAgentActivity run={run} agent={agent} />
         <SubAgentTime agent={agent} />
         <ChevronRight className="chevron" size={14} aria-hidden="true" />

@@ -3,7 +3,6 @@ import { Fragment, memo, useMemo, useRef, useState } from "react";
 import { codeOf } from "../log/code";
 import { formatBytes, formatDuration } from "../log/format";
 import type { Item, RunView, ToolItem } from "../log/view";
-import { languageName } from "../text/languages";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { download } from "../ui/download";
@@ -67,7 +66,7 @@ const VersionMenu = memo(function VersionMenu({ versions, index, onSelect }: Ver
           <Fragment key={version.key}>
             {version.turn !== versions[place - 1]?.turn && <MenuLabel>Turn {version.turn || "?"}</MenuLabel>}
             <MenuRadioItem value={version.key} about={<VersionDescription version={version} place={place} />}>
-              <span className="code-choice">{firstLine(version.code.text) || "nothing yet"}</span>
+              <span className="code-choice ellipsis">{firstLine(version.code.text) || "nothing yet"}</span>
             </MenuRadioItem>
           </Fragment>
         ))}
@@ -133,7 +132,7 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
     );
   // The full code is copied and saved, also while only its beginning is shown.
   const fullCode = () => fetchFullCode(runs, version);
-  const name = codeFileName(choice.index + 1, languageName(version.code.language));
+  const name = codeFileName(choice.index + 1, version.code.language);
   return (
     <div className="code-pane" ref={pane}>
       <div className="code-bar">

@@ -72,6 +72,6 @@ it("a version has a descriptive line and a file name", () => {
   expect(firstLine("import os\nimport re")).toBe("import os");
   expect(firstLine("# only this")).toBe("# only this");
   expect(codeFileName(2, "python")).toBe("step-2.py");
-  expect(codeFileName(3, "shell")).toBe("step-3.sh");
-  expect(codeFileName(4, null)).toBe("step-4.txt");
+  expect(codeFileName(3, "bash")).toBe("step-3.sh");
+  expect(codeFileName(4, "rust")).toBe("step-4.txt");
 });

@@ -2,6 +2,7 @@
 
 import { type Code, codeOf, partialCode } from "../log/code";
 import { type RunView, runningTools, type ToolItem } from "../log/view";
+import { fileExtension } from "../text/languages";
 
 export interface Version {
   readonly key: string;
@@ -54,21 +55,6 @@ export function firstLine(code: string): string {
   return line.trim();
 }
 
-const ENDINGS: Record<string, string> = {
-  python: "py",
-  javascript: "js",
-  typescript: "ts",
-  tsx: "tsx",
-  shell: "sh",
-  sql: "sql",
-  json: "json",
-  yaml: "yaml",
-  html: "html",
-  css: "css",
-  markdown: "md",
-};
-
-/** A file name for a version. `language` comes from `languageName`. */
-export function codeFileName(number: number, language: string | null): string {
-  return `step-${number}.${(language !== null && ENDINGS[language]) || "txt"}`;
+export function codeFileName(number: number, language: string): string {
+  return `step-${number}.${fileExtension(language)}`;
 }

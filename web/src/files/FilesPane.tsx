@@ -68,7 +68,7 @@ function Origin({ file, onSelect }: { file: FileVersion; onSelect: (item: Item) 
   const { item, madeBy, agent, url } = file;
   if (item === null)
     return url !== "" && file.artifactId === "" ? (
-      <span className="files-address">
+      <span className="ellipsis">
         sent by you as{" "}
         <SafeLink href={url} label={url}>
           {escapeInvisible(url)}

@@ -61,10 +61,10 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
           onSelect={() => close(() => onOpen(entry.session_id))}
         >
           <SessionIcon entry={entry} />
-          <span className="palette-title" dir="auto">
+          <span className="palette-title ellipsis" dir="auto">
             {escapeBidi(entry.title) || "New conversation"}
           </span>
-          <span className="palette-hint">{entry.agent}</span>
+          <span className="palette-hint ellipsis">{entry.agent}</span>
         </Cmdk.Item>
       ))}
     </Cmdk.Group>
@@ -81,8 +81,8 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
             onSelect={() => close(() => command.run())}
           >
             <Icon size={15} aria-hidden="true" />
-            <span className="palette-title">{command.title}</span>
-            {command.hint && <span className="palette-hint">{command.hint}</span>}
+            <span className="palette-title ellipsis">{command.title}</span>
+            {command.hint && <span className="palette-hint ellipsis">{command.hint}</span>}
             {command.keys && <Kbd keys={command.keys} />}
           </Cmdk.Item>
         );

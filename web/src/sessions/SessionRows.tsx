@@ -157,7 +157,7 @@ const SessionRow = memo(function SessionRow(props: RowProps) {
         }}
       >
         <SessionIcon entry={entry} />
-        <span className="sessions-title" dir="auto">
+        <span className="sessions-title ellipsis" dir="auto">
           {title}
         </span>
         {copyFailed && <span role="alert">Could not copy the link</span>}

@@ -136,7 +136,7 @@ function AgentMenu() {
           aria-label={`Agent for new conversations: ${title}`}
           disabled={agents.length === 0}
         >
-          <span className="sessions-title">{title}</span>
+          <span className="sessions-title ellipsis">{title}</span>
           <ChevronDown size={14} aria-hidden="true" />
         </Button>
       }
