@@ -160,7 +160,7 @@ function Disconnected({ since, reason }: { since: number; reason: string }) {
   );
 }
 
-/** Tells screen readers that the agent works, asks or has ended. */
+/** Announces to screen readers that the agent works, asks or has ended. */
 function Announcer({ run }: { run: RunView | undefined }) {
   return (
     <p className="visually-hidden" role="status">

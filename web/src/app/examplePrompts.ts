@@ -1,8 +1,8 @@
 /**
  * Example prompts for each built-in agent.
  *
- * They suit a real model. Some phrases ("an approval", "two helpers at once", "try an error") also tell the
- * understudy what to play.
+ * They suit a real model. Some phrases ("an approval", "two helpers at once", "try an error") also select what
+ * the understudy plays.
  */
 
 interface Prompt {

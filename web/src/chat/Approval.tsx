@@ -97,7 +97,7 @@ function useFullArgs(run: RunView, approval: ApprovalItem): FullArgs {
     state: isTruncated ? "loading" : "complete",
   });
   const [tries, setTries] = useState(0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each try reads anew
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each attempt fetches again
   useEffect(() => {
     if (!isTruncated) return;
     const abort = new AbortController();

@@ -28,7 +28,7 @@ export async function fetchText(artifactId: string, signal: AbortSignal, max = M
     text += decoder.decode(part.value, { stream: true });
   }
   text += decoder.decode();
-  if (text.includes("\0")) throw new UnreadableFile("This file is no text.");
+  if (text.includes("\0")) throw new UnreadableFile("This is not a text file.");
   return text;
 }
 

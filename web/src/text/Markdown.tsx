@@ -10,7 +10,7 @@ import { PROSE_LIMIT, parseMarkdown } from "./markdownTree";
 import { type Footnote, ReferenceCollector, type References, withCitations, withReferences } from "./references";
 import "./text.css";
 
-// Closes only open emphasis: images, tags and formulas are shown as they are.
+// Closes only open emphasis: images, tags and formulas stay unchanged.
 const UNFINISHED = { linkMode: "text-only", images: false, htmlTags: false, katex: false } as const;
 const ELEMENTS_OF_REACT = { Fragment, jsx, jsxs, components: ELEMENTS, passNode: true };
 

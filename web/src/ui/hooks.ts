@@ -47,7 +47,7 @@ const NEAR = 24;
 /** Keeps the end of a scrolling element in view while something runs. Returns the scroll handler. */
 export function useStickToEnd(scroller: RefObject<HTMLElement | null>, isRunning: boolean, shown: unknown): () => void {
   const isAt = useRef({ right: false, bottom: true });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whatever is shown anew may have moved the end
+  // biome-ignore lint/correctness/useExhaustiveDependencies: any new content may move the end
   useLayoutEffect(() => {
     const element = scroller.current;
     if (element === null || !isRunning) return;
