@@ -134,7 +134,7 @@ function isPicture({ newest }: FileGroup): boolean {
 /** Runs change with each token; the list changes only with a file. */
 function useGroups(runs: readonly RunView[]): readonly FileGroup[] {
   const key = filesKey(runs);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the files are others
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key changes with the files
   return useMemo(() => filesOf(runs), [key]);
 }
 

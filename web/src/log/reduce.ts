@@ -195,10 +195,8 @@ function appendText(
 }
 
 function endMessage(draft: RunDraft, kind: "text" | "thought", messageId: string, at: number): void {
-  const index = draft.close(`${kind} ${messageId}`);
-  const message = draft.edit(index, "text", "thought");
-  if (message === null || index === undefined) return;
-  message.endedAt = at;
+  const message = draft.edit(draft.close(`${kind} ${messageId}`), "text", "thought");
+  if (message) message.endedAt = at;
 }
 
 function appendPlan(draft: RunDraft, agentId: string, event: PlanDelta, at: number): void {
