@@ -69,6 +69,8 @@ export interface Row extends Span {
   readonly tokens: Tokens | null;
 }
 
+type NewRow = Pick<Row, "kind" | "key" | "depth" | "item" | "state" | "tokens">;
+
 export interface Timeline {
   readonly rows: readonly Row[];
   /** Duration of the run, in ms. */
@@ -187,17 +189,10 @@ class RowBuilder {
 
   addAgent(agent: AgentView, depth: number, item: Item | null): void {
     const extent = this.extent(agent.startedAt, agent.endedAt);
-    this.add({
-      ...extent,
-      key: `agent ${agent.agentId}`,
-      kind: "agent",
-      depth,
-      item,
-      label: agent.name || "agent",
-      about: extent.isOpen ? agent.status : (agent.error ?? ""),
-      state: agentState(this.run, agent),
-      tokens: tokensOf(agent),
-    });
+    const name = { label: agent.name || "agent", about: extent.isOpen ? agent.status : (agent.error ?? "") };
+    const key = `agent ${agent.agentId}`;
+    const state = agentState(this.run, agent);
+    this.add({ kind: "agent", key, depth, item, state, tokens: tokensOf(agent) }, extent, name);
   }
 
   addItem(item: Item, depth: number): void {
@@ -214,14 +209,14 @@ class RowBuilder {
   }
 
   private writeItem(item: Item, depth: number): void {
-    const base = { key: item.key, depth, item, tokens: null, ...rowName(item, this.run) };
+    const { key } = item;
+    const name = rowName(item, this.run);
     switch (item.kind) {
       case "tool":
-        this.add({ ...base, ...this.extent(item.at, item.endedAt), kind: "tool", state: item.state });
-        return;
       case "step": {
-        const { tokens, state } = item;
-        this.add({ ...base, ...this.extent(item.at, item.endedAt), kind: "step", state, tokens });
+        const { kind, state } = item;
+        const tokens = item.kind === "step" ? item.tokens : null;
+        this.add({ kind, key, depth, item, state, tokens }, this.extent(item.at, item.endedAt), name);
         return;
       }
       case "text":
@@ -229,7 +224,7 @@ class RowBuilder {
         const extent = this.extent(item.at, item.endedAt);
         if (extent.end <= extent.begin && !extent.isOpen) return;
         const state = extent.isOpen ? "running" : item.endedAt === null ? "stopped" : "done";
-        this.add({ ...base, ...extent, kind: item.kind, state });
+        this.add({ kind: item.kind, key, depth, item, state, tokens: null }, extent, name);
         return;
       }
       case "approval": {
@@ -237,18 +232,27 @@ class RowBuilder {
         const extent = this.extent(item.at, item.decidedAt);
         const decided = item.decision === "reject" ? "rejected" : "done";
         const state = item.decision !== null ? decided : extent.isOpen ? "waiting" : "stopped";
-        this.add({ ...base, ...extent, kind: "approval", state });
+        this.add({ kind: "approval", key, depth, item, state, tokens: null }, extent, name);
       }
     }
   }
 
-  private add(row: Omit<Row, "parts">): void {
-    const hasTokens = row.tokens !== null && row.tokens.input + row.tokens.output > 0;
+  private add({ kind, key, depth, item, state, tokens }: NewRow, extent: Extent, { label, about }: RowName): void {
+    const { begin, end, isOpen } = extent;
+    const hasTokens = tokens !== null && tokens.input + tokens.output > 0;
     this.rows.push({
-      ...row,
-      state: finalState(row.state, this.live),
-      tokens: hasTokens ? row.tokens : null,
-      parts: this.partsOf(row),
+      kind,
+      key,
+      depth,
+      item,
+      begin,
+      end,
+      isOpen,
+      label,
+      about,
+      state: finalState(state, this.live),
+      tokens: hasTokens ? tokens : null,
+      parts: this.partsOf(kind, extent, item),
     });
   }
 
@@ -262,7 +266,7 @@ class RowBuilder {
     return Math.min(this.span, Math.max(0, at - this.run.startedAt));
   }
 
-  private partsOf({ kind, begin, end, item }: Omit<Row, "parts">): readonly Part[] {
+  private partsOf(kind: Row["kind"], { begin, end }: Span, item: Item | null): readonly Part[] {
     if (kind === "approval") return [{ kind: "wait", begin, end }];
     if (kind !== "tool" || item?.kind !== "tool") return [{ kind: "work", begin, end }];
     const parts: Part[] = [];
