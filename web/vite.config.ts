@@ -7,7 +7,7 @@ import { defineConfig } from "vitest/config";
 
 const server = process.env.LIMELIGHT_URL ?? "http://127.0.0.1:8000";
 
-/** A compressed twin beside each file that gets smaller by it: the server sends what is there, and compresses nothing. */
+/** Writes a gzip copy of each file that compresses well. The server sends these copies and compresses nothing itself. */
 const compressed: Plugin = {
   name: "compressed",
   apply: "build",
@@ -20,7 +20,7 @@ const compressed: Plugin = {
   },
 };
 
-/** Every browser that runs this page knows woff2; KaTeX would bring two older forms of each font along. */
+/** Removes KaTeX's fonts in formats other than woff2, which every supported browser reads. */
 const onlyNewFonts: Plugin = {
   name: "only-new-fonts",
   enforce: "pre",
@@ -31,21 +31,21 @@ const onlyNewFonts: Plugin = {
 };
 
 export default defineConfig({
-  // Relative, so that the page works under any prefix that a proxy or a host application gives it.
+  // Relative, so that the page works under any root path.
   base: "./",
   plugins: [react(), onlyNewFonts, compressed],
   build: {
     outDir: "../src/limelight/page",
     emptyOutDir: true,
     target: "es2022",
-    // Files as data: URLs would need an exception in the page's policy.
+    // The page's content security policy does not allow files as data: URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // The first load is held to 400 kB compressed by a test.
+    // A test limits the first load to 400 kB compressed.
     chunkSizeWarningLimit: 1000,
   },
   server: {
-    // `changeOrigin` stays off: the server lets in pages whose origin is the host that is asked for.
+    // Without `changeOrigin`: the server accepts only requests whose origin equals their host.
     proxy: Object.fromEntries(
       ["/agents", "/sessions", "/runs", "/artifacts", "/auth", "/health"]
         .map((path) => [path, { target: server }] as const)
@@ -54,10 +54,10 @@ export default defineConfig({
   },
   test: {
     restoreMocks: true,
-    // A document takes longer to make than most tests take: who draws has one, others ask for it in their first line.
+    // Creating a jsdom document takes longer than most tests. Other tests that need one name it in their first line.
     projects: [
       { extends: true, test: { name: "pure", environment: "node", include: ["src/**/*.test.ts"] } },
-      { extends: true, test: { name: "drawn", environment: "jsdom", include: ["src/**/*.test.tsx"] } },
+      { extends: true, test: { name: "components", environment: "jsdom", include: ["src/**/*.test.tsx"] } },
     ],
   },
 });

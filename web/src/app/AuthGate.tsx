@@ -1,7 +1,7 @@
 import { type FormEvent, type ReactNode, useEffect, useId, useState } from "react";
 import { useStore } from "../client/store";
 import { Button } from "../ui/Button";
-import { serverUrl } from "../wire/api";
+import { errorMessage, serverUrl } from "../wire/api";
 import { useStores } from "./stores";
 import "./authGate.css";
 
@@ -23,7 +23,7 @@ function ApiKeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) {
     try {
       await onEnter(key.trim());
     } catch (error) {
-      setRefused(error instanceof Error ? error.message : String(error));
+      setRefused(errorMessage(error));
       setBusy(false);
     }
   };

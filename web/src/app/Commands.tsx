@@ -15,8 +15,10 @@ import {
   Trash2,
 } from "lucide-react";
 import { useStore } from "../client/store";
+import { isRunning } from "../log/view";
 import { Palette } from "../sessions/Palette";
 import { DeleteDialog, RenameDialog } from "../sessions/SessionDialogs";
+import { useSessionActions } from "../sessions/useSessionActions";
 import { Dialog } from "../ui/Dialog";
 import { Kbd } from "../ui/Kbd";
 import { type Command, type Shortcut, type ShortcutInfo, useShortcuts } from "../ui/shortcuts";
@@ -30,9 +32,10 @@ import { useStores } from "./stores";
 /** The command palette, the shortcuts, and the dialogs that commands open. */
 export function Commands() {
   const { openDialogs, setDialogOpen } = useLayout();
-  const { openSession, leaveSession } = useNavigation();
+  const { openSession } = useNavigation();
   const { sessions } = useStores();
-  const { store, live, title } = useCurrentSession();
+  const { store, live, title, showNotice } = useCurrentSession();
+  const { rename, remove } = useSessionActions(showNotice);
   const commands = useCommands();
   const shortcuts = shortcutsOf(commands, () => setDialogOpen("palette", true));
   useShortcuts(shortcuts);
@@ -49,19 +52,12 @@ export function Commands() {
       <RenameDialog
         entry={openDialogs.has("rename") ? entry : null}
         onClose={() => setDialogOpen("rename", false)}
-        onRename={(id, wanted) =>
-          sessions.rename(id, wanted).catch((reason: Error) => store?.showNotice(`Not renamed: ${reason.message}`))
-        }
+        onRename={rename}
       />
       <DeleteDialog
         entry={openDialogs.has("delete") ? entry : null}
         onClose={() => setDialogOpen("delete", false)}
-        onDelete={(id) =>
-          sessions.remove(id).then(
-            () => leaveSession(id),
-            (reason: Error) => store?.showNotice(`Not deleted: ${reason.message}`),
-          )
-        }
+        onDelete={remove}
       />
       <ShortcutsDialog
         open={openDialogs.has("shortcuts")}
@@ -100,10 +96,9 @@ function useCommands(): readonly Command[] {
   });
   const exportAs = (form: "markdown" | "jsonl") => () =>
     store && void stores.sessionExport.start(store.sessionId, title, form);
-  const isBusy = newest !== undefined && newest.endedAt === null;
   return [
     { id: "new", title: "New conversation", keys: "mod+shift+o", icon: Plus, run: newSession },
-    { id: "stop", title: "Stop the agent", icon: Square, disabled: !isBusy, run: () => store?.stop() },
+    { id: "stop", title: "Stop the agent", icon: Square, disabled: !isRunning(newest), run: () => store?.stop() },
     ofSession("search", "Search in steps and results", Search, () => setSearching(true), "/"),
     ...PANES.map(({ id, title: name, icon }, place) =>
       ofSession(`pane-${id}`, `Show ${name.toLowerCase()}`, icon, () => showPane(id), `g ${"ctlf"[place]}`),

@@ -1,17 +1,18 @@
 import { PlugZap, Trash2, TriangleAlert } from "lucide-react";
-import { memo, type ReactNode, useEffect, useState } from "react";
+import { memo, useEffect, useState } from "react";
 import { Chat } from "../chat/Chat";
 import { Composer } from "../chat/Composer";
 import { FilterBar } from "../chat/FilterBar";
 import type { LiveSession, SessionStore } from "../client/session";
 import { type Filter, NO_FILTER } from "../log/filter";
 import { formatDuration } from "../log/format";
-import type { RunView } from "../log/view";
+import { isRunning, type RunView } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
 import { isOverlayOpen } from "../ui/shortcuts";
 import { api } from "../wire/api";
+import { Banner } from "./Banner";
 import { useLayout } from "./LayoutContext";
 import { useNavigation } from "./NavigationContext";
 import { useCurrentSession } from "./SessionContext";
@@ -41,7 +42,7 @@ const Session = memo(function Session({ live, store }: { live: LiveSession; stor
   useEffect(() => {
     if (!isSearching) setFilter(NO_FILTER);
   }, [isSearching]);
-  const isBusy = newest !== undefined && newest.endedAt === null;
+  const isBusy = isRunning(newest);
   const confirmsStop = useStopKey(isBusy ? store : null);
   const isEnded = live.connection.kind === "ended";
   return (
@@ -111,23 +112,6 @@ function useStopKey(store: SessionStore | null): boolean {
   return isConfirming;
 }
 
-function Banner({
-  icon: Icon,
-  isError = false,
-  children,
-}: {
-  icon: typeof PlugZap;
-  isError?: boolean;
-  children: ReactNode;
-}) {
-  return (
-    <p className={isError ? "banner banner-bad" : "banner"} role={isError ? "alert" : "status"}>
-      <Icon size={15} aria-hidden="true" />
-      {children}
-    </p>
-  );
-}
-
 /** Shows that the page is disconnected, or what the server refused. */
 function ConnectionBanner({ live: { connection, notice }, store }: { live: LiveSession; store: SessionStore }) {
   if (connection.kind === "lost")
@@ -176,7 +160,7 @@ function Disconnected({ since, reason }: { since: number; reason: string }) {
   );
 }
 
-/** Tells screen readers that the agent works, asks or has ended. */
+/** Announces to screen readers that the agent works, asks or has ended. */
 function Announcer({ run }: { run: RunView | undefined }) {
   return (
     <p className="visually-hidden" role="status">

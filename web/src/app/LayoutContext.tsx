@@ -6,7 +6,7 @@ import { activePane, type Pane } from "./activePane";
 import { useNavigation } from "./NavigationContext";
 import { useCurrentSession } from "./SessionContext";
 
-export type DialogName = "palette" | "shortcuts" | "rename" | "delete";
+type DialogName = "palette" | "shortcuts" | "rename" | "delete";
 
 /** Which parts of the page are shown. */
 export interface Layout {

@@ -4,6 +4,7 @@ import { Composer } from "../chat/Composer";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
 import { type AgentInfo, serverUrl } from "../wire/api";
+import { Banner } from "./Banner";
 import { promptsFor } from "./examplePrompts";
 import { useNavigation } from "./NavigationContext";
 import { useSettings } from "./SettingsContext";
@@ -81,21 +82,14 @@ export function NewSession() {
   return (
     <div className="start">
       {agentsError !== null && (
-        <p className="banner banner-bad" role="alert">
-          <TriangleAlert size={15} aria-hidden="true" />
+        <Banner icon={TriangleAlert} isError>
           The agents of this server are not known: {agentsError}
-        </p>
+        </Banner>
       )}
       <div className="start-welcome">
         <Welcome agent={agent} onAsk={startSession} />
       </div>
-      <Composer
-        sessionId={null}
-        isBusy={false}
-        isDisabled={agent === undefined}
-        last=""
-        onSend={(text) => startSession(text)}
-      >
+      <Composer sessionId={null} isDisabled={agent === undefined} onSend={(text) => startSession(text)}>
         <Menu
           label="Agent"
           side="top"

@@ -1,4 +1,4 @@
-import { createContext, type ReactNode, useEffect, useMemo, useSyncExternalStore } from "react";
+import { createContext, type ReactNode, useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
 import type { LiveSession } from "../client/session";
 import { type OpenSession, useSession } from "../client/useSession";
 import type { Item, RunView } from "../log/view";
@@ -7,7 +7,7 @@ import { useNavigation } from "./NavigationContext";
 import { useStores } from "./stores";
 
 /** The session in the address. */
-export interface CurrentSession extends OpenSession {
+interface CurrentSession extends OpenSession {
   readonly runs: readonly RunView[];
   readonly newest: RunView | undefined;
   /** The run in the address, otherwise the newest. */
@@ -17,6 +17,8 @@ export interface CurrentSession extends OpenSession {
   readonly title: string;
   /** Name of its agent; "" if it is not known. */
   readonly agent: string;
+  /** Shows a message in the conversation; null hides it. */
+  showNotice(notice: string | null): void;
 }
 
 export const SessionContext = createContext<CurrentSession | null>(null);
@@ -33,27 +35,26 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   const title = useTitle(route.sessionId, live);
 
   const runs = live?.view.runs ?? NO_RUNS;
-  const newest = runs[runs.length - 1];
+  const newest = runs.at(-1);
   const linked = runs.find((one) => one.runId === route.runId);
   const run = linked ?? newest;
   const focus = (route.item === null ? null : linked?.items[route.item]) ?? null;
   const agent = live?.info?.agent_type ?? newest?.agent ?? "";
 
   const isLinkBroken = route.runId !== null && live !== null && live.loading === null && linked === undefined;
+  const showNotice = useCallback((notice: string | null) => store?.showNotice(notice), [store]);
   useEffect(() => {
-    if (isLinkBroken) store?.showNotice("This link leads to a turn that is not in this conversation.");
-  }, [isLinkBroken, store]);
+    if (isLinkBroken) showNotice("This link leads to a turn that is not in this conversation.");
+  }, [isLinkBroken, showNotice]);
   const skew = live?.clockSkew ?? 0;
-  useEffect(() => {
-    clock.skew = skew;
-  }, [clock, skew]);
+  useEffect(() => clock.setSkew(skew), [clock, skew]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the list changes when a run starts, waits or ends
   useEffect(() => void sessions.refresh(), [sessions, live?.info?.state, live?.info?.run_id, newest?.state]);
 
   const { isMissing, isWaiting } = open;
   const session = useMemo<CurrentSession>(
-    () => ({ store, live, isMissing, isWaiting, runs, newest, run, focus, title, agent }),
-    [store, live, isMissing, isWaiting, runs, newest, run, focus, title, agent],
+    () => ({ store, live, isMissing, isWaiting, runs, newest, run, focus, title, agent, showNotice }),
+    [store, live, isMissing, isWaiting, runs, newest, run, focus, title, agent, showNotice],
   );
   return <SessionContext value={session}>{children}</SessionContext>;
 }
@@ -66,7 +67,7 @@ function useTitle(sessionId: string | null, live: LiveSession | null): string {
   const { sessions } = useStores();
   const listed = useSyncExternalStore(sessions.subscribe, () => sessions.titleOf(sessionId));
   const title = listed || live?.info?.title || live?.view.runs[0]?.input.slice(0, 60) || live?.pending[0]?.text || "";
-  const mark = TAB_MARKS[live?.view.runs[live.view.runs.length - 1]?.state ?? ""] ?? "";
+  const mark = TAB_MARKS[live?.view.runs.at(-1)?.state ?? ""] ?? "";
   useEffect(() => {
     document.title = sessionId === null || title === "" ? "Limelight" : `${mark}${title} · Limelight`;
   }, [title, mark, sessionId]);

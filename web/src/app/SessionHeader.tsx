@@ -2,35 +2,31 @@ import { Menu as MenuIcon, PanelRight, Search } from "lucide-react";
 import { useState } from "react";
 import { formatDuration } from "../log/format";
 import type { Progress, RunView } from "../log/view";
+import { RenameField } from "../sessions/SessionRows";
+import { useSessionActions } from "../sessions/useSessionActions";
 import { escapeBidi } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
-import { useNow } from "../ui/clock";
+import { useElapsed } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
 import { useLayout } from "./LayoutContext";
 import { useNavigation } from "./NavigationContext";
 import { useCurrentSession } from "./SessionContext";
-import { useStores } from "./stores";
 
 /** The line above the conversation: its title, its agent and the time of the newest run. */
 export function SessionHeader() {
-  const { store, live, isMissing, newest, title, agent } = useCurrentSession();
-  const { sessions } = useStores();
+  const { live, isMissing, newest, title, agent, showNotice } = useCurrentSession();
   const { setDrawerOpen } = useNavigation();
   const { hasSidePanel, toggleSidePanel, isSearching, setSearching } = useLayout();
-  const rename = (wanted: string) => {
-    if (store === null) return;
-    const fail = (reason: Error) => store.showNotice(`Not renamed: ${reason.message}`);
-    sessions.rename(store.sessionId, wanted).catch(fail);
-  };
+  const { rename } = useSessionActions(showNotice);
   return (
     <header className="session-head">
       <Button variant="quiet" className="only-narrow" aria-label="Conversations" onClick={() => setDrawerOpen(true)}>
         <MenuIcon size={18} aria-hidden="true" />
       </Button>
       {live === null ? (
-        <h1 className="session-title">{isMissing ? "Not found" : "New conversation"}</h1>
+        <h1 className="session-title ellipsis">{isMissing ? "Not found" : "New conversation"}</h1>
       ) : (
-        <Title title={title} onRename={rename} />
+        <Title title={title} onRename={(wanted) => rename(live.sessionId, wanted)} />
       )}
       <span className="session-agent">{agent}</span>
       {newest !== undefined && <RunClock run={newest} />}
@@ -68,46 +64,30 @@ const STATES: Record<RunView["state"], Progress> = {
 };
 
 function RunClock({ run }: { run: RunView }) {
-  const now = useNow(run.endedAt === null);
   return (
     <span className="session-clock">
       <StateIcon state={STATES[run.state]} />
-      {formatDuration((run.endedAt ?? Math.max(now, run.startedAt)) - run.startedAt)}
+      {formatDuration(useElapsed(run.startedAt, run.endedAt))}
     </span>
   );
 }
 
 function Title({ title, onRename }: { title: string; onRename(title: string): void }) {
-  const [draft, setDraft] = useState<string | null>(null);
-  const save = () => {
-    if (draft !== null && draft.trim() !== "" && draft.trim() !== title) onRename(draft.trim());
-    setDraft(null);
-  };
-  if (draft === null)
+  const [isEditing, setEditing] = useState(false);
+  if (isEditing)
     return (
-      <h1 className="session-title">
-        <button type="button" title="Rename" onClick={() => setDraft(title)}>
-          {escapeBidi(title) || "Untitled"}
-        </button>
-      </h1>
+      <RenameField
+        className="session-title session-title-edit"
+        title={title}
+        onRename={onRename}
+        onClose={() => setEditing(false)}
+      />
     );
   return (
-    <input
-      className="session-title session-title-edit"
-      aria-label="Title"
-      // biome-ignore lint/a11y/noAutofocus: the user has just asked to type here
-      autoFocus
-      value={draft}
-      maxLength={200}
-      onChange={(event) => setDraft(event.target.value)}
-      onBlur={save}
-      onKeyDown={(event) => {
-        if (event.key === "Enter") save();
-        if (event.key === "Escape") {
-          event.stopPropagation();
-          setDraft(null);
-        }
-      }}
-    />
+    <h1 className="session-title ellipsis">
+      <button type="button" className="ellipsis" title="Rename" onClick={() => setEditing(true)}>
+        {escapeBidi(title) || "Untitled"}
+      </button>
+    </h1>
   );
 }

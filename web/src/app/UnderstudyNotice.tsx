@@ -33,7 +33,7 @@ export function UnderstudyNotice() {
   const [isOpen, setOpen] = useState(false);
   return (
     <p className="stand-in">
-      <span>A stand-in model plays.</span>{" "}
+      <span className="ellipsis">A stand-in model plays.</span>{" "}
       <Button variant="quiet" onClick={() => setOpen(true)}>
         Use a real one
       </Button>

@@ -1,11 +1,11 @@
 /**
  * Example prompts for each built-in agent.
  *
- * They suit a real model. Some phrases ("an approval", "two helpers at once", "try an error") also tell the
- * understudy what to play.
+ * They suit a real model. Some phrases ("an approval", "two helpers at once", "try an error") also select what
+ * the understudy plays.
  */
 
-export interface Prompt {
+interface Prompt {
   readonly text: string;
   /** What the run demonstrates. */
   readonly shows: string;

@@ -11,7 +11,7 @@ export interface Route {
 
 export const HOME: Route = { sessionId: null, runId: null, item: null };
 
-export function parseRoute(hash: string): Route {
+function parseRoute(hash: string): Route {
   const [kind, sessionId, runId, item] = hash.replace(/^#\/?/, "").split("/").map(decode);
   if (kind !== "s" || !sessionId) return HOME;
   return { sessionId, runId: runId || null, item: item && /^\d{1,9}$/.test(item) ? Number(item) : null };

@@ -9,7 +9,7 @@ import { Store } from "../client/store";
 
 export type ThemeChoice = "system" | "light" | "dark";
 
-export interface Theme {
+interface Theme {
   readonly choice: ThemeChoice;
   readonly isDark: boolean;
 }

@@ -1,14 +1,14 @@
 import { PauseCircle } from "lucide-react";
 import { memo, useEffect, useId, useMemo, useState } from "react";
-import { argsText, formatBytes, formatDuration } from "../log/format";
+import { formatBytes, formatDuration, valueText } from "../log/format";
 import type { ApprovalItem, Args, RunView } from "../log/view";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
-import { api } from "../wire/api";
+import { api, errorMessage } from "../wire/api";
 import type { JsonObject } from "../wire/events";
 import { Arguments, splitArguments } from "./Arguments";
-import { useChat, useDecisionDraft } from "./chatContext";
+import { NO_DRAFT, useChat, useDecisionDraft } from "./chatContext";
 import "./approval.css";
 
 const LINE = 80;
@@ -21,7 +21,7 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
   const [draft, change] = useDecisionDraft(approval.approvalId);
   const { mode } = draft;
   const fullArgs = useFullArgs(run, approval);
-  const cancel = () => change({ mode: "ask", edited: "", reason: "" });
+  const cancel = () => change(NO_DRAFT);
   const isSent = deciding.has(approval.approvalId);
   const isAllowed = (decision: "approve" | "edit" | "reject") => approval.decisions.includes(decision);
   const agent = run.agents.get(approval.agentId);
@@ -64,7 +64,7 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
               {isAllowed("edit") && (
                 <Button
                   disabled={isSent || fullArgs.state !== "complete"}
-                  onClick={() => change({ mode: "edit", edited: argsText(fullArgs.args) })}
+                  onClick={() => change({ mode: "edit", edited: valueText(fullArgs.args) })}
                 >
                   Edit
                 </Button>
@@ -97,7 +97,7 @@ function useFullArgs(run: RunView, approval: ApprovalItem): FullArgs {
     state: isTruncated ? "loading" : "complete",
   });
   const [tries, setTries] = useState(0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each try reads anew
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each attempt fetches again
   useEffect(() => {
     if (!isTruncated) return;
     const abort = new AbortController();
@@ -199,7 +199,7 @@ function parseArgs(text: string): JsonObject | string {
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
     return 'Arguments are a JSON object, like {"path": "report.md"}.';
   } catch (error) {
-    return `This is no valid JSON: ${error instanceof Error ? error.message : String(error)}`;
+    return `This is no valid JSON: ${errorMessage(error)}`;
   }
 }
 

@@ -10,14 +10,14 @@ import { languageName } from "../text/languages";
 import type { JsonObject, JsonValue } from "../wire/events";
 import "./approval.css";
 
-export interface LongText {
+interface LongText {
   readonly name: string;
   readonly text: string;
   /** "" for prose. */
   readonly language: string;
 }
 
-export interface ArgumentParts {
+interface ArgumentParts {
   readonly code: { readonly text: string; readonly language: string } | null;
   /** Values that are neither code nor long texts; null if there are none. */
   readonly values: Args | null;

@@ -8,7 +8,7 @@ import { useStores } from "../app/stores";
 import type { LiveSession, SessionStore } from "../client/session";
 import { useStore } from "../client/store";
 import { type Filter, isActive, searchTerms } from "../log/filter";
-import type { RunView } from "../log/view";
+import { isRunning, type RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import { ListContainer } from "../ui/ListContainer";
 import { ChatContext, type ChatState, type ChatValue } from "./chatContext";
@@ -104,7 +104,7 @@ function focusKey(route: Route): string | null {
 /** Whether a run's steps are expanded: as the user chose, otherwise while it runs or if the address points into it. */
 function useExpandedRuns(state: ChatState, live: LiveSession, isFollowing: boolean, route: Route) {
   const choices = useStore(state.expandedRuns);
-  const newest = live.view.runs[live.view.runs.length - 1];
+  const newest = live.view.runs.at(-1);
   const unfollowed = useUnfollowedRun(newest, isFollowing);
   const focused = route.item === null ? null : route.runId;
   const isExpanded = useCallback(
@@ -120,9 +120,8 @@ function useExpandedRuns(state: ChatState, live: LiveSession, isFollowing: boole
 function useUnfollowedRun(newest: RunView | undefined, isFollowing: boolean): string | null {
   const [unfollowed, setUnfollowed] = useState<string | null>(null);
   const runId = newest?.runId ?? null;
-  const isLive = newest !== undefined && newest.endedAt === null;
-  if (isLive && unfollowed !== runId) setUnfollowed(runId);
-  else if (!isLive && isFollowing && unfollowed !== null) setUnfollowed(null);
+  if (isRunning(newest) && unfollowed !== runId) setUnfollowed(runId);
+  else if (!isRunning(newest) && isFollowing && unfollowed !== null) setUnfollowed(null);
   return unfollowed;
 }
 

@@ -11,7 +11,7 @@ afterEach(() => {
 });
 
 function field(last: string | (() => Promise<string>)): HTMLTextAreaElement {
-  render(<Composer sessionId={null} isBusy={false} last={last} onSend={() => {}} />);
+  render(<Composer sessionId={null} last={last} onSend={() => {}} />);
   return screen.getByLabelText("Message");
 }
 

@@ -8,10 +8,10 @@ import "./composer.css";
 interface Props {
   /** The session of the draft; null for a new session. */
   readonly sessionId: string | null;
-  readonly isBusy: boolean;
+  readonly isBusy?: boolean;
   readonly isDisabled?: boolean;
   /** The message that ↑ restores. */
-  readonly last: string | (() => Promise<string>);
+  readonly last?: string | (() => Promise<string>);
   /** Whether Esc was pressed once while the agent works. */
   readonly confirmsStop?: boolean;
   readonly children?: ReactNode;
@@ -21,7 +21,7 @@ interface Props {
 
 /** The field for messages. While the agent works, a message is queued or interrupts it. */
 export function Composer(props: Props) {
-  const { sessionId, isBusy, isDisabled = false, last, onSend } = props;
+  const { sessionId, isBusy = false, isDisabled = false, last = "", onSend } = props;
   const [text, setText] = useDraft(sessionId);
   const field = useRef<HTMLTextAreaElement>(null);
   const id = useId();

@@ -31,26 +31,23 @@ function states(...events: readonly TimedEvent[]): readonly (string | null)[] {
   return screen.getAllByRole("img").map((icon) => icon.getAttribute("aria-label"));
 }
 
-it("an entry in progress is running while the agent works", () => {
-  expect(states(PLAN)).toEqual(["done", "running", "pending"]);
+const FAILED = { kind: "run_failed", code: "interrupted", message: "The server stopped." } as const;
+
+it.each<[string, TimedEvent[]]>([
+  ["running", []],
+  ["stopped", [[2, { kind: "run_cancelled" }]]],
+  ["stopped", [[2, FAILED]]],
+  ["pending", [[2, { kind: "run_finished" }]]],
+])("an entry in progress is %s after %j", (state, events) => {
+  expect(states(PLAN, ...events)).toEqual(["done", state, "pending"]);
 });
 
-it("an entry in progress is stopped when the run is stopped, fails or is interrupted", () => {
-  expect(states(PLAN, [2, { kind: "run_cancelled" }])).toEqual(["done", "stopped", "pending"]);
-  cleanup();
-  const failed = { kind: "run_failed", code: "interrupted", message: "The server stopped." } as const;
-  expect(states(PLAN, [2, failed])).toEqual(["done", "stopped", "pending"]);
-});
-
-it("an entry in progress is pending when the run has finished", () => {
-  expect(states(PLAN, [2, { kind: "run_finished" }])).toEqual(["done", "pending", "pending"]);
-});
-
-it("a list ends with its sub-agent", () => {
-  const begun: TimedEvent = [0.5, { kind: "agent_started", agent_id: "a", name: "reader" }];
+it.each([
+  ["pending", {}],
+  ["stopped", { error: "lost" }],
+])("an entry in progress is %s when its sub-agent ends with %j", (state, outcome) => {
+  const started: TimedEvent = [0.5, { kind: "agent_started", agent_id: "a", name: "reader" }];
   const plan: TimedEvent = [1, { ...PLAN[1], agent_id: "a" } as TimedEvent[1]];
-  expect(states(begun, plan, [2, { kind: "agent_finished", agent_id: "a" }])).toEqual(["done", "pending", "pending"]);
-  cleanup();
-  const failed: TimedEvent = [2, { kind: "agent_finished", agent_id: "a", error: "lost" }];
-  expect(states(begun, plan, failed)).toEqual(["done", "stopped", "pending"]);
+  const finished: TimedEvent = [2, { kind: "agent_finished", agent_id: "a", ...outcome }];
+  expect(states(started, plan, finished)).toEqual(["done", state, "pending"]);
 });

@@ -1,11 +1,11 @@
 import { Brain, ChevronRight, ListTree, type LucideIcon } from "lucide-react";
-import { memo, useId } from "react";
+import { memo, type ReactNode, useId } from "react";
 import { FileCard } from "../files/FileCard";
 import { formatDuration, formatTokens, plural } from "../log/format";
 import type { Item, MessageItem, PlanItem, RunView, StepItem, TodosItem } from "../log/view";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Markdown } from "../text/Markdown";
-import { useNow } from "../ui/clock";
+import { useElapsed } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
 import type { TodoStatus } from "../wire/events";
 import { DecisionLine } from "./Approval";
@@ -13,34 +13,32 @@ import { useChat, useExpanded } from "./chatContext";
 import { ToolRow } from "./ToolRow";
 import "./steps.css";
 
+/** Some models begin a thought with its name, which the row already shows. */
+const THOUGHT_PREFIX = /^\s*thoughts?:\s*/i;
+
 /** A text in one line: its beginning, or its end while it grows. */
-export function preview(text: string, isGrowing: boolean): string {
-  const line = escapeBidi(text).trim().replace(/\s+/g, " ");
+function preview(text: string, isGrowing: boolean): string {
+  const line = escapeBidi(text.replace(THOUGHT_PREFIX, "")).trim().replace(/\s+/g, " ");
   return isGrowing && line.length > 120 ? `…${line.slice(-120)}` : line.slice(0, 200);
 }
 
 interface StatusRowProps {
-  readonly itemKey: string;
-  readonly kind: "plan" | "thought";
+  readonly item: PlanItem | MessageItem;
   readonly icon: LucideIcon;
   readonly title: string;
-  /** The text in one line, shown while the row is collapsed. */
-  readonly preview: string;
-  readonly text: string;
-  readonly time?: string;
-  readonly isGrowing?: boolean;
+  readonly isGrowing: boolean;
   readonly isOpenAtFirst?: boolean;
+  readonly children?: ReactNode;
 }
 
-/** A plan or a thought: one line that expands to the text. */
-export function StatusRow({ itemKey, kind, icon: Icon, title, preview, text, time, ...rest }: StatusRowProps) {
-  const { isGrowing = false, isOpenAtFirst = false } = rest;
+/** A plan or a thought: one line that expands to the text. `children` are shown at the end of the line. */
+function StatusRow({ item, icon: Icon, title, isGrowing, isOpenAtFirst = false, children }: StatusRowProps) {
   const { focus } = useChat();
-  const isFocused = focus === itemKey;
-  const [isOpen, setOpen] = useExpanded(itemKey, isOpenAtFirst || isFocused);
+  const isFocused = focus === item.key;
+  const [isOpen, setOpen] = useExpanded(item.key, isOpenAtFirst || isFocused);
   const id = useId();
   return (
-    <div className={`${kind} ${isFocused ? "focused" : ""}`} data-item={itemKey}>
+    <div className={`${item.kind} ${isFocused ? "focused" : ""}`} data-item={item.key}>
       <button
         type="button"
         className="tool-line"
@@ -52,69 +50,51 @@ export function StatusRow({ itemKey, kind, icon: Icon, title, preview, text, tim
           <Icon size={15} aria-hidden="true" />
         </span>
         <span className="tool-name quiet">{title}</span>
-        <span className="tool-about">{isOpen ? "" : preview}</span>
-        {time !== undefined && <span className="time">{time}</span>}
+        <span className="tool-about">{isOpen ? "" : preview(item.text, isGrowing)}</span>
+        {children}
         <ChevronRight className="chevron" size={14} aria-hidden="true" />
       </button>
       {isOpen && (
         <div id={id} className="thought-text">
-          <Markdown text={text} streaming={isGrowing} />
+          <Markdown text={item.text} streaming={isGrowing} />
         </div>
       )}
     </div>
   );
 }
 
-export const PlanCard = memo(function PlanCard({ item }: { item: PlanItem }) {
+function PlanRow({ item }: { item: PlanItem }) {
+  const title = item.update ? "Plan changed" : "Plan";
   return (
-    <StatusRow
-      itemKey={item.key}
-      kind="plan"
-      icon={ListTree}
-      title={item.update ? "Plan changed" : "Plan"}
-      preview={preview(item.text, item.isGrowing)}
-      text={item.text}
-      isGrowing={item.isGrowing}
-      isOpenAtFirst={!item.update}
-    />
+    <StatusRow item={item} icon={ListTree} title={title} isGrowing={item.isGrowing} isOpenAtFirst={!item.update} />
   );
-});
+}
 
-/** Some models begin a thought with its name, which the row already shows. */
-const NAME = /^\s*thoughts?:\s*/i;
-
-export const Reasoning = memo(function Reasoning({ item }: { item: MessageItem }) {
-  const isThinking = item.endedAt === null;
-  const now = useNow(isThinking);
+function ThoughtRow({ item }: { item: MessageItem }) {
+  const isGrowing = item.endedAt === null;
+  const elapsed = useElapsed(item.at, item.endedAt);
   return (
-    <StatusRow
-      itemKey={item.key}
-      kind="thought"
-      icon={Brain}
-      title={isThinking ? "Thinking" : "Thought"}
-      preview={preview(item.text.replace(NAME, ""), isThinking)}
-      text={item.text}
-      time={formatDuration((item.endedAt ?? Math.max(now, item.at)) - item.at)}
-      isGrowing={isThinking}
-    />
+    <StatusRow item={item} icon={Brain} title={isGrowing ? "Thinking" : "Thought"} isGrowing={isGrowing}>
+      <span className="time">{formatDuration(elapsed)}</span>
+    </StatusRow>
   );
-});
+}
 
 /** The start of a step of the agent's loop, with its cost. */
-export const StepLine = memo(function StepLine({ item }: { item: StepItem }) {
+function StepLine({ item }: { item: StepItem }) {
   const name = item.stepKind === "planning" ? "Planning" : `Step ${item.number}`;
-  const took = item.durationMs ?? (item.endedAt === null ? null : item.endedAt - item.at);
+  const duration = item.durationMs ?? (item.endedAt === null ? null : item.endedAt - item.at);
   return (
     <p className="step-line" data-item={item.key}>
       <span>{name}</span>
-      {item.error !== null && <span className="step-error">{escapeInvisible(item.error)}</span>}
+      {item.error !== null && <span className="step-error ellipsis">{escapeInvisible(item.error)}</span>}
       <span className="time">
         {item.tokens !== null && `${formatTokens(item.tokens.input + item.tokens.output)} tokens · `}
-        {took !== null && formatDuration(took)}
+        {duration !== null && formatDuration(duration)}
       </span>
     </p>
   );
-});
+}
 
 /** An entry in progress is shown as running only while its list's agent runs. */
 function stateOf(status: TodoStatus, list: TodosItem["state"]): "pending" | TodosItem["state"] {
@@ -123,7 +103,7 @@ function stateOf(status: TodoStatus, list: TodosItem["state"]): "pending" | Todo
   return list;
 }
 
-export const Todos = memo(function Todos({ item }: { item: TodosItem }) {
+function Todos({ item }: { item: TodosItem }) {
   const { focus } = useChat();
   const done = item.todos.filter((todo) => todo.status === "completed").length;
   return (
@@ -142,7 +122,7 @@ export const Todos = memo(function Todos({ item }: { item: TodosItem }) {
       </ul>
     </section>
   );
-});
+}
 
 interface Props {
   readonly run: RunView;
@@ -151,7 +131,7 @@ interface Props {
 }
 
 /** Renders an item again only when it changes, not whenever its run does. */
-export function isSameItem(one: Props, other: Props): boolean {
+function isSameItem(one: Props, other: Props): boolean {
   return one.item === other.item && one.run.runId === other.run.runId && one.isNested === other.isNested;
 }
 
@@ -167,11 +147,11 @@ export const ItemBody = memo(function ItemBody({ run, item, isNested = false }: 
         </div>
       );
     case "thought":
-      return <Reasoning item={item} />;
+      return <ThoughtRow item={item} />;
     case "tool":
       return <ToolRow run={run} tool={item} />;
     case "plan":
-      return <PlanCard item={item} />;
+      return <PlanRow item={item} />;
     case "todos":
       return <Todos item={item} />;
     case "step":

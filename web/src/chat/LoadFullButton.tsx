@@ -6,7 +6,8 @@ import { ApiError } from "../wire/api";
 interface Props<T> {
   /** What the button loads, e.g. "the whole answer". */
   readonly what: string;
-  readonly size: number;
+  /** Size of the full value in bytes, if it has to be fetched. */
+  readonly size: number | undefined;
   load(): Promise<T>;
   onLoaded(full: T): void;
 }
@@ -27,8 +28,8 @@ export function LoadFullButton<T>({ what, size, load, onLoaded }: Props<T>) {
   };
   return (
     <>
-      <Button className="whole-button" disabled={isLoading} onClick={show}>
-        {isLoading ? "Loading …" : `Show ${what} (${formatBytes(size)})`}
+      <Button disabled={isLoading} onClick={show}>
+        {isLoading ? "Loading …" : `Show ${what}${size === undefined ? "" : ` (${formatBytes(size)})`}`}
       </Button>
       {loadError !== null && (
         <p className="tool-error" role="alert">

@@ -48,7 +48,7 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
         streaming={answer === null && item?.endedAt === null}
       />
       {isTruncated && (
-        <LoadFullButton what="the whole answer" size={answer.truncation?.size ?? 0} load={load} onLoaded={setFull} />
+        <LoadFullButton what="the whole answer" size={answer.truncation?.size} load={load} onLoaded={setFull} />
       )}
       {answer !== null && (
         <div className="answer-tools">

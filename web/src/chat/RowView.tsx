@@ -1,14 +1,14 @@
 import { ChevronRight } from "lucide-react";
 import { memo } from "react";
 import { callLine, formatDuration, plural } from "../log/format";
-import type { Progress, RunView } from "../log/view";
+import { type Progress, type RunView, runningTools } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
-import { useNow } from "../ui/clock";
+import { useElapsed } from "../ui/clock";
 import { Approval } from "./Approval";
 import { ItemBody } from "./ItemBody";
 import { Message } from "./Message";
 import { RunEnd } from "./RunEnd";
-import { type Row, runningTools } from "./rows";
+import type { Row } from "./rows";
 import { SubAgents } from "./SubAgents";
 import { PendingMessage, UserMessage } from "./UserMessage";
 import "./message.css";
@@ -22,15 +22,14 @@ interface Props {
 /** The line that expands and collapses the steps of a run. */
 export const StepsHeader = memo(function StepsHeader({ run, isExpanded, onToggle }: Props) {
   const isLive = run.endedAt === null;
-  const now = useNow(isLive);
+  const elapsed = useElapsed(run.startedAt, run.endedAt);
   const busy = isLive && !isExpanded ? runningTools(run).map(callLine) : [];
-  const took = (run.endedAt ?? Math.max(now, run.startedAt)) - run.startedAt;
   return (
     <button type="button" className="steps-head" aria-expanded={isExpanded} onClick={() => onToggle(run)}>
       <ChevronRight className="chevron" size={15} aria-hidden="true" />
       <span className="steps-title">Execution steps{counts(run)}</span>
       <span className="tool-about">{escapeInvisible(busy.join(", "))}</span>
-      <span className="time">{formatDuration(took)}</span>
+      <span className="time">{formatDuration(elapsed)}</span>
     </button>
   );
 });

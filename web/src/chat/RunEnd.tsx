@@ -1,11 +1,9 @@
 import { memo } from "react";
 import { callLine, formatDuration, formatTokens, plural } from "../log/format";
-import type { RunView } from "../log/view";
-import { tokensOfRun } from "../log/view";
+import { type RunView, runningTools, tokensOfRun } from "../log/view";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
-import { useNow } from "../ui/clock";
+import { useElapsed } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
-import { runningTools } from "./rows";
 
 const LIMITS: Record<string, string> = { max_steps: "It reached its limit of steps; this is what it had by then." };
 
@@ -45,9 +43,9 @@ export const RunEnd = memo(function RunEnd({ run }: { run: RunView }) {
 });
 
 function RunActivity({ run }: { run: RunView }) {
-  const now = useNow();
+  const elapsed = useElapsed(run.startedAt, run.endedAt);
   const busy = runningTools(run);
-  const last = run.items[run.items.length - 1];
+  const last = run.items.at(-1);
   const main = run.agents.get("");
   const activity =
     run.state === "waiting"
@@ -60,8 +58,8 @@ function RunActivity({ run }: { run: RunView }) {
   return (
     <p className="alive" aria-live="off">
       <StateIcon state={run.state === "waiting" ? "waiting" : "running"} />
-      <span className="alive-doing">{escapeInvisible(activity)}</span>
-      <span className="time">{formatDuration(Math.max(now, run.startedAt) - run.startedAt)}</span>
+      <span className="ellipsis">{escapeInvisible(activity)}</span>
+      <span className="time">{formatDuration(elapsed)}</span>
     </p>
   );
 }

@@ -1,9 +1,9 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId, useState } from "react";
 import { callLine, formatDuration, plural, subAgentTask } from "../log/format";
-import type { AgentView, Item, RunView } from "../log/view";
+import { type AgentView, type Item, type RunView, startedAgents } from "../log/view";
 import { Button } from "../ui/Button";
-import { useNow } from "../ui/clock";
+import { useElapsed } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
 import { useChat, useExpanded } from "./chatContext";
 import { ItemBody } from "./ItemBody";
@@ -34,12 +34,8 @@ export const SubAgents = memo(function SubAgents({ run, items }: { run: RunView;
 });
 
 function subAgentsOf(run: RunView, item: Item): readonly SubAgent[] {
-  const ids = item.kind === "agent" ? [item.childId] : item.kind === "tool" ? item.agentIds : [];
   const task = item.kind === "tool" ? subAgentTask(item) : "";
-  return ids.flatMap((id) => {
-    const agent = run.agents.get(id);
-    return agent === undefined ? [] : [{ agent, task, starter: item }];
-  });
+  return startedAgents(run, item).map((agent) => ({ agent, task, starter: item }));
 }
 
 function SubAgentPanel({ run, subAgent: { agent, task, starter } }: { run: RunView; subAgent: SubAgent }) {
@@ -63,7 +59,7 @@ function SubAgentPanel({ run, subAgent: { agent, task, starter } }: { run: RunVi
         onClick={() => setOpen(!isOpen)}
       >
         <StateIcon state={agent.state} />
-        <span className="lane-name">{escapeInvisible(agent.name)}</span>
+        <span className="lane-name ellipsis">{escapeInvisible(agent.name)}</span>
         <SubAgentActivity run={run} agent={agent} />
         <SubAgentTime agent={agent} />
         <ChevronRight className="chevron" size={14} aria-hidden="true" />
@@ -98,7 +94,7 @@ function SubAgentActivity({ run, agent }: { run: RunView; agent: AgentView }) {
         {agent.error === null ? plural(agent.tools, "tool") : escapeInvisible(agent.error)}
       </span>
     );
-  const last = run.items[agent.items[agent.items.length - 1] ?? -1];
+  const last = run.items[agent.items.at(-1) ?? -1];
   const activity =
     last?.kind === "tool" && last.endedAt === null
       ? callLine(last)
@@ -111,8 +107,5 @@ function SubAgentActivity({ run, agent }: { run: RunView; agent: AgentView }) {
 }
 
 function SubAgentTime({ agent }: { agent: AgentView }) {
-  const now = useNow(agent.endedAt === null);
-  return (
-    <span className="time">{formatDuration((agent.endedAt ?? Math.max(now, agent.startedAt)) - agent.startedAt)}</span>
-  );
+  return <span className="time">{formatDuration(useElapsed(agent.startedAt, agent.endedAt))}</span>;
 }

@@ -1,11 +1,10 @@
 import { type ReactNode, useMemo, useState } from "react";
-import { argsText, formatBytes, valueText } from "../log/format";
+import { valueText } from "../log/format";
 import type { RunView, ToolItem } from "../log/view";
 import { ToolOutput } from "../text/AnsiText";
 import { JsonView } from "../text/JsonView";
-import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
-import { ApiError, api, type ToolCall } from "../wire/api";
+import { api, type ToolCall } from "../wire/api";
 import { DecisionLine } from "./Approval";
 import { Arguments, splitArguments } from "./Arguments";
 import { LoadFullButton } from "./LoadFullButton";
@@ -29,85 +28,71 @@ const NO_RESULT_SEEN = "No result seen: the run ended without showing what becam
 /** Arguments, output and result of a call: previews first, the rest on a click. */
 export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   const [full, setFull] = useState<ToolCall | null>(null);
-  const [loadError, setLoadError] = useState<string | null>(null);
   const [showsAll, setShowsAll] = useState(false);
-  const showAll = async () => {
-    setShowsAll(true);
-    setLoadError(null);
-    if (full !== null || (tool.resultTruncation === null && tool.outputDropped === 0)) return;
-    try {
-      setFull(await api.toolCall(run.runId, tool.callId));
-    } catch (error) {
-      setShowsAll(false);
-      setLoadError(error instanceof ApiError ? error.message : "The whole result could not be read.");
-    }
-  };
-  // The full values are copied, also while only previews are shown.
-  const fetched = () => api.toolCall(run.runId, tool.callId);
+  const load = () => api.toolCall(run.runId, tool.callId);
+  const isResultTruncated = tool.resultTruncation !== null && full === null;
+  const isOutputTruncated = tool.outputDropped > 0 && full === null;
+
   const result = valueText(full?.result ?? tool.result);
   const output = full?.output ?? tool.output.map((piece) => piece.text).join("");
-  const failed = tool.error === null || tool.state === "stopped" ? null : tool.error;
+  const failed = tool.state === "stopped" ? null : tool.error;
   const errorText = failed === null ? null : findErrorText(result, failed);
   const error = errorText ?? failed;
   const hasResult =
     tool.endedAt !== null && (tool.error === null || (failed !== null && errorText === null && result !== ""));
-  const isTruncated =
-    tool.resultTruncation !== null ||
-    tool.outputDropped > 0 ||
-    [output, error ?? "", hasResult ? result : ""].some((text) => text.length > PREVIEW);
+  const isLong = [output, error ?? "", hasResult ? result : ""].some((text) => text.length > PREVIEW);
   const shown = (text: string) => (showsAll || text.length <= PREVIEW ? text : `${text.slice(0, PREVIEW)}…`);
   const approval = tool.approval === null ? undefined : run.items[tool.approval];
-  /** The text to copy, which is fetched first if it is truncated. */
-  const all = (text: string, of: (call: ToolCall) => string) =>
-    tool.resultTruncation !== null && full === null ? async () => of(await fetched()) : text;
+  /** The full text to copy, which is fetched first if it is truncated. */
+  const fullText = (text: string, isTruncated: boolean, of: (call: ToolCall) => string) =>
+    isTruncated ? async () => of(await load()) : text;
   return (
     <>
       {approval?.kind === "approval" && <DecisionLine approval={approval} />}
       <ToolArguments run={run} tool={tool} />
       {output !== "" && (
-        <Part
-          title="Output"
-          text={output}
-          copy={tool.outputDropped > 0 && full === null ? async () => (await fetched()).output : output}
-        >
-          <ToolOutput text={output} isPreview={!showsAll} isTruncated={tool.outputDropped > 0 && full === null} />
+        <Part title="Output" copy={fullText(output, isOutputTruncated, (call) => call.output)}>
+          <ToolOutput text={output} isPreview={!showsAll} isTruncated={isOutputTruncated} />
         </Part>
       )}
       {failed !== null && error !== null && (
         <Part
           title="Error"
-          text={error}
-          copy={
-            errorText === null
-              ? failed
-              : all(errorText, (call) => findErrorText(valueText(call.result), failed) ?? failed)
-          }
+          copy={fullText(
+            error,
+            isResultTruncated && errorText !== null,
+            (call) => findErrorText(valueText(call.result), failed) ?? failed,
+          )}
         >
           <div className="tool-error" role="note">
             <JsonView value={shown(error)} isText />
           </div>
         </Part>
       )}
-      {hasResult && (
-        <Part
-          title="Result"
-          text={tool.state === "unseen" ? "" : result}
-          copy={all(result, (call) => valueText(call.result))}
-          empty={tool.state === "unseen" ? NO_RESULT_SEEN : "It returned nothing."}
-        >
-          {result !== "" && <JsonView value={showsAll ? (full?.result ?? tool.result) : shown(result)} />}
+      {hasResult && tool.state === "unseen" && (
+        <Part title="Result" copy="">
+          <p className="quiet">{NO_RESULT_SEEN}</p>
         </Part>
       )}
-      {isTruncated && !showsAll && (
-        <Button onClick={showAll}>
-          Show whole {errorText === null ? "result" : "error"}
-          {tool.resultTruncation === null ? "" : ` (${formatBytes(tool.resultTruncation.size)})`}
-        </Button>
+      {hasResult && tool.state !== "unseen" && (
+        <Part title="Result" copy={fullText(result, isResultTruncated, (call) => valueText(call.result))}>
+          {result === "" ? (
+            <p className="quiet">It returned nothing.</p>
+          ) : (
+            <JsonView value={showsAll ? (full?.result ?? tool.result) : shown(result)} />
+          )}
+        </Part>
       )}
-      {loadError !== null && (
-        <p className="tool-error" role="alert">
-          {loadError}
-        </p>
+      {(isLong || isResultTruncated || isOutputTruncated) && !showsAll && (
+        <LoadFullButton
+          what={errorText === null ? "whole result" : "whole error"}
+          size={tool.resultTruncation?.size}
+          load={isResultTruncated || isOutputTruncated ? load : async () => full}
+          onLoaded={(call) => {
+            setFull(call);
+            setShowsAll(true);
+          }}
+        />
       )}
     </>
   );
@@ -119,18 +104,24 @@ function ToolArguments({ run, tool }: { run: RunView; tool: ToolItem }) {
   const parts = useMemo(() => splitArguments({ ...tool, args }), [tool, args]);
   const load = () => api.toolCall(run.runId, tool.callId);
   const isTruncated = tool.argsTruncation !== null && full === null;
-  const copy = isTruncated ? async () => argsText((await load()).args ?? "") : argsText(args ?? tool.argsText);
+  const copy = isTruncated ? async () => valueText((await load()).args ?? "") : valueText(args ?? tool.argsText);
   return (
     <>
       <Arguments parts={parts} head={<PartHead title="Arguments" copy={copy} />} />
       {isTruncated && (
-        <LoadFullButton what="whole arguments" size={tool.argsTruncation?.size ?? 0} load={load} onLoaded={setFull} />
+        <LoadFullButton what="whole arguments" size={tool.argsTruncation?.size} load={load} onLoaded={setFull} />
       )}
     </>
   );
 }
 
-function PartHead({ title, copy }: { title: string; copy: string | (() => Promise<string>) }) {
+interface PartProps {
+  readonly title: string;
+  /** The text to copy, or a function that fetches it. */
+  readonly copy: string | (() => Promise<string>);
+}
+
+function PartHead({ title, copy }: PartProps) {
   return (
     <header className="part-head">
       <span>{title}</span>
@@ -139,19 +130,11 @@ function PartHead({ title, copy }: { title: string; copy: string | (() => Promis
   );
 }
 
-interface PartProps {
-  readonly title: string;
-  readonly text: string;
-  readonly copy: string | (() => Promise<string>);
-  readonly empty?: string;
-  readonly children: ReactNode;
-}
-
-function Part({ title, text, copy, empty, children }: PartProps) {
+function Part({ title, copy, children }: PartProps & { readonly children: ReactNode }) {
   return (
     <section className="part">
-      <PartHead title={title} copy={text === "" ? "" : copy} />
-      {text === "" && empty !== undefined ? <p className="quiet">{empty}</p> : children}
+      <PartHead title={title} copy={copy} />
+      {children}
     </section>
   );
 }

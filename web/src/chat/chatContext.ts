@@ -9,7 +9,7 @@ const KEY = "folds";
 const MAX_STORED = 300;
 
 /** A decision about an approval that the user has not sent yet. */
-export interface DecisionDraft {
+interface DecisionDraft {
   readonly mode: "ask" | "edit" | "reject";
   /** The edited arguments as JSON. */
   readonly edited: string;
@@ -57,27 +57,25 @@ export const ChatContext = createContext<ChatValue | null>(null);
 
 export const useChat = () => useRequiredContext(ChatContext);
 
+/** State of a row by its key in `kept`, which outlives the row. */
+function useKeptState<T>(kept: Map<string, T>, key: string): [T | undefined, (value: T) => void] {
+  const [value, setValue] = useState(() => kept.get(key));
+  const change = (next: T) => {
+    kept.set(key, next);
+    setValue(next);
+  };
+  return [value, change];
+}
+
 /** Whether a row is expanded: the user's choice, or `initial` until there is one. */
 export function useExpanded(key: string, initial: boolean): [boolean, (isExpanded: boolean) => void] {
-  const { expandedRows } = useChat().state;
-  const [choice, setChoice] = useState(() => expandedRows.get(key));
-  const choose = (isExpanded: boolean) => {
-    expandedRows.set(key, isExpanded);
-    setChoice(isExpanded);
-  };
+  const [choice, choose] = useKeptState(useChat().state.expandedRows, key);
   return [choice ?? initial, choose];
 }
 
-const NO_DRAFT: DecisionDraft = { mode: "ask", edited: "", reason: "" };
+export const NO_DRAFT: DecisionDraft = { mode: "ask", edited: "", reason: "" };
 
 export function useDecisionDraft(approvalId: string): [DecisionDraft, (change: Partial<DecisionDraft>) => void] {
-  const { decisionDrafts } = useChat().state;
-  const [draft, setDraft] = useState(() => decisionDrafts.get(approvalId) ?? NO_DRAFT);
-  const change = (part: Partial<DecisionDraft>) => {
-    const next = { ...(decisionDrafts.get(approvalId) ?? NO_DRAFT), ...part };
-    if (next.mode === "ask") decisionDrafts.delete(approvalId);
-    else decisionDrafts.set(approvalId, next);
-    setDraft(next);
-  };
-  return [draft, change];
+  const [draft = NO_DRAFT, setDraft] = useKeptState(useChat().state.decisionDrafts, approvalId);
+  return [draft, (change) => setDraft({ ...draft, ...change })];
 }

@@ -1,7 +1,7 @@
 /** The conversation as a flat list of rows for the virtual list. Pure. */
 
 import type { OutboxMessage } from "../client/outbox";
-import type { ApprovalItem, Item, RunView, SessionView, ToolItem } from "../log/view";
+import { type ApprovalItem, type Item, type RunView, type SessionView, startedAgents } from "../log/view";
 
 export type Row =
   | { readonly kind: "gap"; readonly key: string; readonly from: number; readonly to: number }
@@ -119,11 +119,6 @@ function streamedAnswer(run: RunView, items: readonly Item[]): Item | null {
   return null;
 }
 
-export function isSubAgent(run: RunView, item: Item): boolean {
-  if (item.kind === "agent") return true;
-  return item.kind === "tool" && item.agentIds.length > 0 && item.agentIds.some((id) => run.agents.has(id));
-}
-
 export interface Group {
   readonly first: Item;
   /** Sub-agents side by side, beginning with `first`; null for any other item. */
@@ -141,7 +136,7 @@ export function groupSubAgents(run: RunView, items: readonly Item[]): readonly G
   let parallel: Item[] = [];
   let until = Number.NEGATIVE_INFINITY;
   for (const item of items) {
-    if (!isSubAgent(run, item)) {
+    if (startedAgents(run, item).length === 0) {
       groups.push({ first: item, subAgents: null });
       continue;
     }
@@ -192,14 +187,4 @@ export function rowIndexOf(rows: readonly Row[], run: RunView, item: Item): numb
     if (row.kind === "subAgents") return row.items.some((one) => one.key === outer.key);
     return row.kind === "approval" && row.approval.key === item.key;
   });
-}
-
-/** The calls that run now. */
-export function runningTools(run: RunView): readonly ToolItem[] {
-  const tools: ToolItem[] = [];
-  for (const [name, index] of run.open) {
-    const item = name.startsWith("tool ") ? run.items[index] : undefined;
-    if (item?.kind === "tool") tools.push(item);
-  }
-  return tools;
 }

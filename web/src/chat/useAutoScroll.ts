@@ -1,4 +1,5 @@
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
+import { distanceToEnd } from "../ui/hooks";
 
 /** Distance from the end, in px, that counts as the end. */
 export const END_TOLERANCE = 48;
@@ -52,7 +53,7 @@ export function useAutoScroll(box: RefObject<HTMLElement | null>, inner: RefObje
     let inputAt = Number.NEGATIVE_INFINITY;
     let expandedAt = Number.NEGATIVE_INFINITY;
     let lastTop = 0;
-    const isAtEnd = () => element.scrollHeight - element.scrollTop - element.clientHeight < END_TOLERANCE;
+    const isAtEnd = () => distanceToEnd(element) < END_TOLERANCE;
     const onInput = (event: Event) => {
       inputAt = performance.now();
       pausedUntil.current = 0;

@@ -2,6 +2,7 @@ import { type RefObject, useCallback, useEffect, useRef } from "react";
 import type { VirtualizerHandle } from "virtua";
 import type { Route } from "../app/route";
 import type { LiveSession } from "../client/session";
+import { distanceToEnd } from "../ui/hooks";
 import { type Row, rowIndexOf } from "./rows";
 import { type AutoScroll, END_TOLERANCE, USER_INPUT } from "./useAutoScroll";
 
@@ -61,7 +62,7 @@ function useScrollToRoute(
   useEffect(() => {
     if (done.current === route || live.loading !== null || rows.length === 0) return;
     const isFirst = done.current === null;
-    const newest = live.view.runs[live.view.runs.length - 1];
+    const newest = live.view.runs.at(-1);
     const run = live.view.runs.find((one) => one.runId === route.runId);
     const item = route.item === null ? undefined : run?.items[route.item];
     const question = (runId: string) => rows.findIndex((row) => row.kind === "user" && row.run.runId === runId);
@@ -87,7 +88,7 @@ function useScrollToAnswer(
   scrollUntilSettled: Scroll,
   { isFollowing, pause, toEnd }: AutoScroll,
 ) {
-  const newest = live.view.runs[live.view.runs.length - 1];
+  const newest = live.view.runs.at(-1);
   const watched = useRef<string | null>(null);
   useEffect(() => {
     if (newest === undefined) return;
@@ -121,7 +122,7 @@ function scrollUntilSettled(list: List, place: number, align: Align, key: string
   const end = () => {
     cancel();
     const box = list.box.current;
-    if (box !== null && box.scrollHeight - box.scrollTop - box.clientHeight < END_TOLERANCE) atEnd?.();
+    if (box !== null && distanceToEnd(box) < END_TOLERANCE) atEnd?.();
   };
   const step = () => {
     const element = key === null ? null : document.querySelector(`[data-item="${CSS.escape(key)}"]`);

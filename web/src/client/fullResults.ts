@@ -1,6 +1,6 @@
 /** Fetches the full arguments, output and result of calls that the log truncates, for the search. */
 
-import { argsText, valueText } from "../log/format";
+import { valueText } from "../log/format";
 import type { Item, RunView, ToolItem } from "../log/view";
 import { api, type ToolCall } from "../wire/api";
 import { Store } from "./store";
@@ -20,7 +20,7 @@ export interface FullResultsState {
   readonly tooLarge: number;
 }
 
-type Fetch = (runId: string, callId: string, signal: AbortSignal) => Promise<ToolCall>;
+type Fetch = (runId: string, callId: string) => Promise<ToolCall>;
 
 interface Queued {
   readonly key: string;
@@ -28,7 +28,9 @@ interface Queued {
   readonly callId: string;
 }
 
-export class FullResults {
+const NOTHING_FETCHED: FullResultsState = { textOf: () => undefined, pending: 0, failed: 0, tooLarge: 0 };
+
+export class FullResults extends Store<FullResultsState> {
   private readonly kept = new Map<string, string>();
   /** Calls that were requested once; failed and dropped ones are not requested again without `retry`. */
   private readonly requested = new Set<string>();
@@ -37,18 +39,12 @@ export class FullResults {
   private queued: Queued[] = [];
   private fetching = 0;
   private size = 0;
-  private abort = new AbortController();
-  private readonly view: Store<FullResultsState>;
-  readonly subscribe: (changed: () => void) => () => void;
-  readonly getSnapshot: () => FullResultsState;
 
   constructor(
     private readonly fetchCall: Fetch = api.toolCall,
     private readonly maxKept = MAX_KEPT,
   ) {
-    this.view = new Store(this.snapshot());
-    this.subscribe = this.view.subscribe;
-    this.getSnapshot = this.view.getSnapshot;
+    super(NOTHING_FETCHED);
   }
 
   /** Requests each truncated and finished call of the runs once. */
@@ -76,17 +72,6 @@ export class FullResults {
     this.notify();
   }
 
-  /** Aborts all requests and drops all texts. */
-  dispose(): void {
-    this.abort.abort();
-    this.abort = new AbortController();
-    this.queued = [];
-    this.fetching = 0;
-    this.size = 0;
-    for (const all of [this.kept, this.requested, this.failed, this.tooLarge]) all.clear();
-    this.notify();
-  }
-
   private requestOne(run: RunView, item: ToolItem): void {
     if (item.endedAt === null || !isTruncated(item) || this.requested.has(item.key)) return;
     this.requested.add(item.key);
@@ -100,18 +85,17 @@ export class FullResults {
       const next = this.queued.shift();
       if (next === undefined) return;
       this.fetching += 1;
-      void this.fetchOne(next, this.abort.signal);
+      void this.fetchOne(next);
     }
   }
 
-  private async fetchOne({ key, runId, callId }: Queued, signal: AbortSignal): Promise<void> {
+  private async fetchOne({ key, runId, callId }: Queued): Promise<void> {
     let text: string | null = null;
     try {
-      text = fullText(await this.fetchCall(runId, callId, signal));
+      text = fullText(await this.fetchCall(runId, callId));
     } catch {
       // Counted as failed; the search uses the text in the log.
     }
-    if (signal.aborted) return;
     this.fetching -= 1;
     if (text === null) this.failed.add(key);
     else this.keep(key, text);
@@ -137,23 +121,19 @@ export class FullResults {
     return text;
   }
 
-  private snapshot(): FullResultsState {
+  private notify(): void {
     const { queued, fetching, failed, tooLarge } = this;
     // A new function each time, so that memoized searches run again.
     const textOf = (item: Item) => this.find(item.key);
-    return { textOf, pending: queued.length + fetching, failed: failed.size, tooLarge: tooLarge.size };
-  }
-
-  private notify(): void {
-    this.view.set(this.snapshot());
+    this.set({ textOf, pending: queued.length + fetching, failed: failed.size, tooLarge: tooLarge.size });
   }
 }
 
-export function isTruncated(item: ToolItem): boolean {
+function isTruncated(item: ToolItem): boolean {
   return item.resultTruncation !== null || item.argsTruncation !== null || item.outputDropped > 0;
 }
 
 function fullText(call: ToolCall): string {
-  const parts = [call.args === null ? "" : argsText(call.args), call.output, valueText(call.result)];
+  const parts = [call.args === null ? "" : valueText(call.args), call.output, valueText(call.result)];
   return parts.filter(Boolean).join("\n").slice(0, MAX_RESULT);
 }

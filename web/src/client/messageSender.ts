@@ -70,7 +70,7 @@ export class MessageSender {
 
   refused(requestId: string, message: string, code: string): void {
     const one = this.messages.find((other) => other.requestId === requestId);
-    // A server that shuts down comes back, and gets the message then.
+    // A server that shuts down gets the message after the reconnect.
     if (one === undefined || code === "shutting_down") return;
     // The same error follows from a failed earlier query; only a message that is no longer stored was withdrawn.
     const isWithdrawn = message === WITHDRAWN && !isInOutbox(this.sessionId, one);

@@ -6,7 +6,7 @@
  */
 
 import type { SessionView } from "../log/view";
-import { readStored, storedKeys, writeStored } from "./storage";
+import { outboxKeys, readStored, writeStored } from "./storage";
 
 export interface OutboxMessage {
   readonly requestId: string;
@@ -26,11 +26,8 @@ const CLOCK_TOLERANCE = 5000;
 export const outboxKeyPrefix = (sessionId: string) => `outbox.${sessionId}.`;
 
 export function loadOutbox(sessionId: string): readonly OutboxMessage[] {
-  const beginning = outboxKeyPrefix(sessionId);
-  // Message ids have no dots, session ids may have: `a.` is a prefix of `a.b.` too.
-  const keys = storedKeys(beginning).filter((key) => !key.slice(beginning.length).includes("."));
-  const all = keys.map((key) => readStored<OutboxMessage | null>(key, null)).filter((one) => one !== null);
-  return all.sort((a, b) => a.at - b.at);
+  const all = outboxKeys(sessionId).map((key) => readStored<OutboxMessage | null>(key, null));
+  return all.filter((one) => one !== null).sort((one, other) => one.at - other.at);
 }
 
 export function isInOutbox(sessionId: string, one: OutboxMessage): boolean {

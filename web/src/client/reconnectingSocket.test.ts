@@ -25,10 +25,12 @@ describe("a reconnecting socket", () => {
     vi.useRealTimers();
   });
 
-  it("a silent server counts as lost since the last message before the reconnect", () => {
+  it("a silent server gets a ping and then counts as lost since the last message before the reconnect", () => {
     newestSocket().open();
     const heard = Date.now();
-    vi.advanceTimersByTime(30_000);
+    vi.advanceTimersByTime(20_000);
+    expect(newestSocket().sent).toEqual([{ type: "ping" }]);
+    vi.advanceTimersByTime(10_000);
     expect(FakeSocket.all).toHaveLength(2);
     expect(events.at(-1)).toMatchObject({ kind: "lost", since: heard });
     newestSocket().open();
@@ -54,7 +56,7 @@ describe("a reconnecting socket", () => {
     expect(events.at(-1)).toEqual({ kind: "open" });
   });
 
-  it("hurry replaces a hanging attempt and leaves an open socket alone", () => {
+  it("reconnectNow replaces a hanging attempt and leaves an open socket alone", () => {
     link.reconnectNow();
     expect(FakeSocket.all).toHaveLength(2);
     expect(FakeSocket.all[0]?.readyState).toBe(3);

@@ -14,7 +14,7 @@ export type SocketStatus =
   /** It does not reconnect. */
   | { readonly kind: "ended"; readonly why: "deleted" | "refused"; readonly reason: string };
 
-export interface SocketEvents {
+interface SocketEvents {
   open(): void;
   message(text: string): void;
   status(status: SocketStatus): void;

@@ -6,7 +6,7 @@
  */
 
 import { addGap, reduce } from "../log/reduce";
-import { type ApprovalItem, type Args, EMPTY, type Item, type RunView, type SessionView } from "../log/view";
+import { type ApprovalItem, type Args, EMPTY, isRunning, type RunView, type SessionView } from "../log/view";
 import type { Decision, LogRecord } from "../wire/events";
 import { type Frame, parseFrame, type SessionInfo } from "../wire/frames";
 import { MessageSender } from "./messageSender";
@@ -223,10 +223,10 @@ export class SessionStore extends Store<LiveSession> {
     const { view } = this.state;
     const before = view.seq < (this.initialEnd ?? 0) ? this.reduced : view;
     this.sender.removeStarted(before, this.reduced, this.skew ?? 0);
-    const newest = this.reduced.runs[this.reduced.runs.length - 1];
-    const isLive = this.state.loading === null && newest !== undefined && newest.endedAt === null;
+    const newest = this.reduced.runs.at(-1);
     // The smallest difference contains the least delay.
-    if (isLive) this.skew = Math.min(this.skew ?? Number.POSITIVE_INFINITY, Date.now() - newest.lastAt);
+    if (this.state.loading === null && isRunning(newest))
+      this.skew = Math.min(this.skew ?? Number.POSITIVE_INFINITY, Date.now() - newest.lastAt);
     const clockSkew = this.skew ?? 0;
     for (const id of this.decisions.keys()) if (!isApprovalOpen(newest, id)) this.decisions.delete(id);
     const isSame = this.decisions.size === this.state.deciding.size;
@@ -279,7 +279,5 @@ export class SessionStore extends Store<LiveSession> {
 
 /** Whether the approval is open. */
 function isApprovalOpen(run: RunView | undefined, approvalId: string): boolean {
-  if (run === undefined || run.endedAt !== null) return false;
-  const isAsked = (item: Item) => item.kind === "approval" && item.approvalId === approvalId && item.decision === null;
-  return run.items.some(isAsked);
+  return isRunning(run) && run.open.has(`approval ${approvalId}`);
 }

@@ -1,41 +1,32 @@
 import { ApiError, api } from "../wire/api";
+import { retry } from "./retry";
 
-const FIRST_DELAY_MS = 1000;
-const MAX_DELAY_MS = 8000;
-const TOO_MANY = 429;
+const TOO_MANY_REQUESTS = 429;
 
 /**
  * Whether a session exists, requested until the server answers; connecting instead would create it.
  *
- * `waiting` gets the time until the next attempt. Rejects only when `left` aborts.
+ * `onWait` gets the time until the next attempt. Rejects only when `signal` aborts.
  */
-export async function sessionExists(
+export function sessionExists(
   sessionId: string,
-  left: AbortSignal,
-  waiting: (ms: number) => void,
+  signal: AbortSignal,
+  onWait: (delayMs: number) => void,
 ): Promise<boolean> {
-  for (let wait = FIRST_DELAY_MS; ; wait = Math.min(MAX_DELAY_MS, 2 * wait)) {
+  const attempt = async () => {
     try {
-      await api.session(sessionId, left);
+      await api.session(sessionId, signal);
       return true;
     } catch (error) {
-      left.throwIfAborted();
-      if (!(error instanceof ApiError)) throw error;
-      if (error.status === 404) return false;
-      // The socket is refused too, and reports the reason.
-      if (error.status > 0 && error.status < 500 && error.status !== TOO_MANY) return true;
+      if (!isFinal(error)) throw error;
+      // After any other refusal the socket is refused too, and reports the reason.
+      return error.status !== 404;
     }
-    waiting(wait);
-    await pause(wait, left);
-  }
+  };
+  return retry(attempt, { signal, firstDelayMs: 1000, maxDelayMs: 8000, onError: (_, delayMs) => onWait(delayMs) });
 }
 
-function pause(ms: number, left: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
-    left.addEventListener("abort", () => {
-      clearTimeout(timer);
-      reject(left.reason);
-    });
-  });
+/** Whether the server has refused the request, and would refuse it again. */
+function isFinal(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== TOO_MANY_REQUESTS;
 }

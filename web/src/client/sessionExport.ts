@@ -4,13 +4,13 @@ import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { toMarkdown } from "../sessions/markdownExport";
 import { download, fileName } from "../ui/download";
-import { ApiError, api, serverUrl } from "../wire/api";
+import { ApiError, api, errorMessage, serverUrl } from "../wire/api";
 import type { LogRecord } from "../wire/events";
 import { Store } from "./store";
 
 const MAX_ATTEMPTS = 5;
 
-export interface Chunk {
+interface Chunk {
   readonly lines: readonly string[];
   /** Part of the log that has arrived, 0 to 1. */
   readonly progress: number;
@@ -21,7 +21,7 @@ export interface Chunk {
  *
  * The stream of a session never ends, so reading stops at that record; a lost connection is resumed.
  */
-export async function* recordLines(sessionId: string, signal: AbortSignal): AsyncGenerator<Chunk> {
+async function* recordLines(sessionId: string, signal: AbortSignal): AsyncGenerator<Chunk> {
   const { last_seq: last } = await api.session(sessionId, signal);
   let seq = 0;
   for (let attempts = 0; seq < last; attempts += 1) {
@@ -70,46 +70,47 @@ async function* frames(sessionId: string, after: number, signal: AbortSignal): A
   }
 }
 
-export type ExportFormat = "jsonl" | "markdown";
+type ExportFormat = "jsonl" | "markdown";
 
-export interface ExportState {
+interface ExportState {
   readonly title: string;
   /** 0 to 1. */
   readonly progress: number;
   readonly error: string | null;
 }
 
-export class SessionExport {
-  private readonly state = new Store<ExportState | null>(null);
+/** The state of the current export; null if there is none. */
+export class SessionExport extends Store<ExportState | null> {
   private abort = new AbortController();
 
-  readonly subscribe = this.state.subscribe;
-  readonly getSnapshot = this.state.getSnapshot;
+  constructor() {
+    super(null);
+  }
 
   readonly start = async (sessionId: string, title: string, format: ExportFormat): Promise<void> => {
     this.cancel();
     this.abort = new AbortController();
     const { signal } = this.abort;
-    this.state.set({ title, progress: 0, error: null });
+    this.set({ title, progress: 0, error: null });
     try {
       const lines: string[] = [];
       for await (const chunk of recordLines(sessionId, signal)) {
         for (const line of chunk.lines) lines.push(line);
         if (signal.aborted) return;
-        this.state.set({ title, progress: chunk.progress, error: null });
+        this.set({ title, progress: chunk.progress, error: null });
       }
       await save(lines, title, format, signal);
-      if (!signal.aborted) this.state.set(null);
+      if (!signal.aborted) this.set(null);
     } catch (error) {
       if (signal.aborted) return;
-      this.state.set({ title, progress: 0, error: error instanceof Error ? error.message : String(error) });
+      this.set({ title, progress: 0, error: errorMessage(error) });
     }
   };
 
   /** Stops the export, or dismisses its error. */
   readonly cancel = (): void => {
     this.abort.abort();
-    this.state.set(null);
+    this.set(null);
   };
 }
 

@@ -5,7 +5,7 @@
  * shown at once, and reverted if the server refuses.
  */
 
-import { ApiError, api, type SessionEntry, type SessionPage } from "../wire/api";
+import { ApiError, api, errorMessage, type SessionEntry, type SessionPage } from "../wire/api";
 import { removeSessionData } from "./storage";
 import { Store } from "./store";
 
@@ -46,17 +46,12 @@ function equal(one: SessionEntry, other: SessionEntry): boolean {
   return (Object.keys(other) as (keyof SessionEntry)[]).every((key) => one[key] === other[key]);
 }
 
-export interface SessionListState {
+interface SessionListState {
   readonly entries: readonly SessionEntry[];
   readonly q: string;
   readonly hasMore: boolean;
   readonly loading: boolean;
   readonly error: string | null;
-}
-
-interface Options {
-  /** Whether to poll. */
-  poll?: boolean;
 }
 
 const POLL_MS = 4_000;
@@ -66,25 +61,16 @@ const PAGE_SIZE = 50;
 /** The server's limit of a page. */
 const MAX_PAGE_SIZE = 200;
 
-export class SessionList {
-  private readonly state = new Store<SessionListState>({
-    entries: [],
-    q: "",
-    hasMore: false,
-    loading: true,
-    error: null,
-  });
-  private readonly poll: boolean;
+export class SessionList extends Store<SessionListState> {
   /** Entries of the server, without pending renames and deletions. */
   private serverEntries: readonly SessionEntry[] = [];
   private next: string | null = null;
   /** Whether `serverEntries` belong to another search. */
   private isOutdated = false;
-  private closed = true;
+  private isStopped = true;
   private readonly renaming = new Map<string, string>();
   private readonly deleting = new Set<string>();
   private readonly titles = new Map<string, string>();
-  private subscribers = 0;
   private pollTimer: ReturnType<typeof setTimeout> | undefined;
   private searchTimer: ReturnType<typeof setTimeout> | undefined;
   private abort = new AbortController();
@@ -94,25 +80,9 @@ export class SessionList {
   private lastAnswered = 0;
   private pageRequest: Promise<void> | null = null;
 
-  constructor({ poll = true }: Options = {}) {
-    this.poll = poll;
+  constructor(private readonly isPolling = true) {
+    super({ entries: [], q: "", hasMore: false, loading: true, error: null });
   }
-
-  readonly subscribe = (changed: () => void): (() => void) => {
-    const leave = this.state.subscribe(changed);
-    this.subscribers += 1;
-    if (this.closed) this.open();
-    let left = false;
-    return () => {
-      if (left) return;
-      left = true;
-      leave();
-      this.subscribers -= 1;
-      if (this.subscribers === 0) this.close();
-    };
-  };
-
-  readonly getSnapshot = (): SessionListState => this.state.getSnapshot();
 
   /** The title of a session that has been listed, also if the current search leaves it out; "" if it is not known. */
   titleOf(id: string | null): string {
@@ -126,7 +96,7 @@ export class SessionList {
     const mine = this.requests;
     const limit = this.isOutdated ? PAGE_SIZE : Math.min(MAX_PAGE_SIZE, Math.max(PAGE_SIZE, this.serverEntries.length));
     try {
-      const page = await api.sessions({ q: this.state.getSnapshot().q.trim(), limit }, this.abort.signal);
+      const page = await api.sessions({ q: this.getSnapshot().q.trim(), limit }, this.abort.signal);
       if (generation !== this.generation || mine < this.lastAnswered) return;
       this.lastAnswered = mine;
       this.handlePage(page);
@@ -148,10 +118,10 @@ export class SessionList {
 
   /** Filters by title; requests the list when the user pauses typing. */
   readonly search = (q: string): void => {
-    if (q === this.state.getSnapshot().q) return;
+    if (q === this.getSnapshot().q) return;
     this.abortRequests();
     this.isOutdated = true;
-    this.set({ q, loading: true });
+    this.update({ q, loading: true });
     clearTimeout(this.pollTimer);
     clearTimeout(this.searchTimer);
     this.searchTimer = setTimeout(() => void this.refresh(), SEARCH_DELAY_MS);
@@ -178,28 +148,27 @@ export class SessionList {
     removeSessionData(id);
   };
 
-  /** Stops polling. The next subscriber starts it again. */
-  readonly close = (): void => {
-    this.closed = true;
-    clearTimeout(this.pollTimer);
-    clearTimeout(this.searchTimer);
-    document.removeEventListener("visibilitychange", this.onVisibilityChange);
-    this.abortRequests();
-  };
-
-  private open(): void {
-    this.closed = false;
+  protected override onFirstSubscriber(): void {
+    this.isStopped = false;
     document.addEventListener("visibilitychange", this.onVisibilityChange);
     void this.refresh();
   }
 
+  protected override onNoSubscribers(): void {
+    this.isStopped = true;
+    clearTimeout(this.pollTimer);
+    clearTimeout(this.searchTimer);
+    document.removeEventListener("visibilitychange", this.onVisibilityChange);
+    this.abortRequests();
+  }
+
   private readonly onVisibilityChange = (): void => {
-    if (document.visibilityState === "visible" && this.poll) void this.refresh();
+    if (document.visibilityState === "visible" && this.isPolling) void this.refresh();
   };
 
   private schedule(): void {
     clearTimeout(this.pollTimer);
-    if (!this.poll || this.closed) return;
+    if (!this.isPolling || this.isStopped) return;
     const pause = document.visibilityState === "hidden" ? HIDDEN_POLL_MS : POLL_MS;
     this.pollTimer = setTimeout(() => void this.refresh(), pause);
   }
@@ -215,10 +184,7 @@ export class SessionList {
   private async page(after: string): Promise<void> {
     const { generation } = this;
     try {
-      const page = await api.sessions(
-        { q: this.state.getSnapshot().q.trim(), after, limit: PAGE_SIZE },
-        this.abort.signal,
-      );
+      const page = await api.sessions({ q: this.getSnapshot().q.trim(), after, limit: PAGE_SIZE }, this.abort.signal);
       if (generation !== this.generation) return;
       this.serverEntries = appendPage(this.serverEntries, page.sessions);
       this.next = page.next;
@@ -237,7 +203,7 @@ export class SessionList {
   }
 
   private fail(error: unknown): void {
-    this.set({ loading: false, error: errorMessage(error) });
+    this.update({ loading: false, error: errorMessage(error) });
   }
 
   private async change(
@@ -267,21 +233,17 @@ export class SessionList {
         return title === undefined || title === entry.title ? entry : { ...entry, title };
       });
     for (const { session_id, title } of wanted) if (title) this.titles.set(session_id, title);
-    const old = this.state.getSnapshot().entries;
-    this.set({ ...more, entries: reuseUnchanged(old, wanted), hasMore: this.next !== null });
+    const old = this.getSnapshot().entries;
+    this.update({ ...more, entries: reuseUnchanged(old, wanted), hasMore: this.next !== null });
   }
 
-  private set(change: Partial<SessionListState>): void {
-    const old = this.state.getSnapshot();
-    const changed = (Object.keys(change) as (keyof SessionListState)[]).some((key) => old[key] !== change[key]);
-    if (changed) this.state.set({ ...old, ...change });
+  private update(change: Partial<SessionListState>): void {
+    const old = this.getSnapshot();
+    const isChanged = (Object.keys(change) as (keyof SessionListState)[]).some((key) => old[key] !== change[key]);
+    if (isChanged) this.set({ ...old, ...change });
   }
 }
 
 function ignoreMissing(error: unknown): void {
   if (!(error instanceof ApiError && error.status === 404)) throw error;
-}
-
-function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

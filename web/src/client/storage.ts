@@ -3,7 +3,7 @@
 import { useCallback, useState } from "react";
 
 /** Prefix of each key. Servers at different paths of one host share the storage, but no keys. */
-export const KEY_PREFIX = `limelight${folder(globalThis.location?.pathname ?? "/")}.`;
+const KEY_PREFIX = `limelight${folder(globalThis.location?.pathname ?? "/")}.`;
 
 function folder(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
@@ -67,15 +67,17 @@ export function onOtherTabChange(beginning: string, changed: () => void): () => 
   return () => window.removeEventListener("storage", listen);
 }
 
+/** The keys of a session's unsent messages. */
+export function outboxKeys(sessionId: string): string[] {
+  const prefix = `outbox.${sessionId}.`;
+  // Message ids have no dots, session ids may have: `a.` is a prefix of `a.b.` too.
+  return storedKeys(prefix).filter((key) => !key.slice(prefix.length).includes("."));
+}
+
 /** Removes all values of a deleted session. */
 export function removeSessionData(sessionId: string): void {
-  const own = [`draft.${sessionId}`, `fresh.${sessionId}`, ...storedKeys(`outbox.${sessionId}.`).filter(isOwn)];
+  const own = [`draft.${sessionId}`, `fresh.${sessionId}`, ...outboxKeys(sessionId)];
   for (const key of own) writeStored(key, null);
-
-  // Message ids have no dots, session ids may have: `a.` is a prefix of `a.b.` too.
-  function isOwn(key: string): boolean {
-    return key.lastIndexOf(".") === `outbox.${sessionId}`.length;
-  }
 }
 
 /** Removes all unsent messages and drafts. */

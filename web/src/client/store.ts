@@ -1,19 +1,17 @@
 import { useSyncExternalStore } from "react";
 
-export interface Readable<T> {
-  subscribe(listener: () => void): () => void;
-  getSnapshot(): T;
-}
-
 /** A value with subscribers, in the form that React's `useSyncExternalStore` takes. */
-export class Store<T> implements Readable<T> {
+export class Store<T> {
   private readonly listeners = new Set<() => void>();
 
   constructor(private value: T) {}
 
   readonly subscribe = (listener: () => void): (() => void) => {
+    if (this.listeners.size === 0) this.onFirstSubscriber();
     this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    return () => {
+      if (this.listeners.delete(listener) && this.listeners.size === 0) this.onNoSubscribers();
+    };
   };
 
   readonly getSnapshot = (): T => this.value;
@@ -23,8 +21,14 @@ export class Store<T> implements Readable<T> {
     this.value = value;
     for (const notify of [...this.listeners]) notify();
   }
+
+  /** Called before the first subscriber is added. */
+  protected onFirstSubscriber(): void {}
+
+  /** Called after the last subscriber has left. */
+  protected onNoSubscribers(): void {}
 }
 
-export function useStore<T>(store: Readable<T>): T {
+export function useStore<T>(store: Pick<Store<T>, "subscribe" | "getSnapshot">): T {
   return useSyncExternalStore(store.subscribe, store.getSnapshot);
 }

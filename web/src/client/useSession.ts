@@ -1,11 +1,12 @@
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useEffect, useState } from "react";
 import { newId } from "./messageSender";
 import { saveOutbox } from "./outbox";
 import { type LiveSession, SessionStore } from "./session";
 import { sessionExists } from "./sessionExists";
 import { readStored, writeStored } from "./storage";
+import { Store, useStore } from "./store";
 
-const NO_STORE = { subscribe: () => () => {}, getSnapshot: () => null };
+const NO_STORE = new Store<LiveSession | null>(null);
 
 export interface OpenSession {
   readonly store: SessionStore | null;
@@ -50,10 +51,7 @@ export function useSession(sessionId: string | null): OpenSession {
   }, [sessionId]);
 
   const store = sessionId !== null && opening.id === sessionId ? opening.store : null;
-  const live = useSyncExternalStore<LiveSession | null>(
-    (store ?? NO_STORE).subscribe,
-    (store ?? NO_STORE).getSnapshot as () => LiveSession | null,
-  );
+  const live = useStore<LiveSession | null>(store ?? NO_STORE);
   useEffect(() => {
     if (live !== null && live.view.seq > 0) writeStored(`fresh.${live.sessionId}`, null);
   }, [live]);

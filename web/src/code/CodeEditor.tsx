@@ -6,6 +6,7 @@ import { Decoration, EditorView, highlightSpecialChars, lineNumbers } from "@cod
 import { tags } from "@lezer/highlight";
 import { memo, useEffect, useRef } from "react";
 import { loadLanguage } from "../text/languages";
+import { distanceToEnd } from "../ui/hooks";
 import type { DiffLine } from "./diff";
 
 const theme = EditorView.theme({
@@ -40,7 +41,7 @@ const highlightStyle = HighlightStyle.define([
   { tag: [tags.className, tags.typeName, tags.tagName, tags.attributeName, tags.namespace], color: "var(--code-type)" },
 ]);
 
-export const editorTheme = [theme, syntaxHighlighting(highlightStyle)];
+const editorTheme = [theme, syntaxHighlighting(highlightStyle)];
 
 interface Props {
   readonly text: string;
@@ -126,7 +127,7 @@ function show(editor: Editor, text: string, lines: readonly DiffLine[] | null): 
   const { view, marks, text: before } = editor;
   const { scrollDOM } = view;
   const isGrowing = before !== "" && text.startsWith(before);
-  const isAtEnd = scrollDOM.scrollHeight - scrollDOM.scrollTop - scrollDOM.clientHeight < NEAR;
+  const isAtEnd = distanceToEnd(scrollDOM) < NEAR;
   view.dispatch({
     changes: isGrowing
       ? { from: view.state.doc.length, insert: text.slice(before.length) }

@@ -1,4 +1,4 @@
-import { act, cleanup, fireEvent, render, screen } from "@testing-library/react";
+import { act, cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { reduce } from "../log/reduce";
@@ -163,25 +163,4 @@ it("truncated code is copied and downloaded in full", async () => {
   call.mockRejectedValue(new Error("gone"));
   await user.click(screen.getByRole("button", { name: "Download step-2.sql" }));
   expect(await screen.findByText("Could not download")).toBeTruthy();
-});
-
-it("[ is ignored under a dialog, and works with AltGr", () => {
-  const { rerender } = render(
-    <>
-      <div role="dialog" />
-      {pane(9)}
-    </>,
-  );
-  const press = () =>
-    fireEvent.keyDown(document.body, { key: "[", ctrlKey: true, altKey: true, modifierAltGraph: true });
-  press();
-  expect(step()).toBe("step 3 of 3");
-  rerender(
-    <>
-      <div />
-      {pane(9)}
-    </>,
-  );
-  press();
-  expect(step()).toBe("step 2 of 3");
 });

@@ -3,7 +3,6 @@ import { Fragment, memo, useMemo, useRef, useState } from "react";
 import { codeOf } from "../log/code";
 import { formatBytes, formatDuration } from "../log/format";
 import type { Item, RunView, ToolItem } from "../log/view";
-import { languageName } from "../text/languages";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { download } from "../ui/download";
@@ -14,10 +13,10 @@ import { api } from "../wire/api";
 import { CodeEditor } from "./CodeEditor";
 import { diffLines } from "./diff";
 import { Output } from "./Output";
-import { codeFileName, firstLine, type Version, versionsOf } from "./versions";
+import { codeFileName, firstLine, type Version, type VersionCache, versionsOf } from "./versions";
 import "./code.css";
 
-export interface VersionChoice {
+interface VersionChoice {
   /** Index of the shown version; -1 if there is none. */
   readonly index: number;
   readonly isFollowing: boolean;
@@ -26,7 +25,7 @@ export interface VersionChoice {
 }
 
 /** The shown version: the newest, until the user selects one here or elsewhere. */
-export function useVersion(versions: readonly Version[], focus: ToolItem | null): VersionChoice {
+function useVersion(versions: readonly Version[], focus: ToolItem | null): VersionChoice {
   const [selected, setSelected] = useState<string | null>(null);
   const [lastFocus, setLastFocus] = useState<string | null>(null);
   const focusKey = focus?.key ?? null;
@@ -50,7 +49,7 @@ interface VersionMenuProps {
 }
 
 /** "step 2 of 3", and a menu of all versions. */
-export const VersionMenu = memo(function VersionMenu({ versions, index, onSelect }: VersionMenuProps) {
+const VersionMenu = memo(function VersionMenu({ versions, index, onSelect }: VersionMenuProps) {
   const current = versions[index];
   return (
     <Menu
@@ -62,12 +61,12 @@ export const VersionMenu = memo(function VersionMenu({ versions, index, onSelect
         </Button>
       }
     >
-      <MenuRadioGroup value={current?.key ?? ""} onChange={onSelect}>
+      <MenuRadioGroup value={current?.key ?? ""} onValueChange={onSelect}>
         {versions.map((version, place) => (
           <Fragment key={version.key}>
             {version.turn !== versions[place - 1]?.turn && <MenuLabel>Turn {version.turn || "?"}</MenuLabel>}
             <MenuRadioItem value={version.key} about={<VersionDescription version={version} place={place} />}>
-              <span className="code-choice">{firstLine(version.code.text) || "nothing yet"}</span>
+              <span className="code-choice ellipsis">{firstLine(version.code.text) || "nothing yet"}</span>
             </MenuRadioItem>
           </Fragment>
         ))}
@@ -99,7 +98,8 @@ interface Props {
 /** All versions of the code that the agent ran, with their output. */
 const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: Props) {
   const pane = useRef<HTMLDivElement>(null);
-  const versions = useMemo(() => versionsOf(runs), [runs]);
+  const [cache] = useState<VersionCache>(() => new WeakMap());
+  const versions = useMemo(() => versionsOf(runs, cache), [runs, cache]);
   const choice = useVersion(versions, focus);
   const [showsChanges, setShowsChanges] = useState(false);
   const [downloadFailed, setDownloadFailed] = useState(false);
@@ -132,7 +132,7 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
     );
   // The full code is copied and saved, also while only its beginning is shown.
   const fullCode = () => fetchFullCode(runs, version);
-  const name = codeFileName(choice.index + 1, languageName(version.code.language));
+  const name = codeFileName(choice.index + 1, version.code.language);
   return (
     <div className="code-pane" ref={pane}>
       <div className="code-bar">

@@ -1,17 +1,18 @@
 /** The end of a call's output and the beginning of its result, shown beside its code. */
 
-import { memo, useLayoutEffect, useRef } from "react";
+import { memo, useRef } from "react";
 import { formatBytes, formatDuration, valueText } from "../log/format";
 import type { OutputPiece, ToolItem } from "../log/view";
 import { AnsiText } from "../text/AnsiText";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
+import { useStickToEnd } from "../ui/hooks";
 import { STATE_LABELS, StateIcon } from "../ui/StateIcon";
 
 export const MAX_OUTPUT = 20_000;
 export const MAX_RESULT = 4_000;
 
-export interface VisibleOutput {
+interface VisibleOutput {
   readonly pieces: readonly OutputPiece[];
   /** Number of omitted characters before them. */
   readonly omittedBefore: number;
@@ -32,13 +33,13 @@ export function visibleOutput(item: ToolItem): VisibleOutput {
     omittedBefore += piece.text.length - kept.length;
     room -= kept.length;
   }
-  const fullCode = item.endedAt === null ? "" : valueText(item.result);
-  const result = fullCode.slice(0, MAX_RESULT);
+  const full = item.endedAt === null ? "" : valueText(item.result);
+  const result = full.slice(0, MAX_RESULT);
   return {
     pieces,
     omittedBefore,
     result,
-    omittedAfter: item.resultTruncation ? null : fullCode.length - result.length,
+    omittedAfter: item.resultTruncation ? null : full.length - result.length,
   };
 }
 
@@ -48,16 +49,10 @@ interface Props {
   readonly onTerminal: ((item: ToolItem) => void) | undefined;
 }
 
-/** Distance from the end, in px, at which the output is followed. */
-const NEAR = 30;
-
 /** The live output and the result of a call. */
 export const Output = memo(function Output({ item, isComplete, onTerminal }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  const isAtEnd = useRef(true);
-  useLayoutEffect(() => {
-    if (box.current && isAtEnd.current && item.endedAt === null) box.current.scrollTop = box.current.scrollHeight;
-  }, [item]);
+  const onScroll = useStickToEnd(box, item.endedAt === null, item);
   const { pieces, omittedBefore, result, omittedAfter } = visibleOutput(item);
   const isEmpty = pieces.length === 0 && result === "";
   const rest = onTerminal && (
@@ -80,9 +75,7 @@ export const Output = memo(function Output({ item, isComplete, onTerminal }: Pro
         aria-label="What it printed"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to get there
         tabIndex={0}
-        onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
-          isAtEnd.current = scrollHeight - scrollTop - clientHeight < NEAR;
-        }}
+        onScroll={onScroll}
       >
         {omittedBefore > 0 && (
           <p className="code-left">

@@ -3,7 +3,7 @@ import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { recordsOf, sourceTranscripts } from "../testing/golden";
 import type { AnyEvent } from "../wire/events";
-import { codeFileName, firstLine, versionsOf } from "./versions";
+import { codeFileName, firstLine, type VersionCache, versionsOf } from "./versions";
 
 const START: AnyEvent = { kind: "run_started", agent: "a", turn: 1 };
 
@@ -49,7 +49,8 @@ it("an unchanged version keeps its identity", () => {
   ]);
   const before = reduce(EMPTY, records.slice(0, 2));
   const after = reduce(before, records.slice(2));
-  expect(versionsOf(after.runs)[0]).toBe(versionsOf(before.runs)[0]);
+  const cache: VersionCache = new WeakMap();
+  expect(versionsOf(after.runs, cache)[0]).toBe(versionsOf(before.runs, cache)[0]);
 });
 
 it("versions of a recorded agent grow while it writes", () => {
@@ -71,6 +72,6 @@ it("a version has a descriptive line and a file name", () => {
   expect(firstLine("import os\nimport re")).toBe("import os");
   expect(firstLine("# only this")).toBe("# only this");
   expect(codeFileName(2, "python")).toBe("step-2.py");
-  expect(codeFileName(3, "shell")).toBe("step-3.sh");
-  expect(codeFileName(4, null)).toBe("step-4.txt");
+  expect(codeFileName(3, "bash")).toBe("step-3.sh");
+  expect(codeFileName(4, "rust")).toBe("step-4.txt");
 });

@@ -1,7 +1,8 @@
 /** All versions of the code that the agents ran, in the order in which they began. Pure. */
 
 import { type Code, codeOf, partialCode } from "../log/code";
-import type { RunView, ToolItem } from "../log/view";
+import { type RunView, runningTools, type ToolItem } from "../log/view";
+import { fileExtension } from "../text/languages";
 
 export interface Version {
   readonly key: string;
@@ -10,38 +11,33 @@ export interface Version {
   readonly code: Code;
 }
 
-/** An unchanged call keeps its version, so that it is not rendered again. */
-const known = new WeakMap<ToolItem, Version | null>();
+/** An unchanged call keeps its version in the cache, so that it is not rendered again. */
+export type VersionCache = WeakMap<ToolItem, Version | null>;
 
-export function versionsOf(runs: readonly RunView[]): Version[] {
+export function versionsOf(runs: readonly RunView[], cache: VersionCache = new WeakMap()): Version[] {
   return runs.flatMap((run) =>
-    [...run.codes, ...beingWritten(run)]
+    [...run.codes, ...incompleteCalls(run)]
       .toSorted((one, other) => one - other)
       .flatMap((index) => {
-        const version = versionAt(run, index);
+        const version = versionAt(run, index, cache);
         return version === null ? [] : [version];
       }),
   );
 }
 
 /** Calls whose arguments are still streaming. */
-function beingWritten(run: RunView): number[] {
-  const places: number[] = [];
-  for (const [name, index] of run.open) {
-    const item = name.startsWith("tool ") ? run.items[index] : undefined;
-    if (item?.kind === "tool" && item.args === null) places.push(index);
-  }
-  return places;
+function incompleteCalls(run: RunView): number[] {
+  return runningTools(run).flatMap((tool) => (tool.args === null ? [tool.index] : []));
 }
 
-function versionAt(run: RunView, index: number): Version | null {
+function versionAt(run: RunView, index: number, cache: VersionCache): Version | null {
   const item = run.items[index];
   if (item?.kind !== "tool") return null;
-  const before = known.get(item);
+  const before = cache.get(item);
   if (before !== undefined) return before;
   const code = readable(item);
   const version = code === null ? null : { key: item.key, turn: run.turn, item, code };
-  known.set(item, version);
+  cache.set(item, version);
   return version;
 }
 
@@ -59,21 +55,6 @@ export function firstLine(code: string): string {
   return line.trim();
 }
 
-const ENDINGS: Record<string, string> = {
-  python: "py",
-  javascript: "js",
-  typescript: "ts",
-  tsx: "tsx",
-  shell: "sh",
-  sql: "sql",
-  json: "json",
-  yaml: "yaml",
-  html: "html",
-  css: "css",
-  markdown: "md",
-};
-
-/** A file name for a version. `language` comes from `languageName`. */
-export function codeFileName(number: number, language: string | null): string {
-  return `step-${number}.${(language !== null && ENDINGS[language]) || "txt"}`;
+export function codeFileName(number: number, language: string): string {
+  return `step-${number}.${fileExtension(language)}`;
 }

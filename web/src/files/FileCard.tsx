@@ -110,7 +110,7 @@ export const AttachmentCard = memo(function AttachmentCard({ attachment }: { att
         <FileIcon kind={kind} />
         {(name !== "" || url === "") && <FileName name={name} mediaType={mediaType} />}
         {artifactId === "" && url !== "" && (
-          <span className="files-address">
+          <span className="ellipsis">
             <SafeLink href={url} label={url}>
               {escapeInvisible(url)}
             </SafeLink>

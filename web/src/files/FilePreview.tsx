@@ -8,7 +8,7 @@ import { ImagePreview } from "./FileCard";
 import { kindOf, languageOf, MAX_SHOWN } from "./fileKinds";
 import type { FileVersion } from "./files";
 
-export class UnreadableFile extends Error {}
+class UnreadableFile extends Error {}
 
 /** Fetches a text file, unless it is too long or binary. Its length may be known only while reading. */
 export async function fetchText(artifactId: string, signal: AbortSignal, max = MAX_SHOWN): Promise<string> {
@@ -28,7 +28,7 @@ export async function fetchText(artifactId: string, signal: AbortSignal, max = M
     text += decoder.decode(part.value, { stream: true });
   }
   text += decoder.decode();
-  if (text.includes("\0")) throw new UnreadableFile("This file is no text.");
+  if (text.includes("\0")) throw new UnreadableFile("This is not a text file.");
   return text;
 }
 

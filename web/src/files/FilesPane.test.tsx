@@ -107,7 +107,7 @@ describe("fetchText", () => {
     answering("0123456789");
     await expect(fetchText("a", signal, 9)).rejects.toThrow("too long");
     answering("a\0b");
-    await expect(fetchText("a", signal)).rejects.toThrow("no text");
+    await expect(fetchText("a", signal)).rejects.toThrow("not a text file");
     answering("", 500);
     await expect(fetchText("a", signal)).rejects.toThrow("500");
   });

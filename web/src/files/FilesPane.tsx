@@ -18,7 +18,7 @@ interface FileRowProps {
 }
 
 /** One file: name, origin and content. */
-export const FileRow = memo(function FileRow({ file, onSelect, isOpenAtFirst = false }: FileRowProps) {
+const FileRow = memo(function FileRow({ file, onSelect, isOpenAtFirst = false }: FileRowProps) {
   const [isOpen, setOpen] = useState(isOpenAtFirst);
   const id = useId();
   const kind = kindOf(file.mediaType, file.name);
@@ -68,7 +68,7 @@ function Origin({ file, onSelect }: { file: FileVersion; onSelect: (item: Item) 
   const { item, madeBy, agent, url } = file;
   if (item === null)
     return url !== "" && file.artifactId === "" ? (
-      <span className="files-address">
+      <span className="ellipsis">
         sent by you as{" "}
         <SafeLink href={url} label={url}>
           {escapeInvisible(url)}
@@ -134,7 +134,7 @@ function isPicture({ newest }: FileGroup): boolean {
 /** Runs change with each token; the list changes only with a file. */
 function useGroups(runs: readonly RunView[]): readonly FileGroup[] {
   const key = filesKey(runs);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the files are others
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key changes with the files
   return useMemo(() => filesOf(runs), [key]);
 }
 

@@ -1,13 +1,13 @@
 /** Parses comma- or tab-separated values. Pure. */
 
-export interface Sheet {
+interface Sheet {
   readonly rows: readonly (readonly string[])[];
   /** Whether there are more rows. */
   readonly isTruncated: boolean;
 }
 
 /** The most frequent separator of the first line. */
-export function separatorOf(text: string): string {
+function separatorOf(text: string): string {
   const line = text.split("\n", 1)[0] ?? "";
   const counts = [",", ";", "\t", "|"].map((sign) => ({ sign, count: line.split(sign).length }));
   return counts.reduce((best, one) => (one.count > best.count ? one : best)).sign;

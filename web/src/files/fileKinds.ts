@@ -8,30 +8,16 @@ export type FileKind = "image" | "table" | "code" | "text" | "archive" | "other"
 const IMAGES = /^image\/(?:png|jpe?g|gif|webp|avif|bmp|svg\+xml|x-icon)$/;
 const ARCHIVES = /zip|x-tar|gzip|x-7z|x-rar|x-bzip|zstd/;
 const TEXTUAL = /^text\/|[/+](?:json|xml|yaml|x-yaml|toml|javascript|typescript|sql|x-sh|x-python|csv|ndjson|jsonl)$/;
-const PLAIN = new Set([
-  "txt",
-  "log",
-  "md",
-  "markdown",
-  "rst",
-  "ini",
-  "toml",
-  "cfg",
-  "conf",
-  "env",
-  "tex",
-  "diff",
-  "patch",
-]);
+const PLAIN = /^(?:txt|log|md|markdown|rst|ini|toml|cfg|conf|env|tex|diff|patch)$/;
 
 /** Limit of texts that are shown, in bytes. */
 export const MAX_SHOWN = 1_000_000;
 
-export function typeOf(mediaType: string): string {
+function typeOf(mediaType: string): string {
   return mediaType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-export function endingOf(name: string): string {
+function endingOf(name: string): string {
   return /\.([A-Za-z0-9]{1,10})$/.exec(name)?.[1]?.toLowerCase() ?? "";
 }
 
@@ -45,7 +31,7 @@ export function kindOf(mediaType: string, name: string): FileKind {
   if (ending === "csv" || ending === "tsv") return "table";
   const language = languageOf(mediaType, name);
   if (language !== "") return language === "markdown" ? "text" : "code";
-  return TEXTUAL.test(type) || PLAIN.has(ending) ? "text" : "other";
+  return TEXTUAL.test(type) || PLAIN.test(ending) ? "text" : "other";
 }
 
 /** The language for highlighting; "" for plain text. */

@@ -99,7 +99,7 @@ export class RunDraft {
   /** Appends to the terminal, to the last piece if it is of the same call and kind. */
   appendTerminal(item: number, kind: TerminalPiece["kind"], text: string): void {
     const { terminal } = this;
-    const last = terminal[terminal.length - 1];
+    const last = terminal.at(-1);
     if (last !== undefined && last.item === item && last.kind === kind && last.text.length < MAX_PIECE_LENGTH)
       terminal[terminal.length - 1] = { item, kind, text: last.text + text };
     else terminal.push({ item, kind, text });

@@ -2,8 +2,8 @@
 
 import { stripAnsi } from "../text/sanitizeAnsi";
 import type { JsonValue } from "../wire/events";
-import { argsText, valueText } from "./format";
-import type { AgentView, Item, OutputPiece, RunView } from "./view";
+import { valueText } from "./format";
+import { type AgentView, type Item, type OutputPiece, type RunView, startedAgents } from "./view";
 
 export interface Filter {
   readonly text: string;
@@ -14,7 +14,7 @@ export interface Filter {
 
 export const NO_FILTER: Filter = { text: "", errorsOnly: false, tool: "" };
 
-export interface TextSegment {
+interface TextSegment {
   readonly text: string;
   readonly hit: boolean;
 }
@@ -25,9 +25,9 @@ export type SearchHit =
   | { readonly kind: "item"; readonly run: RunView; readonly item: Item };
 
 /** The full text of a truncated call, if it has been fetched. */
-export type FullTextOf = (item: Item) => string | undefined;
+type FullTextOf = (item: Item) => string | undefined;
 
-export interface ToolCount {
+interface ToolCount {
   readonly name: string;
   readonly count: number;
 }
@@ -43,18 +43,20 @@ export function searchTerms(text: string): readonly string[] {
 /** The matches in a run, in reading order. */
 export function findHits(run: RunView, filter: Filter, fullTextOf?: FullTextOf): SearchHit[] {
   const hits: SearchHit[] = [];
+  const patterns = patternsOf(filter);
   const ofRun = filter.tool === "";
-  if (ofRun && !filter.errorsOnly && hasWords(questionTexts(run), filter))
+  if (ofRun && !filter.errorsOnly && matchesAll(patterns, questionTexts(run)))
     hits.push({ kind: "question", run, item: null });
   const streamed = run.answer?.item == null ? null : (run.items[run.answer.item] ?? null);
-  const isAnswer = ofRun && !filter.errorsOnly && run.answer !== null && hasWords(answerTexts(run, streamed), filter);
+  const isAnswer =
+    ofRun && !filter.errorsOnly && run.answer !== null && matchesAll(patterns, answerTexts(run, streamed));
   for (const item of run.items) {
     // The answer's text is shown as the answer.
-    if (!(isAnswer && item === streamed) && matches(item, filter, run, fullTextOf))
+    if (!(isAnswer && item === streamed) && matches(item, filter, run, fullTextOf, patterns))
       hits.push({ kind: "item", run, item });
   }
   if (isAnswer) hits.push({ kind: "answer", run, item: streamed });
-  if (ofRun && run.state === "failed" && hasWords(failureTexts(run), filter))
+  if (ofRun && run.state === "failed" && matchesAll(patterns, failureTexts(run)))
     hits.push({ kind: "failure", run, item: null });
   return hits;
 }
@@ -70,27 +72,26 @@ export function countTruncatedMessages(runs: readonly RunView[]): number {
 }
 
 /** Whether an item matches: each term occurs in one of its texts. */
-export function matches(item: Item, filter: Filter, run: RunView, fullTextOf?: FullTextOf): boolean {
+export function matches(
+  item: Item,
+  filter: Filter,
+  run: RunView,
+  fullTextOf?: FullTextOf,
+  patterns = patternsOf(filter),
+): boolean {
   if (filter.tool !== "" && !((item.kind === "tool" || item.kind === "approval") && item.name === filter.tool))
     return false;
   if (filter.errorsOnly && !isFailed(item, run)) return false;
-  if (patternsOf(filter).length === 0) return true;
+  if (patterns.length === 0) return true;
   const texts = [...textsOf(item), ...failedAgents(item, run).flatMap((agent) => [agent.name, agent.error ?? ""])];
   const fetched = item.kind === "tool" ? fullTextOf?.(item) : undefined;
   if (fetched !== undefined) texts.push(fetched);
-  return hasWords(texts, filter);
+  return matchesAll(patterns, texts);
 }
 
 /** Failed sub-agents that an item started. */
 export function failedAgents(item: Item, run: RunView): readonly AgentView[] {
-  if (item.kind !== "agent" && item.kind !== "tool") return [];
-  const ids = item.kind === "agent" ? [item.childId] : item.agentIds;
-  const found: AgentView[] = [];
-  for (const id of ids) {
-    const agent = run.agents.get(id);
-    if (agent?.state === "failed") found.push(agent);
-  }
-  return found;
+  return startedAgents(run, item).filter((agent) => agent.state === "failed");
 }
 
 /** Tools with their number of calls, the most frequent first. */
@@ -123,9 +124,9 @@ function isFailed(item: Item, run: RunView): boolean {
   return failedAgents(item, run).length > 0;
 }
 
-/** Whether each term occurs in one of the texts. */
-function hasWords(texts: readonly string[], filter: Filter): boolean {
-  return patternsOf(filter).every((pattern) => texts.some((text) => pattern.test(text)));
+/** Whether each pattern occurs in one of the texts. */
+function matchesAll(patterns: readonly RegExp[], texts: readonly string[]): boolean {
+  return patterns.every((pattern) => texts.some((text) => pattern.test(text)));
 }
 
 function questionTexts(run: RunView): string[] {
@@ -135,22 +136,15 @@ function questionTexts(run: RunView): string[] {
 function answerTexts({ answer }: RunView, streamed: Item | null): string[] {
   if (answer === null) return [];
   const said = streamed?.kind === "text" ? [streamed.text] : [];
-  return [answer.title, ...searchableTexts(answer.content, valueText(answer.content)), ...said, ...answer.sources];
+  return [answer.title, ...searchableTexts(answer.content), ...said, ...answer.sources];
 }
 
 function failureTexts({ failure, reason }: RunView): string[] {
   return failure === null ? [reason] : [failure.message, failure.code, failure.errorId, reason];
 }
 
-/** Compiled once for each filter: they are tested against thousands of items in a row. */
-const patternCache = new WeakMap<Filter, readonly RegExp[]>();
-
 function patternsOf(filter: Filter): readonly RegExp[] {
-  const cached = patternCache.get(filter);
-  if (cached !== undefined) return cached;
-  const patterns = searchTerms(filter.text).map((term) => new RegExp(escapeRegExp(term), "iu"));
-  patternCache.set(filter, patterns);
-  return patterns;
+  return searchTerms(filter.text).map((term) => new RegExp(escapeRegExp(term), "iu"));
 }
 
 function escapeRegExp(word: string): string {
@@ -162,13 +156,13 @@ function textsOf(item: Item): string[] {
     case "tool":
       return [
         item.name,
-        ...(item.args === null ? [item.argsText] : searchableTexts(item.args, argsText(item.args))),
+        ...(item.args === null ? [item.argsText] : searchableTexts(item.args)),
         outputText(item.output),
-        ...searchableTexts(item.result, valueText(item.result)),
+        ...searchableTexts(item.result),
         item.error ?? "",
       ];
     case "approval":
-      return [item.name, ...searchableTexts(item.args, argsText(item.args)), item.reason];
+      return [item.name, ...searchableTexts(item.args), item.reason];
     case "text":
     case "thought":
     case "plan":
@@ -188,7 +182,8 @@ function textsOf(item: Item): string[] {
 }
 
 /** The shown text of a value, and its strings where JSON escapes them. */
-function searchableTexts(value: JsonValue, shown: string): string[] {
+function searchableTexts(value: JsonValue): string[] {
+  const shown = valueText(value);
   return typeof value !== "string" && shown.includes("\\") ? [shown, stringsIn(value)] : [shown];
 }
 

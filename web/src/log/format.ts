@@ -1,17 +1,13 @@
 /** Formats values of the log for display. */
 
 import type { JsonObject, JsonValue } from "../wire/events";
-import type { Args, ToolItem } from "./view";
+import type { ToolItem } from "./view";
 
 const LINE = 80;
 
-/** A result as text: a string as it is, anything else as JSON. */
+/** Arguments or a result as text: a string unchanged, anything else as JSON. */
 export function valueText(value: JsonValue): string {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
-}
-
-export function argsText(args: Args): string {
-  return typeof args === "string" ? args : JSON.stringify(args, null, 2);
 }
 
 /** The task of a sub-agent, from the arguments of the call that started it. */

@@ -41,7 +41,6 @@ function newRun(record: LogRecord): RunView {
   return {
     runId: record.run_id,
     agent: "",
-    framework: "",
     input: "",
     inputTruncation: null,
     attachments: [],
@@ -162,7 +161,6 @@ function applyEvent(draft: RunDraft, event: AnyEvent, at: number): void {
 function startRun(draft: RunDraft, event: RunStarted, at: number): void {
   const { run } = draft;
   run.agent = event.agent;
-  run.framework = event.framework ?? "";
   run.input = event.input ?? "";
   run.inputTruncation = truncationOf(event);
   run.attachments = event.attachments ?? [];
@@ -195,10 +193,8 @@ function appendText(
 }
 
 function endMessage(draft: RunDraft, kind: "text" | "thought", messageId: string, at: number): void {
-  const index = draft.close(`${kind} ${messageId}`);
-  const message = draft.edit(index, "text", "thought");
-  if (message === null || index === undefined) return;
-  message.endedAt = at;
+  const message = draft.edit(draft.close(`${kind} ${messageId}`), "text", "thought");
+  if (message) message.endedAt = at;
 }
 
 function appendPlan(draft: RunDraft, agentId: string, event: PlanDelta, at: number): void {

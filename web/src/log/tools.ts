@@ -171,7 +171,7 @@ function openCall(draft: RunDraft, callId: string): ToolDraft | null {
 }
 
 function append(pieces: OutputPiece[], piece: OutputPiece): void {
-  const last = pieces[pieces.length - 1];
+  const last = pieces.at(-1);
   if (last === undefined || last.stream !== piece.stream) pieces.push(piece);
   else pieces[pieces.length - 1] = { stream: last.stream, text: last.text + piece.text };
 }

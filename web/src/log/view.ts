@@ -209,7 +209,6 @@ export interface RunFailure {
 export interface RunView {
   readonly runId: string;
   readonly agent: string;
-  readonly framework: string;
   readonly input: string;
   readonly inputTruncation: Truncation | null;
   readonly attachments: readonly Attachment[];
@@ -253,6 +252,23 @@ export const NO_TOKENS: Tokens = { input: 0, output: 0 };
 
 export function addTokens(one: Tokens, other: Tokens): Tokens {
   return { input: one.input + other.input, output: one.output + other.output };
+}
+
+/** Whether the run has not ended, also while it waits for an approval. */
+export function isRunning(run: RunView | undefined): run is RunView & { readonly endedAt: null } {
+  return run !== undefined && run.endedAt === null;
+}
+
+/** The calls that run now. */
+export function runningTools(run: RunView): readonly ToolItem[] {
+  const open = [...run.open.values()].map((index) => run.items[index]);
+  return open.filter((item): item is ToolItem => item?.kind === "tool");
+}
+
+/** The sub-agents that an item started. */
+export function startedAgents(run: RunView, item: Item): readonly AgentView[] {
+  const ids = item.kind === "agent" ? [item.childId] : item.kind === "tool" ? item.agentIds : [];
+  return ids.map((id) => run.agents.get(id)).filter((agent) => agent !== undefined);
 }
 
 /** The full value of an event's truncated field. */

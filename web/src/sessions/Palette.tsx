@@ -11,7 +11,7 @@ import { SessionIcon } from "./SessionRows";
 import "./palette.css";
 
 /** The commands that contain all words, those that begin with the text first. Pure. */
-export function matchCommands(commands: readonly Command[], text: string): readonly Command[] {
+function matchCommands(commands: readonly Command[], text: string): readonly Command[] {
   const wanted = text.trim().toLowerCase();
   if (wanted === "") return commands;
   const words = wanted.split(/\s+/);
@@ -61,10 +61,10 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
           onSelect={() => close(() => onOpen(entry.session_id))}
         >
           <SessionIcon entry={entry} />
-          <span className="palette-title" dir="auto">
+          <span className="palette-title ellipsis" dir="auto">
             {escapeBidi(entry.title) || "New conversation"}
           </span>
-          <span className="palette-hint">{entry.agent}</span>
+          <span className="palette-hint ellipsis">{entry.agent}</span>
         </Cmdk.Item>
       ))}
     </Cmdk.Group>
@@ -81,8 +81,8 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
             onSelect={() => close(() => command.run())}
           >
             <Icon size={15} aria-hidden="true" />
-            <span className="palette-title">{command.title}</span>
-            {command.hint && <span className="palette-hint">{command.hint}</span>}
+            <span className="palette-title ellipsis">{command.title}</span>
+            {command.hint && <span className="palette-hint ellipsis">{command.hint}</span>}
             {command.keys && <Kbd keys={command.keys} />}
           </Cmdk.Item>
         );
@@ -105,7 +105,7 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
 
 /** Sessions with this text in their title, also those that are not loaded; without a text the newest. */
 function useFound(list: SessionList, text: string) {
-  const [results] = useState(() => new SessionList({ poll: false }));
+  const [results] = useState(() => new SessionList(false));
   const recent = useStore(list);
   const found = useStore(results);
   const wanted = text.trim();

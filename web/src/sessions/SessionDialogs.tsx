@@ -1,6 +1,6 @@
+import { AlertDialog } from "radix-ui";
 import { type RefObject, useRef, useState } from "react";
 import { Button } from "../ui/Button";
-import { ConfirmDialog } from "../ui/ConfirmDialog";
 import { Dialog } from "../ui/Dialog";
 import type { SessionEntry } from "../wire/api";
 import "./sessions.css";
@@ -74,19 +74,30 @@ interface DeleteProps {
   onDelete: (id: string) => void;
 }
 
-/** Asks before a session is deleted. */
+/** Asks before a session is deleted. The focus is on Cancel, so that Enter does nothing harmful. */
 export function DeleteDialog({ entry, onClose, onDelete }: DeleteProps) {
   return (
-    <ConfirmDialog
-      open={entry !== null}
-      onOpenChange={(open) => open || onClose()}
-      title="Delete this conversation?"
-      confirm="Delete"
-      danger
-      onConfirm={() => entry && onDelete(entry.session_id)}
-    >
-      “{entry?.title || "New conversation"}” and all its results and files will be gone for good.
-      {entry?.state === "processing" && " The agent is still at work and will be stopped."}
-    </ConfirmDialog>
+    <AlertDialog.Root open={entry !== null} onOpenChange={(open) => open || onClose()}>
+      <AlertDialog.Portal>
+        <AlertDialog.Overlay className="dialog-veil" />
+        <AlertDialog.Content className="dialog dialog-confirm">
+          <AlertDialog.Title className="dialog-title">Delete this conversation?</AlertDialog.Title>
+          <AlertDialog.Description className="dialog-description">
+            “{entry?.title || "New conversation"}” and all its results and files will be gone for good.
+            {entry?.state === "processing" && " The agent is still at work and will be stopped."}
+          </AlertDialog.Description>
+          <footer className="dialog-foot">
+            <AlertDialog.Cancel asChild>
+              <Button>Cancel</Button>
+            </AlertDialog.Cancel>
+            <AlertDialog.Action asChild>
+              <Button variant="danger" onClick={() => entry && onDelete(entry.session_id)}>
+                Delete
+              </Button>
+            </AlertDialog.Action>
+          </footer>
+        </AlertDialog.Content>
+      </AlertDialog.Portal>
+    </AlertDialog.Root>
   );
 }

@@ -42,15 +42,16 @@ export function SessionIcon({ entry }: { entry: Pick<SessionEntry, "state" | "tu
 }
 
 interface RenameFieldProps {
+  className: string;
   title: string;
   onRename: (title: string) => void;
-  onCancel: () => void;
+  onClose: () => void;
 }
 
 const MAX_LENGTH = 200;
 
 /** Edits a title in place: Enter and blur save it, Esc does not. */
-export function RenameField({ title, onRename, onCancel }: RenameFieldProps) {
+export function RenameField({ className, title, onRename, onClose }: RenameFieldProps) {
   const [text, setText] = useState(title);
   const field = useRef<HTMLInputElement>(null);
   const isDone = useRef(false);
@@ -63,12 +64,12 @@ export function RenameField({ title, onRename, onCancel }: RenameFieldProps) {
     isDone.current = true;
     const wanted = text.trim();
     if (keep && wanted && wanted !== title) onRename(wanted);
-    else onCancel();
+    onClose();
   };
   return (
     <input
       ref={field}
-      className="sessions-rename"
+      className={className}
       aria-label="Title"
       maxLength={MAX_LENGTH}
       value={text}
@@ -97,7 +98,7 @@ interface RowProps {
 }
 
 /** One session: its state, its title and a menu. */
-export const SessionRow = memo(function SessionRow(props: RowProps) {
+const SessionRow = memo(function SessionRow(props: RowProps) {
   const { entry, current, active, renaming, onActive, onRenaming, onRename, onRemove } = props;
   const { openSession } = useNavigation();
   const { sessionExport } = useStores();
@@ -130,12 +131,10 @@ export const SessionRow = memo(function SessionRow(props: RowProps) {
       <div className="sessions-row sessions-editing" data-session={id}>
         <SessionIcon entry={entry} />
         <RenameField
+          className="sessions-rename"
           title={entry.title}
-          onCancel={close}
-          onRename={(text) => {
-            onRename(id, text);
-            close();
-          }}
+          onRename={(text) => onRename(id, text)}
+          onClose={close}
         />
       </div>
     );
@@ -158,7 +157,7 @@ export const SessionRow = memo(function SessionRow(props: RowProps) {
         }}
       >
         <SessionIcon entry={entry} />
-        <span className="sessions-title" dir="auto">
+        <span className="sessions-title ellipsis" dir="auto">
           {title}
         </span>
         {copyFailed && <span role="alert">Could not copy the link</span>}

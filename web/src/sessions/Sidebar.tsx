@@ -1,5 +1,5 @@
 import { BookOpen, ChevronDown, Command, LogOut, Monitor, Moon, Plus, Search, Sun, X } from "lucide-react";
-import { useCallback, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { useLayout } from "../app/LayoutContext";
 import { useNavigation } from "../app/NavigationContext";
 import { useSettings } from "../app/SettingsContext";
@@ -12,33 +12,21 @@ import { Menu, MenuLabel, MenuRadioGroup, MenuRadioItem } from "../ui/Menu";
 import { type SessionEntry, serverUrl } from "../wire/api";
 import { DeleteDialog } from "./SessionDialogs";
 import { SessionRows } from "./SessionRows";
+import { useSessionActions } from "./useSessionActions";
 import "./sessions.css";
 
 /** The left side of the page: all sessions, and the settings. */
 export function Sidebar() {
   const { sessions: list } = useStores();
   const { version, user, signOut, signOutError } = useSettings();
-  const { route, newSession, leaveSession } = useNavigation();
+  const { route, newSession } = useNavigation();
   const { setDialogOpen } = useLayout();
   const { entries, q, hasMore, loading, error } = useStore(list);
   const [sessionToDelete, setSessionToDelete] = useState<SessionEntry | null>(null);
-  const [changeError, setChangeError] = useState("");
+  const [changeError, setChangeError] = useState<string | null>(null);
+  const { rename, remove } = useSessionActions(setChangeError);
   const field = useRef<HTMLInputElement>(null);
 
-  const rename = useCallback(
-    (id: string, title: string) => {
-      setChangeError("");
-      list.rename(id, title).catch((reason: Error) => setChangeError(`Not renamed: ${reason.message}`));
-    },
-    [list],
-  );
-  const remove = (id: string) => {
-    setChangeError("");
-    list.remove(id).then(
-      () => leaveSession(id),
-      (reason: Error) => setChangeError(`Not deleted: ${reason.message}`),
-    );
-  };
   const clear = () => {
     list.search("");
     field.current?.focus();
@@ -97,7 +85,7 @@ export function Sidebar() {
         />
       ) : (
         <p className="sessions-none">
-          {loading ? "" : error ? "" : q ? `Nothing is called “${q}”.` : "No conversations yet."}
+          {loading || error ? "" : q ? `Nothing is called “${q}”.` : "No conversations yet."}
         </p>
       )}
       <ExportNotice />
@@ -148,13 +136,13 @@ function AgentMenu() {
           aria-label={`Agent for new conversations: ${title}`}
           disabled={agents.length === 0}
         >
-          <span className="sessions-title">{title}</span>
+          <span className="sessions-title ellipsis">{title}</span>
           <ChevronDown size={14} aria-hidden="true" />
         </Button>
       }
     >
       <MenuLabel>Agent for new conversations</MenuLabel>
-      <MenuRadioGroup value={agent?.name ?? ""} onChange={chooseAgent}>
+      <MenuRadioGroup value={agent?.name ?? ""} onValueChange={chooseAgent}>
         {agents.map((one) => (
           <MenuRadioItem key={one.name} value={one.name} about={one.description}>
             {one.title || one.name}
@@ -187,7 +175,7 @@ function ThemeMenu() {
         </Button>
       }
     >
-      <MenuRadioGroup value={current} onChange={(choice) => theme.choose(choice as ThemeChoice)}>
+      <MenuRadioGroup value={current} onValueChange={(choice) => theme.choose(choice as ThemeChoice)}>
         {Object.entries(CHOICES).map(([choice, { word: one }]) => (
           <MenuRadioItem key={choice} value={choice}>
             {one}

@@ -1,7 +1,7 @@
 /** A session as a Markdown document: each question, its steps, and the answer. Pure. */
 
 import { formatDuration, plural, valueText } from "../log/format";
-import type { AgentView, Item, RunView, ToolItem } from "../log/view";
+import { type AgentView, type Item, type RunView, startedAgents, type ToolItem } from "../log/view";
 import { STATE_LABELS } from "../ui/StateIcon";
 import type { JsonValue } from "../wire/events";
 
@@ -28,16 +28,14 @@ function stepLines(run: RunView, agent: AgentView | undefined, indent: string): 
 }
 
 function itemLines(run: RunView, item: Item, indent: string): string[] {
-  const children = (ids: readonly string[]) => ids.flatMap((id) => agentLines(run, id, `${indent}  `));
-  if (item.kind === "tool") return [`${indent}- ${toolWords(item)}`, ...children(item.agentIds)];
-  if (item.kind === "agent") return agentLines(run, item.childId, indent);
+  const agents = (inner: string) => startedAgents(run, item).flatMap((agent) => agentLines(run, agent, inner));
+  if (item.kind === "tool") return [`${indent}- ${toolWords(item)}`, ...agents(`${indent}  `)];
+  if (item.kind === "agent") return agents(indent);
   if (item.kind === "artifact") return [`${indent}- file ${code(item.name)}`];
   return [];
 }
 
-function agentLines(run: RunView, agentId: string, indent: string): string[] {
-  const agent = run.agents.get(agentId);
-  if (agent === undefined) return [];
+function agentLines(run: RunView, agent: AgentView, indent: string): string[] {
   const state = agent.state === "done" ? "" : ` (${STATE_LABELS[agent.state]})`;
   return [`${indent}- sub-agent ${code(agent.name)}${state}`, ...stepLines(run, agent, `${indent}  `)];
 }

@@ -15,7 +15,7 @@ interface FindBarProps {
 }
 
 /** The search field of the terminal. */
-export function FindBar({ field, onFind }: FindBarProps) {
+function FindBar({ field, onFind }: FindBarProps) {
   const [text, setText] = useState("");
   const [isFound, setFound] = useState(true);
   const onInput = (typed: string) => {
@@ -67,7 +67,7 @@ const MAX_TEXT = 10_000;
 const UPDATE_INTERVAL_MS = 1000;
 
 /** The end of the terminal as text for screen readers, updated at most once a second. */
-export const TerminalText = memo(function TerminalText({ runs }: { runs: readonly RunView[] }) {
+const TerminalText = memo(function TerminalText({ runs }: { runs: readonly RunView[] }) {
   const [shown, setShown] = useState(runs);
   const newest = useRef(runs);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);

@@ -6,7 +6,7 @@ import { type ITheme, Terminal } from "@xterm/xterm";
 import type { Written } from "./transcript";
 
 /** `read` returns the value of a custom property, e.g. `--ink`. */
-export function xtermTheme(read: (name: string) => string, isDark: boolean): ITheme {
+function xtermTheme(read: (name: string) => string, isDark: boolean): ITheme {
   const ink = read("--ink");
   const red = read("--bad");
   const green = read("--ok");
@@ -44,7 +44,7 @@ export function xtermTheme(read: (name: string) => string, isDark: boolean): ITh
 }
 
 /** Calls `changed` when the page's theme changes. */
-export function onThemeChange(changed: () => void): () => void {
+function onThemeChange(changed: () => void): () => void {
   const chosen = new MutationObserver(changed);
   chosen.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   const system = window.matchMedia("(prefers-color-scheme: dark)");

@@ -12,7 +12,7 @@ export const AnsiText = memo(function AnsiText({ text, className = "" }: { text:
   );
 });
 
-export function Spans({ of }: { of: readonly AnsiSpan[] }) {
+function Spans({ of }: { of: readonly AnsiSpan[] }) {
   return of.map((span, index) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the order is all that they are known by
     <span key={index} className={span.className || undefined}>

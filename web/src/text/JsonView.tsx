@@ -36,8 +36,8 @@ function end(text: string, length: number): number {
 }
 
 /**
- * Arguments or a result of a tool. Long ones are shown in parts. `isText` shows a string as it is, also if it is
- * JSON.
+ * Arguments or a result of a tool. Long ones are shown in parts. `isText` shows a string unchanged, also if
+ * it is JSON.
  */
 export const JsonView = memo(function JsonView({ value, isText = false }: { value: JsonValue; isText?: boolean }) {
   const { text, language } = useMemo(

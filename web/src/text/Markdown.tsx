@@ -10,7 +10,7 @@ import { PROSE_LIMIT, parseMarkdown } from "./markdownTree";
 import { type Footnote, ReferenceCollector, type References, withCitations, withReferences } from "./references";
 import "./text.css";
 
-// Closes only open emphasis: images, tags and formulas are shown as they are.
+// Closes only open emphasis: images, tags and formulas stay unchanged.
 const UNFINISHED = { linkMode: "text-only", images: false, htmlTags: false, katex: false } as const;
 const ELEMENTS_OF_REACT = { Fragment, jsx, jsxs, components: ELEMENTS, passNode: true };
 
@@ -52,7 +52,7 @@ function isSame(one: PassageProps, other: PassageProps): boolean {
 }
 
 /** Several blocks, so that a token does not compare all blocks of a long text. */
-export const Passage = memo(function Passage({ blocks, lines, sources, open }: PassageProps) {
+const Passage = memo(function Passage({ blocks, lines, sources, open }: PassageProps) {
   const last = open ? blocks.at(-1) : undefined;
   return blocks.map((block) => {
     if (block.kind === "footnote") return null;

@@ -67,7 +67,7 @@ export function ansiSpans(text: string): AnsiSpan[] {
   return joined([...done, ...line]);
 }
 
-export interface AnsiTail {
+interface AnsiTail {
   readonly spans: readonly AnsiSpan[];
   /** Whether there is more before them. */
   readonly isTruncated: boolean;
@@ -98,7 +98,7 @@ export function ansiTail(text: string, length: number): AnsiTail {
 }
 
 function withoutLastCharacter(line: readonly AnsiSpan[]): AnsiSpan[] {
-  const last = line[line.length - 1];
+  const last = line.at(-1);
   if (last === undefined) return [];
   const text = [...last.text].slice(0, -1).join("");
   return text === "" ? line.slice(0, -1) : [...line.slice(0, -1), { ...last, text }];
@@ -107,7 +107,7 @@ function withoutLastCharacter(line: readonly AnsiSpan[]): AnsiSpan[] {
 function joined(list: readonly AnsiSpan[]): AnsiSpan[] {
   const result: AnsiSpan[] = [];
   for (const span of list) {
-    const last = result[result.length - 1];
+    const last = result.at(-1);
     if (last?.className === span.className) result[result.length - 1] = { ...last, text: last.text + span.text };
     else result.push(span);
   }

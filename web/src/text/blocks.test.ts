@@ -56,12 +56,12 @@ test("another text starts again", () => {
 });
 
 test.each([
-  ["```py title\na\n\nb\n```\n\n", { language: "py", code: "a\n\nb", closed: true }],
-  ["~~~\na\n```", { language: "", code: "a\n```", closed: false }],
-  ["```js\nx\n", { language: "js", code: "x", closed: false }],
-  ["```", { language: "", code: "", closed: false }],
-  ["  ```\n   a\nb\n  ```", { language: "", code: " a\nb", closed: true }],
-  ["```\n```", { language: "", code: "", closed: true }],
+  ["```py title\na\n\nb\n```\n\n", { language: "py", code: "a\n\nb" }],
+  ["~~~\na\n```", { language: "", code: "a\n```" }],
+  ["```js\nx\n", { language: "js", code: "x" }],
+  ["```", { language: "", code: "" }],
+  ["  ```\n   a\nb\n  ```", { language: "", code: " a\nb" }],
+  ["```\n```", { language: "", code: "" }],
 ])("parseFence parses %j", (text, fence) => {
   expect(parseFence(text)).toEqual(fence);
 });

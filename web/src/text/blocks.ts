@@ -115,10 +115,9 @@ export class IncrementalBlocks {
   }
 }
 
-export interface Fence {
+interface Fence {
   readonly language: string;
   readonly code: string;
-  readonly closed: boolean;
 }
 
 /** The content of a `fence` block. */
@@ -129,9 +128,9 @@ export function parseFence(text: string): Fence {
   const marks = first?.[1] ?? "```";
   let last = lines.length - 1;
   while (last > 0 && BLANK.test(lines[last] ?? "") && !closesFence(lines[last] ?? "", marks)) last -= 1;
-  const closed = last > 0 && closesFence(lines[last] ?? "", marks);
-  const inside = lines.slice(1, closed ? last : lines.length);
-  if (!closed && inside.at(-1) === "") inside.pop();
+  const isClosed = last > 0 && closesFence(lines[last] ?? "", marks);
+  const inside = lines.slice(1, isClosed ? last : lines.length);
+  if (!isClosed && inside.at(-1) === "") inside.pop();
   const code = inside.map((line) => line.replace(new RegExp(`^ {0,${indent}}`), "")).join("\n");
-  return { language: (first?.[2] ?? "").trim().split(/\s/, 1)[0] ?? "", code, closed };
+  return { language: (first?.[2] ?? "").trim().split(/\s/, 1)[0] ?? "", code };
 }

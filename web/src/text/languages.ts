@@ -12,79 +12,81 @@ const javascript = (config: { jsx?: boolean; typescript?: boolean }): Load => {
   return async () => (await import("@codemirror/lang-javascript")).javascript(config);
 };
 
-const LOADS: Record<string, Load> = {
-  python: async () => (await import("@codemirror/lang-python")).python(),
-  javascript: javascript({ jsx: true }),
-  typescript: javascript({ typescript: true }),
-  tsx: javascript({ jsx: true, typescript: true }),
-  json: async () => (await import("@codemirror/lang-json")).json(),
-  markdown: async () => (await import("@codemirror/lang-markdown")).markdown(),
-  html: async () => (await import("@codemirror/lang-html")).html(),
-  css: async () => (await import("@codemirror/lang-css")).css(),
-  sql: async () => (await import("@codemirror/lang-sql")).sql(),
-  yaml: async () => (await import("@codemirror/lang-yaml")).yaml(),
-  shell: async () => {
-    const [{ LanguageSupport, StreamLanguage }, { shell }] = await Promise.all([
-      import("@codemirror/language"),
-      import("@codemirror/legacy-modes/mode/shell"),
-    ]);
-    return new LanguageSupport(StreamLanguage.define(shell));
-  },
+const shell: Load = async () => {
+  const [{ LanguageSupport, StreamLanguage }, mode] = await Promise.all([
+    import("@codemirror/language"),
+    import("@codemirror/legacy-modes/mode/shell"),
+  ]);
+  return new LanguageSupport(StreamLanguage.define(mode.shell));
 };
 
-const ALIASES: Record<string, string> = {
-  py: "python",
-  python3: "python",
-  ipython: "python",
-  pycon: "python",
-  js: "javascript",
-  jsx: "javascript",
-  mjs: "javascript",
-  cjs: "javascript",
-  node: "javascript",
-  ts: "typescript",
-  mts: "typescript",
-  cts: "typescript",
-  jsonc: "json",
-  json5: "json",
-  jsonl: "json",
-  ndjson: "json",
-  md: "markdown",
-  mdx: "markdown",
-  htm: "html",
-  xhtml: "html",
-  svg: "html",
-  xml: "html",
-  scss: "css",
-  less: "css",
-  sqlite: "sql",
-  postgresql: "sql",
-  mysql: "sql",
-  yml: "yaml",
-  sh: "shell",
-  bash: "shell",
-  zsh: "shell",
-  console: "shell",
-  "shell-session": "shell",
+interface Language {
+  /** The file extension, without a dot. */
+  readonly extension: string;
+  readonly aliases: readonly string[];
+  readonly load: Load;
+}
+
+const LANGUAGES: Record<string, Language> = {
+  python: {
+    extension: "py",
+    aliases: ["python3", "ipython", "pycon"],
+    load: async () => (await import("@codemirror/lang-python")).python(),
+  },
+  javascript: { extension: "js", aliases: ["jsx", "mjs", "cjs", "node"], load: javascript({ jsx: true }) },
+  typescript: { extension: "ts", aliases: ["mts", "cts"], load: javascript({ typescript: true }) },
+  tsx: { extension: "tsx", aliases: [], load: javascript({ jsx: true, typescript: true }) },
+  json: {
+    extension: "json",
+    aliases: ["jsonc", "json5", "jsonl", "ndjson"],
+    load: async () => (await import("@codemirror/lang-json")).json(),
+  },
+  markdown: {
+    extension: "md",
+    aliases: ["mdx"],
+    load: async () => (await import("@codemirror/lang-markdown")).markdown(),
+  },
+  html: {
+    extension: "html",
+    aliases: ["htm", "xhtml", "svg", "xml"],
+    load: async () => (await import("@codemirror/lang-html")).html(),
+  },
+  css: { extension: "css", aliases: ["scss", "less"], load: async () => (await import("@codemirror/lang-css")).css() },
+  sql: {
+    extension: "sql",
+    aliases: ["sqlite", "postgresql", "mysql"],
+    load: async () => (await import("@codemirror/lang-sql")).sql(),
+  },
+  yaml: { extension: "yaml", aliases: ["yml"], load: async () => (await import("@codemirror/lang-yaml")).yaml() },
+  shell: { extension: "sh", aliases: ["bash", "zsh", "console", "shell-session"], load: shell },
 };
+
+const NAMES = new Map(
+  Object.entries(LANGUAGES).flatMap(([name, { extension, aliases }]) =>
+    [name, extension, ...aliases].map((alias) => [alias, name]),
+  ),
+);
 
 const loaded = new Map<string, Promise<LanguageSupport | null>>();
 
 /** The canonical name of a language, from a name or a file extension; null if it is not known. */
 export function languageName(name: string): string | null {
-  const given = name.trim().toLowerCase();
-  const known = Object.hasOwn(ALIASES, given) ? (ALIASES[given] ?? given) : given;
-  return Object.hasOwn(LOADS, known) ? known : null;
+  return NAMES.get(name.trim().toLowerCase()) ?? null;
+}
+
+/** The file extension of a language; `txt` if the language is not known. */
+export function fileExtension(language: string): string {
+  return LANGUAGES[languageName(language) ?? ""]?.extension ?? "txt";
 }
 
 /** The CodeMirror support of a language; null if it is not known or cannot be loaded. */
 export function loadLanguage(name: string): Promise<LanguageSupport | null> {
-  const known = languageName(name);
-  const load = known === null ? undefined : LOADS[known];
-  if (known === null || load === undefined) return Promise.resolve(null);
+  const known = languageName(name) ?? "";
   const before = loaded.get(known);
   if (before) return before;
-  const promise = load().catch(() => {
+  const language = LANGUAGES[known];
+  if (language === undefined) return Promise.resolve(null);
+  const promise = language.load().catch(() => {
     // The next block tries again.
     loaded.delete(known);
     return null;

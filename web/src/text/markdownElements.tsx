@@ -16,14 +16,14 @@ const LETTER = /\p{L}/u;
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
 /** Whether the first letter of a text belongs to a right-to-left script. */
-export function isRightToLeft(text: string): boolean {
+function isRightToLeft(text: string): boolean {
   return RIGHT_TO_LEFT.test(LETTER.exec(text)?.[0] ?? "");
 }
 
 const SHOWN = 120;
 
 /** An image that is not fetched: its description and its URL. A click opens it in a new tab. */
-export function RemoteImage({ address, alt }: { address: string; alt: string }) {
+function RemoteImage({ address, alt }: { address: string; alt: string }) {
   const href = safeUrl(address);
   const where = escapeInvisible(address);
   const words = (

@@ -14,14 +14,9 @@ const CITATIONS =
   /(?<ticks>(?<!`)`+(?!`))[\s\S]{0,2000}?(?<!`)\k<ticks>(?!`)|(?<![\]\\!])(?<cited>(?:\[\d{1,3}\])+)(?![(:[])/g;
 
 const normal = (label: string) => label.trim().replace(/\s+/g, " ").toLowerCase();
-const labels = new WeakMap<Block, readonly string[]>();
 
 function labelsOf(block: Block): readonly string[] {
-  const before = labels.get(block);
-  if (before) return before;
-  const found = [...new Set([...block.text.matchAll(LABEL)].map((match) => normal(match[1] ?? "")))];
-  labels.set(block, found);
-  return found;
+  return [...new Set([...block.text.matchAll(LABEL)].map((match) => normal(match[1] ?? "")))];
 }
 
 export interface Footnote {

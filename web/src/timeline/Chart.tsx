@@ -26,16 +26,21 @@ import { Tooltip, useTooltip } from "./Tooltip";
 import { tickStep, ticks } from "./ticks";
 import { END_ROOM, labelWidth, useZoom } from "./zoom";
 
-interface AxisProps {
-  readonly inner: Ref<HTMLDivElement>;
+/** Widths of the labels and of the visible part of the track in px, and the scale in px per ms. */
+interface Geometry {
   readonly labels: number;
   readonly width: number;
   readonly scale: number;
+}
+
+interface AxisProps {
+  readonly inner: Ref<HTMLDivElement>;
+  readonly timeline: Timeline;
+  readonly geometry: Geometry;
+  /** Time between two ticks, in ms. */
   readonly step: number;
-  readonly span: number;
   /** Index of the visible page of the track; ticks of its neighbours are rendered too. */
   readonly page: number;
-  readonly isRunning: boolean;
   /** Shown above the labels. */
   readonly children: ReactNode;
 }
@@ -44,17 +49,8 @@ interface AxisProps {
 const NOW_ROOM = 40;
 
 /** The time axis. It scrolls horizontally with the bars, and not vertically. */
-export const Axis = memo(function Axis({
-  inner,
-  labels,
-  width,
-  scale,
-  step,
-  span,
-  page,
-  isRunning,
-  children,
-}: AxisProps) {
+function Axis({ inner, timeline: { span, isRunning }, geometry, step, page, children }: AxisProps) {
+  const { labels, width, scale } = geometry;
   const from = ((page - 1) * width) / scale;
   const to = Math.max(Math.min(span, ((page + 2) * width) / scale), width / scale);
   const isFree = (at: number) => !isRunning || Math.abs(at - span) * scale > NOW_ROOM;
@@ -80,7 +76,7 @@ export const Axis = memo(function Axis({
       </div>
     </div>
   );
-});
+}
 
 interface ZoomButtonsProps {
   readonly isFit: boolean;
@@ -88,7 +84,7 @@ interface ZoomButtonsProps {
   readonly onFit: () => void;
 }
 
-export function ZoomButtons({ isFit, onZoom, onFit }: ZoomButtonsProps) {
+function ZoomButtons({ isFit, onZoom, onFit }: ZoomButtonsProps) {
   return (
     <div className="timeline-zoom" role="toolbar" aria-label="Zoom">
       <Button variant="quiet" aria-label="Zoom out" title="Zoom out (−)" disabled={isFit} onClick={() => onZoom(0.5)}>
@@ -117,7 +113,7 @@ interface ChartRowProps {
 const DEEPEST = 8;
 
 /** One row of the chart. The chart handles its clicks and keys. */
-export const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, isActive, isSelected }: ChartRowProps) {
+const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, isActive, isSelected }: ChartRowProps) {
   const deep = Math.min(row.depth, DEEPEST);
   const end = row.end * scale;
   const isSeen = row.state !== "unseen";
@@ -266,7 +262,7 @@ export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
   const tooltipRow = tooltip === null ? undefined : rows[tooltip.index];
   return (
     <div className="timeline-chart" ref={chart}>
-      <Axis {...{ inner: axis, labels, width, scale, step, span, page, isRunning }}>
+      <Axis inner={axis} timeline={timeline} geometry={{ labels, width, scale }} step={step} page={page}>
         <ZoomButtons isFit={isFit} onZoom={zoomBy} onFit={fitAll} />
       </Axis>
       <div

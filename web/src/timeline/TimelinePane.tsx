@@ -1,12 +1,12 @@
 import { ChevronLeft, ChevronRight } from "lucide-react";
 import { memo, useCallback, useMemo, useState } from "react";
-import type { Item, RunView } from "../log/view";
+import { type Item, isRunning, type RunView } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
 import { AgentTable } from "./AgentTable";
 import { Chart } from "./Chart";
-import { isRunning, layout, type Row } from "./layout";
+import { layout, type Row, type RowCache } from "./layout";
 import { summarize } from "./summary";
 import "./timeline.css";
 
@@ -20,7 +20,7 @@ const LONG_RUN_ITEMS = 2000;
 const LONG_RUN_INTERVAL_MS = 1000;
 
 /** The run at the last tick of the clock: tokens arrive faster than the chart should change. */
-export function useThrottledRun(run: RunView): Snapshot {
+function useThrottledRun(run: RunView): Snapshot {
   const running = isRunning(run);
   const now = useNow(running);
   const [snapshot, setSnapshot] = useState<Snapshot>({ run, now });
@@ -43,7 +43,7 @@ const LINE = 60;
 const NEAR = 100;
 
 /** Chooses the turn of the session. */
-export const TurnPicker = memo(function TurnPicker({ runs, run, onSelectRun }: TurnPickerProps) {
+const TurnPicker = memo(function TurnPicker({ runs, run, onSelectRun }: TurnPickerProps) {
   const at = runs.findIndex((one) => one.runId === run.runId);
   const first = Math.max(0, at - NEAR);
   const go = (to: number) => {
@@ -112,7 +112,7 @@ const ENTRIES: readonly LegendEntry[] = [
 ];
 
 /** The meaning of the bars that occur. */
-export const Legend = memo(function Legend({ rows }: { rows: readonly Row[] }) {
+const Legend = memo(function Legend({ rows }: { rows: readonly Row[] }) {
   return (
     <ul className="timeline-legend" aria-label="Legend">
       {ENTRIES.filter((entry) => rows.some(entry.appliesTo)).map((entry) => (
@@ -138,7 +138,8 @@ interface Props {
 /** The timeline of a run: what ran when, in parallel, and at what cost. */
 const TimelinePane = memo(function TimelinePane({ runs, run, focus, onSelect, onSelectRun }: Props) {
   const snapshot = useThrottledRun(run);
-  const timeline = useMemo(() => layout(snapshot.run, snapshot.now), [snapshot]);
+  const [cache] = useState<RowCache>(() => new WeakMap());
+  const timeline = useMemo(() => layout(snapshot.run, snapshot.now, cache), [snapshot, cache]);
   const summary = useMemo(() => summarize(snapshot.run, snapshot.now), [snapshot]);
   const pick = useCallback(
     (row: Row) => {

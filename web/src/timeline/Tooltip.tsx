@@ -4,7 +4,7 @@ import { escapeInvisible } from "../text/invisibleCharacters";
 import { STATE_LABELS } from "../ui/StateIcon";
 import type { Row } from "./layout";
 
-export interface TooltipPosition {
+interface TooltipPosition {
   readonly index: number;
   readonly left: number;
   /** Distance from the top of the chart, or from its bottom where there is no room below. */

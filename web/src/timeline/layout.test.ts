@@ -3,7 +3,7 @@ import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { dialectTranscripts, sourceTranscripts } from "../testing/golden";
 import { goldenSession, onlyRun, START, sampleRun, type TimedEvent } from "../testing/sampleRuns";
-import { layout, type Row } from "./layout";
+import { layout, type Row, type RowCache } from "./layout";
 
 const lines = (run: RunView, now = 0) => layout(run, now).rows.map(line);
 const line = ({ depth, label, begin, end, state }: Row) => `${"  ".repeat(depth)}${label} ${begin}-${end} ${state}`;
@@ -136,8 +136,9 @@ describe("sample runs", () => {
 
   it("keeps the rows of ended items while the run continues", () => {
     const run = sampleRun([1, tool("c1", "read")], [2, done("c1")], [3, tool("c2", "sleep")]);
-    const [, before, openBefore] = layout(run, START + 4000).rows;
-    const [, after, openAfter] = layout(run, START + 5000).rows;
+    const cache: RowCache = new WeakMap();
+    const [, before, openBefore] = layout(run, START + 4000, cache).rows;
+    const [, after, openAfter] = layout(run, START + 5000, cache).rows;
     expect(after).toBe(before);
     expect(openAfter).not.toEqual(openBefore);
   });
@@ -147,10 +148,10 @@ describe("sample runs", () => {
       [1, { kind: "text_delta", message_id: "m", text: "So." }],
       [2, { kind: "text_finished", message_id: "m" }],
     ];
-    expect(layout(sampleRun(...text), START).rows[1]?.label).toBe("Text");
     const events = sampleRun(...text, [3, { kind: "final_answer", content: "So.", message_id: "m" }]);
-    expect(layout({ ...events, answer: null }, START).rows[1]?.label).toBe("Text");
-    expect(layout(events, START).rows[1]?.label).toBe("Answer");
+    const cache: RowCache = new WeakMap();
+    expect(layout({ ...events, answer: null }, START, cache).rows[1]?.label).toBe("Text");
+    expect(layout(events, START, cache).rows[1]?.label).toBe("Answer");
   });
 
   it("shows an open approval as waiting up to now", () => {

@@ -6,9 +6,9 @@
 
 import { truncateLine } from "../log/format";
 import type { AgentView, ApprovalItem, Item, Progress, RunView, StepItem, Tokens } from "../log/view";
-import { tokensOf } from "../log/view";
+import { isRunning, tokensOf } from "../log/view";
 
-export interface RowName {
+interface RowName {
   readonly label: string;
   readonly about: string;
 }
@@ -16,7 +16,7 @@ export interface RowName {
 /** Only the first line is shown; a long growing text must not be read completely each time. */
 const HEAD = 400;
 
-export function rowName(item: Item, run: RunView): RowName {
+function rowName(item: Item, run: RunView): RowName {
   switch (item.kind) {
     case "tool":
       return { label: item.name || "tool", about: item.summary };
@@ -43,7 +43,7 @@ function firstLine(text: string): string {
   return truncateLine(text.slice(0, HEAD));
 }
 
-export interface Span {
+interface Span {
   readonly begin: number;
   readonly end: number;
 }
@@ -69,6 +69,8 @@ export interface Row extends Span {
   readonly tokens: Tokens | null;
 }
 
+type NewRow = Pick<Row, "kind" | "key" | "depth" | "item" | "state" | "tokens">;
+
 export interface Timeline {
   readonly rows: readonly Row[];
   /** Duration of the run, in ms. */
@@ -80,10 +82,6 @@ type Entry = { readonly depth: number; readonly agent: AgentView; readonly item:
 
 interface Extent extends Span {
   readonly isOpen: boolean;
-}
-
-export function isRunning(run: RunView): boolean {
-  return run.endedAt === null && (run.state === "running" || run.state === "waiting");
 }
 
 /** State of an agent. The main agent waits with its run; nothing runs in a run that has ended. */
@@ -101,8 +99,8 @@ export function spanOf(run: RunView, now: number): number {
   return Math.max(0, (run.endedAt ?? (isRunning(run) ? Math.max(now, run.lastAt) : run.lastAt)) - run.startedAt);
 }
 
-export function layout(run: RunView, now: number): Timeline {
-  const lines = new RowBuilder(run, now);
+export function layout(run: RunView, now: number, cache: RowCache = new WeakMap()): Timeline {
+  const builder = new RowBuilder(run, now, cache);
   const main = run.agents.get("");
   // An explicit stack instead of recursion: agents may be nested deeply.
   const todo: Entry[] = main === undefined ? [] : [{ depth: 0, agent: main, item: null }];
@@ -113,18 +111,18 @@ export function layout(run: RunView, now: number): Timeline {
       const child = item === null ? agent : run.agents.get(item.childId);
       if (child === undefined || seen.has(child.agentId)) continue;
       seen.add(child.agentId);
-      lines.addAgent(child, depth, item ?? lines.startOf(child));
+      builder.addAgent(child, depth, item ?? builder.startOf(child));
       for (const entry of entriesOf(run, child, depth + 1).reverse()) todo.push(entry);
       continue;
     }
-    lines.addItem(item, depth);
+    builder.addItem(item, depth);
     if (item.kind !== "tool") continue;
     for (const agentId of item.agentIds.toReversed()) {
       const child = run.agents.get(agentId);
       if (child !== undefined) todo.push({ depth: depth + 1, agent: child, item: null });
     }
   }
-  return { rows: lines.rows, span: lines.span, isRunning: isRunning(run) };
+  return { rows: builder.rows, span: builder.span, isRunning: isRunning(run) };
 }
 
 /** The items of an agent in order of their start, with those of a step below it. */
@@ -153,8 +151,8 @@ interface EndedRow {
   readonly isAnswer: boolean;
 }
 
-/** Ended items keep their row: a long run is laid out five times a second. */
-const endedRows = new WeakMap<Item, EndedRow>();
+/** Rows of ended items, which do not change: a long run is laid out five times a second. */
+export type RowCache = WeakMap<Item, EndedRow>;
 
 function hasEnded(item: Item): boolean {
   if (item.kind === "approval") return item.decidedAt !== null;
@@ -171,6 +169,7 @@ class RowBuilder {
   constructor(
     private readonly run: RunView,
     now: number,
+    private readonly endedRows: RowCache,
   ) {
     this.span = spanOf(run, now);
     this.live = isRunning(run);
@@ -190,48 +189,42 @@ class RowBuilder {
 
   addAgent(agent: AgentView, depth: number, item: Item | null): void {
     const extent = this.extent(agent.startedAt, agent.endedAt);
-    const about = extent.isOpen ? agent.status : (agent.error ?? "");
-    const name = { label: agent.name || "agent", about };
-    this.add(
-      "agent",
-      `agent ${agent.agentId}`,
-      extent,
-      agentState(this.run, agent),
-      depth,
-      name,
-      item,
-      tokensOf(agent),
-    );
+    const name = { label: agent.name || "agent", about: extent.isOpen ? agent.status : (agent.error ?? "") };
+    const key = `agent ${agent.agentId}`;
+    const state = agentState(this.run, agent);
+    this.add({ kind: "agent", key, depth, item, state, tokens: tokensOf(agent) }, extent, name);
   }
 
   addItem(item: Item, depth: number): void {
     const { startedAt, answer } = this.run;
     const isAnswer = answer?.item === item.index;
-    const known = endedRows.get(item);
+    const known = this.endedRows.get(item);
     if (known && known.startedAt === startedAt && known.depth === depth && known.isAnswer === isAnswer) {
       if (known.row) this.rows.push(known.row);
       return;
     }
     const place = this.rows.length;
     this.writeItem(item, depth);
-    if (hasEnded(item)) endedRows.set(item, { row: this.rows[place] ?? null, startedAt, depth, isAnswer });
+    if (hasEnded(item)) this.endedRows.set(item, { row: this.rows[place] ?? null, startedAt, depth, isAnswer });
   }
 
   private writeItem(item: Item, depth: number): void {
+    const { key } = item;
     const name = rowName(item, this.run);
     switch (item.kind) {
       case "tool":
-        this.add("tool", item.key, this.extent(item.at, item.endedAt), item.state, depth, name, item, null);
+      case "step": {
+        const { kind, state } = item;
+        const tokens = item.kind === "step" ? item.tokens : null;
+        this.add({ kind, key, depth, item, state, tokens }, this.extent(item.at, item.endedAt), name);
         return;
-      case "step":
-        this.add("step", item.key, this.extent(item.at, item.endedAt), item.state, depth, name, item, item.tokens);
-        return;
+      }
       case "text":
       case "thought": {
         const extent = this.extent(item.at, item.endedAt);
         if (extent.end <= extent.begin && !extent.isOpen) return;
         const state = extent.isOpen ? "running" : item.endedAt === null ? "stopped" : "done";
-        this.add(item.kind, item.key, extent, state, depth, name, item, null);
+        this.add({ kind: item.kind, key, depth, item, state, tokens: null }, extent, name);
         return;
       }
       case "approval": {
@@ -239,25 +232,28 @@ class RowBuilder {
         const extent = this.extent(item.at, item.decidedAt);
         const decided = item.decision === "reject" ? "rejected" : "done";
         const state = item.decision !== null ? decided : extent.isOpen ? "waiting" : "stopped";
-        this.add("approval", item.key, extent, state, depth, name, item, null);
+        this.add({ kind: "approval", key, depth, item, state, tokens: null }, extent, name);
       }
     }
   }
 
-  private add(
-    kind: Row["kind"],
-    key: string,
-    extent: Extent,
-    reportedState: Progress,
-    depth: number,
-    name: RowName,
-    item: Item | null,
-    tokens: Tokens | null,
-  ): void {
-    const state = finalState(reportedState, this.live);
-    const row = { kind, key, ...extent, state, depth, ...name, item };
-    const isSpent = tokens !== null && tokens.input + tokens.output > 0;
-    this.rows.push({ ...row, tokens: isSpent ? tokens : null, parts: this.partsOf(kind, extent, item) });
+  private add({ kind, key, depth, item, state, tokens }: NewRow, extent: Extent, { label, about }: RowName): void {
+    const { begin, end, isOpen } = extent;
+    const hasTokens = tokens !== null && tokens.input + tokens.output > 0;
+    this.rows.push({
+      kind,
+      key,
+      depth,
+      item,
+      begin,
+      end,
+      isOpen,
+      label,
+      about,
+      state: finalState(state, this.live),
+      tokens: hasTokens ? tokens : null,
+      parts: this.partsOf(kind, extent, item),
+    });
   }
 
   private extent(from: number, to: number | null): Extent {

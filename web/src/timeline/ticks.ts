@@ -10,7 +10,7 @@ const STEPS = [
   ...[1, 2, 6, 12, 24].map((count) => count * HOUR),
 ];
 
-export interface Tick {
+interface Tick {
   readonly at: number;
   readonly label: string;
 }

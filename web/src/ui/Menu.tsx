@@ -40,7 +40,7 @@ export function Menu({
           side={side}
           sideOffset={4}
           collisionPadding={8}
-          {...(onCloseAutoFocus ? { onCloseAutoFocus: onCloseAutoFocus } : {})}
+          {...(onCloseAutoFocus ? { onCloseAutoFocus } : {})}
         >
           {children}
         </Radix.Content>
@@ -54,14 +54,13 @@ interface ItemProps {
   /** A key with the same effect. */
   hint?: string;
   danger?: boolean;
-  disabled?: boolean;
   onSelect: () => void;
   children: ReactNode;
 }
 
-export function MenuItem({ icon: Icon, hint, danger = false, disabled = false, onSelect, children }: ItemProps) {
+export function MenuItem({ icon: Icon, hint, danger = false, onSelect, children }: ItemProps) {
   return (
-    <Radix.Item className={`menu-item ${danger ? "menu-danger" : ""}`} disabled={disabled} onSelect={onSelect}>
+    <Radix.Item className={`menu-item ${danger ? "menu-danger" : ""}`} onSelect={onSelect}>
       {Icon && <Icon size={15} aria-hidden="true" />}
       <span className="menu-words">{children}</span>
       {hint && <kbd className="menu-hint">{hint}</kbd>}
@@ -78,21 +77,7 @@ export function MenuLabel({ children }: { children: ReactNode }) {
 }
 
 /** Menu items of which one is selected. */
-export function MenuRadioGroup({
-  value,
-  onChange,
-  children,
-}: {
-  value: string;
-  onChange: (value: string) => void;
-  children: ReactNode;
-}) {
-  return (
-    <Radix.RadioGroup value={value} onValueChange={onChange}>
-      {children}
-    </Radix.RadioGroup>
-  );
-}
+export const MenuRadioGroup = Radix.RadioGroup;
 
 export function MenuRadioItem({ value, about, children }: { value: string; about?: ReactNode; children: ReactNode }) {
   return (

@@ -1,35 +1,37 @@
 /** The clock behind every running time on the page. */
 
 import { createContext, useContext, useSyncExternalStore } from "react";
+import { Store } from "../client/store";
 
 const TICK_MS = 200;
 
-/** The server's time. It ticks only while it has subscribers. */
-export class Clock {
-  private readonly listeners = new Set<() => void>();
-  private time = Date.now();
+/** The server's time in ms. It ticks only while it has subscribers. */
+export class Clock extends Store<number> {
+  private skew = 0;
   private timer: ReturnType<typeof setInterval> | undefined;
-  /** How far this machine's clock is ahead of the server's, in ms. */
-  skew = 0;
 
-  readonly now = (): number => this.time - this.skew;
+  constructor() {
+    super(Date.now());
+  }
 
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.listeners.add(listener);
-    if (this.timer === undefined) {
-      this.time = Date.now();
-      this.timer = setInterval(() => {
-        this.time = Date.now();
-        for (const notify of this.listeners) notify();
-      }, TICK_MS);
-    }
-    return () => {
-      this.listeners.delete(listener);
-      if (this.listeners.size > 0) return;
-      clearInterval(this.timer);
-      this.timer = undefined;
-    };
-  };
+  /** `skew` is how far this machine's clock is ahead of the server's, in ms. */
+  setSkew(skew: number): void {
+    this.skew = skew;
+    this.tick();
+  }
+
+  protected override onFirstSubscriber(): void {
+    this.tick();
+    this.timer = setInterval(() => this.tick(), TICK_MS);
+  }
+
+  protected override onNoSubscribers(): void {
+    clearInterval(this.timer);
+  }
+
+  private tick(): void {
+    this.set(Date.now() - this.skew);
+  }
 }
 
 const ClockContext = createContext(new Clock());
@@ -41,5 +43,11 @@ const neverTicks = () => () => {};
 /** The server's time in ms, five times a second while `isTicking`. */
 export function useNow(isTicking = true): number {
   const clock = useContext(ClockContext);
-  return useSyncExternalStore(isTicking ? clock.subscribe : neverTicks, clock.now);
+  return useSyncExternalStore(isTicking ? clock.subscribe : neverTicks, clock.getSnapshot);
+}
+
+/** Time in ms from `startedAt` to `endedAt`, or to now while that is null. */
+export function useElapsed(startedAt: number, endedAt: number | null): number {
+  const now = useNow(endedAt === null);
+  return (endedAt ?? Math.max(now, startedAt)) - startedAt;
 }

@@ -37,12 +37,17 @@ export function useMediaQuery(query: string): boolean {
   return useSyncExternalStore(watch, () => matchMedia(query).matches);
 }
 
+/** Distance in px of a scrolling element from its end. */
+export function distanceToEnd({ scrollHeight, scrollTop, clientHeight }: Element): number {
+  return scrollHeight - scrollTop - clientHeight;
+}
+
 const NEAR = 24;
 
 /** Keeps the end of a scrolling element in view while something runs. Returns the scroll handler. */
 export function useStickToEnd(scroller: RefObject<HTMLElement | null>, isRunning: boolean, shown: unknown): () => void {
   const isAt = useRef({ right: false, bottom: true });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whatever is shown anew may have moved the end
+  // biome-ignore lint/correctness/useExhaustiveDependencies: any new content may move the end
   useLayoutEffect(() => {
     const element = scroller.current;
     if (element === null || !isRunning) return;
@@ -52,10 +57,10 @@ export function useStickToEnd(scroller: RefObject<HTMLElement | null>, isRunning
   return useCallback(() => {
     const element = scroller.current;
     if (element === null) return;
-    const { scrollLeft, scrollTop, scrollWidth, scrollHeight, clientWidth, clientHeight } = element;
+    const { scrollLeft, scrollWidth, clientWidth } = element;
     isAt.current = {
       right: scrollWidth > clientWidth && scrollLeft + clientWidth >= scrollWidth - NEAR,
-      bottom: scrollTop + clientHeight >= scrollHeight - NEAR,
+      bottom: distanceToEnd(element) <= NEAR,
     };
   }, [scroller]);
 }

@@ -35,7 +35,7 @@ const SEQUENCE_MS = 1_000;
 const OVERLAYS = '[role="dialog"], [role="alertdialog"], [role="menu"]';
 const NON_TEXT_TYPES = new Set(["button", "checkbox", "color", "file", "image", "radio", "range", "reset", "submit"]);
 
-export function isMac(): boolean {
+function isMac(): boolean {
   return /mac|iphone|ipad/i.test(navigator.platform);
 }
 
@@ -52,7 +52,7 @@ export function useShortcuts(bindings: readonly Shortcut[]): void {
 }
 
 /** A keydown listener that runs the matching shortcut; it remembers the first key of a sequence. */
-export function shortcutListener(bindings: () => readonly Shortcut[]): (event: KeyboardEvent) => void {
+function shortcutListener(bindings: () => readonly Shortcut[]): (event: KeyboardEvent) => void {
   let firstKey = "";
   let firstKeyAt = 0;
   return (event) => {
@@ -88,7 +88,7 @@ function secondOf(keys: string): string {
 }
 
 /** Whether an event matches one stroke, e.g. `mod+shift+o`. */
-export function matchesShortcut(event: KeyboardEvent, stroke: string, mac: boolean): boolean {
+function matchesShortcut(event: KeyboardEvent, stroke: string, mac: boolean): boolean {
   const wanted = stroke.toLowerCase().split("+");
   const key = wanted.pop() ?? "";
   // On many keyboards `[` needs AltGr, which some systems report as Ctrl and Alt.
@@ -122,7 +122,7 @@ function isAllowed(binding: Shortcut, event: KeyboardEvent): boolean {
   return binding.overDialogs === true || !isOverlayOpen();
 }
 
-export function isTextField(target: EventTarget | null): boolean {
+function isTextField(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement) return !NON_TEXT_TYPES.has(target.type);
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || isEditable(target);

@@ -71,6 +71,10 @@ export class ApiError extends Error {
   }
 }
 
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** The absolute URL of a path of the server. Links of the server already contain its root path. */
 export function serverUrl(path: string): string {
   const here = new URL(".", document.baseURI.replace(/[#?].*$/, ""));
