@@ -7,13 +7,13 @@ makes of it is the result that the model gets.
 """
 
 import re
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from limelight.sources.langgraph.stream_parts import Namespace
 from limelight.sources.langgraph.tool_calls import GraphCall, ToolRun
-from limelight.sources.values import args_value, fields_of
+from limelight.sources.values import args_value
 
 RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The form of LangChain's run ids. A tool that was given a call runs under the id of the call instead."""
@@ -148,12 +148,13 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _is_converted(args: Any, given: Any) -> bool:
+def _is_converted(args: dict[str, Any] | str, given: dict[str, Any] | str) -> bool:
     """Whether a node can have converted the arguments of a call: each value is equal, or of another type."""
-    if not (isinstance(args, dict) and isinstance(given, dict)):
+    if isinstance(args, str) or isinstance(given, str):
         return False
-    made, got = fields_of(cast("object", args)), fields_of(cast("object", given))
-    return made.keys() <= got.keys() and all(type(got[k]) is not type(v) or got[k] == v for k, v in made.items())
+    return args.keys() <= given.keys() and all(
+        type(given[key]) is not type(value) or given[key] == value for key, value in args.items()
+    )
 
 
 def _only(calls: list[GraphCall]) -> GraphCall | None:
