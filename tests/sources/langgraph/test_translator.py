@@ -37,8 +37,8 @@ from limelight.events import (
 from limelight.grammar import Grammar, unseen_result
 from limelight.sources.base import Approval, FileMade, with_defaults
 from limelight.sources.langgraph.approvals import interrupt_of, resume_value
-from limelight.sources.langgraph.node_messages import is_message_form
 from limelight.sources.langgraph.stream_parts import MODES, call_ids_in, part_of
+from limelight.sources.langgraph.tasks import is_message_form
 from limelight.sources.langgraph.tool_calls import GraphCall
 from limelight.sources.langgraph.translator import DROPS, MODEL_MESSAGES, LangGraphTranslator
 

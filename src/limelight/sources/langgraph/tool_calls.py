@@ -19,6 +19,10 @@ from limelight.sources.tool_calls import CallIds, ToolCall
 from limelight.sources.values import args_value, fields_of, items_of, json_text, tool_result
 
 
+def elapsed_ms(started_at: float, now: float) -> int:
+    return max(0, round((now - started_at) * 1000))
+
+
 class ToolRun(msgspec.Struct):
     """An execution of a tool that a node has started itself, for a call."""
 
@@ -45,7 +49,7 @@ class ToolRun(msgspec.Struct):
 
     def end(self, now: float) -> None:
         self.live = False
-        self.duration_ms = max(0, round((now - self.started_at) * 1000))
+        self.duration_ms = elapsed_ms(self.started_at, now)
 
 
 class GraphCall(ToolCall):
