@@ -2,8 +2,8 @@
 
 A node may run a tool with the arguments of a call but without its id; LangChain reports such a run under an id of its
 own. The run is matched to the open call with that name and those arguments, or else to the only call that a running
-task was given and that it can be. The returned value is kept until the node ends, because the message that the node
-makes of it is the result that the model gets.
+task was given and that it can be. The returned value is kept until the node ends, because the model gets the message
+into which the node converts that value.
 """
 
 import re
