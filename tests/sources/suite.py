@@ -17,8 +17,8 @@ import pytest
 from limelight.deltas import join
 from limelight.events import AnyEvent, ReasoningDelta, TextDelta
 from limelight.sources.base import Source
-from tests.sources.conformance import SCENARIOS, Case, Scenario
-from tests.sources.live_turn import FinishedRun, serve_agent
+from tests.sources.conformance import SCENARIOS, Case
+from tests.sources.live_turn import FinishedRun, run_agent
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -34,7 +34,7 @@ class SourceSuite:
         assert case is not None or lacks, f"{self.source.framework} has no case for {name}, and does not say why"
         if case is None:
             return
-        run = await _run(scenario, case, tmp_path)
+        run = await run_agent(case.make, case.script, tmp_path, decide=scenario.decide, stop_at=scenario.stop_at)
         if lacks:
             with pytest.raises(AssertionError):
                 scenario.expect(run)
@@ -46,15 +46,6 @@ class SourceSuite:
 
     def test_every_case_belongs_to_a_scenario(self) -> None:
         assert set(self.cases) <= set(SCENARIOS)
-
-
-async def _run(scenario: Scenario, case: Case, data: Path) -> FinishedRun:
-    async with serve_agent(case.make, case.script, data) as server:
-        if scenario.decide is not None:
-            return await server.run_deciding(scenario.decide)
-        if scenario.stop_at is not None:
-            return await server.run_until(scenario.stop_at)
-        return await server.run()
 
 
 def golden(framework: str, name: str, run: FinishedRun) -> None:

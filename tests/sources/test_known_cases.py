@@ -79,7 +79,6 @@ CASES: dict[str, tuple[str, ...]] = {
     ),
     "an agent that blocks holds up the whole server, pings and other sessions too": (
         "test_unusual_results.py::test_blocking_tool_does_not_block_other_runs",
-        "smolagents/test_cancellation.py::test_blocking_tool_does_not_block_other_agents",
     ),
     "Stop does not exist, or reaches only the stream": (
         "conformance.py::stopped_in_a_tool",

@@ -18,7 +18,7 @@ from limelight.events import AgentStarted, RunFinished, Status
 from limelight.sources.base import CURRENT_AGENT_ID
 from tests.sources.agno import agno_scenarios
 from tests.sources.langgraph import langgraph_scenarios
-from tests.sources.live_turn import FinishedRun, ModelEndpoint, serve_agent
+from tests.sources.live_turn import FinishedRun, ModelEndpoint, run_agent
 from tests.sources.smolagents import smolagents_scenarios
 from tests.support.server import offer, serving
 
@@ -112,8 +112,7 @@ HELPERS: dict[str, tuple[Callable[[ModelEndpoint], object], str]] = {
 @pytest.mark.parametrize("who", HELPERS)
 async def test_status_of_a_sub_agents_tool_belongs_to_the_sub_agent(who: str, tmp_path: Path) -> None:
     make, script = HELPERS[who]
-    async with serve_agent(make, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, script, tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     said = run.one(Status, text="from below")
     assert said.agent_id == run.call("tell").started.agent_id == run.one(AgentStarted).agent_id
@@ -158,8 +157,7 @@ def both_team(endpoint: ModelEndpoint) -> object:
 async def test_statuses_of_parallel_sub_agents_and_the_main_agent_have_their_agent_ids(
     make: Callable[[ModelEndpoint], object], script: str, tmp_path: Path
 ) -> None:
-    async with serve_agent(make, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, script, tmp_path)
     callers = {str(call.args["line"]): call.started.agent_id for call in _calls(run)}
     assert {said.text: said.agent_id for said in run.all(Status)} == callers
     assert callers["three"] == "" and len(set(callers.values())) == 3

@@ -17,14 +17,9 @@ from limelight.sources.smolagents.conversation import CUT_OFF, Conversation
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.fake_turn import FakeContext, new_turn
-from tests.sources.live_turn import ModelEndpoint, serve_agent
+from tests.sources.live_turn import ModelEndpoint, run_agent, serve_agent
 from tests.sources.recorded_requests import Requests, conversation_in
-from tests.sources.smolagents.smolagents_scenarios import (
-    TWO_TURNS,
-    calling,
-    coding,
-    messages_of,
-)
+from tests.sources.smolagents.smolagents_scenarios import TWO_TURNS, calling, coding, messages_of
 
 
 def told(request: dict[str, Any]) -> str:
@@ -81,8 +76,7 @@ HISTORY = [
 
 async def test_history_of_a_stateless_client_becomes_the_agents_memory(tmp_path: Path, requests: Requests) -> None:
     asked = {"role": "user", "content": "and what was that?"}
-    async with serve_agent(calling(), TWO_TURNS, tmp_path) as server:
-        run = await server.run(messages=[*HISTORY, asked])
+    run = await run_agent(calling(), TWO_TURNS, tmp_path, messages=[*HISTORY, asked])
     assert run.answer == "It was the sum."
     text = told(requests[0])
     assert text.count("the sum please") == 1 and text.count("I add.") == 1 and "Observation:\n5" in text

@@ -25,7 +25,7 @@ from limelight.events import (
     ToolStarted,
 )
 from tests.sources.conformance import SCENARIOS, Case
-from tests.sources.live_turn import FinishedRun, serve_agent
+from tests.sources.live_turn import run_agent, serve_agent
 from tests.sources.smolagents.smolagents_scenarios import CODE, CUT_STREAM, MODEL_ERROR, calling, coding, leading, odd
 from tests.sources.suite import golden
 from tests.support.wait import eventually
@@ -70,11 +70,6 @@ CODE_CASES = {
 }
 
 
-async def run_agent(make: Any, script: str, data: Path, **body: Any) -> FinishedRun:
-    async with serve_agent(make, script, data) as server:
-        return await server.run(**body)
-
-
 @pytest.mark.parametrize("name", CODE_CASES)
 async def test_code_agent_plays_the_scenarios(name: str, tmp_path: Path) -> None:
     run = await run_agent(CODE_CASES[name].make, CODE_CASES[name].script, tmp_path)
@@ -94,8 +89,7 @@ async def test_code_is_streamed_as_arguments(tmp_path: Path) -> None:
 async def test_prints_are_streamed_while_code_runs(tmp_path: Path) -> None:
     """The run is stopped after the first line, and the second is never printed."""
     script = writing('print("one")\nwhile True:\n    pass')
-    async with serve_agent(coding(), script, tmp_path) as server:
-        run = await server.run_until(lambda e: isinstance(e, ToolOutputDelta))
+    run = await run_agent(coding(), script, tmp_path, stop_at=lambda e: isinstance(e, ToolOutputDelta))
     assert run.call("python_interpreter").output == "one\n"
     assert isinstance(run.terminal, RunCancelled)
 

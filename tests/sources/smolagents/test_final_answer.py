@@ -23,12 +23,7 @@ from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.fake_turn import new_turn
 from tests.sources.live_turn import ModelEndpoint, run_agent
-from tests.sources.smolagents.smolagents_scenarios import (
-    DONE,
-    PLAN,
-    TEXT,
-    calling,
-)
+from tests.sources.smolagents.smolagents_scenarios import DONE, PLAN, TEXT, calling
 
 
 def answering(answer: str) -> str:

@@ -15,25 +15,11 @@ from PIL import Image
 from smolagents import Tool, tool
 
 from limelight import current, status
-from limelight.events import (
-    ArtifactMade,
-    RunFailed,
-    RunFinished,
-    Status,
-    StepFinished,
-    ToolFinished,
-    ToolStarted,
-)
+from limelight.events import ArtifactMade, RunFailed, RunFinished, Status, StepFinished, ToolFinished, ToolStarted
 from limelight.sources.smolagents.files import result_of
 from limelight.sources.smolagents.instrument import StepCalls
 from tests.sources.live_turn import run_agent, serve_agent
-from tests.sources.smolagents.smolagents_scenarios import (
-    DONE,
-    ONE_TOOL,
-    calling,
-    coding,
-    odd,
-)
+from tests.sources.smolagents.smolagents_scenarios import DONE, ONE_TOOL, calling, coding, odd
 
 ANSWERED = "{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}"
 
