@@ -8,10 +8,10 @@ import pytest
 from deepagents import create_deep_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.tools import tool
-from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, RunFailed, RunFinished, ToolFinished
+from tests.sources.langgraph.graphs import chain
 from tests.sources.langgraph.langgraph_scenarios import TOOLS, answering, careful, careful_helper, model, plain
 from tests.sources.live_turn import FinishedRun, ModelEndpoint, run_agent, serve_agent
 
@@ -186,10 +186,7 @@ def asking(value: Any, *, times: int = 1, **compiling: Any) -> Any:
     def ask(state: Asking) -> dict[str, str]:
         return {"answer": " and ".join(repr(interrupt(value)) for _ in range(times))}
 
-    builder = StateGraph(Asking)
-    builder.add_node("ask", ask)
-    builder.add_edge(START, "ask")
-    return builder.compile(**compiling)
+    return chain(Asking, ask=ask).compile(**compiling)
 
 
 @pytest.mark.parametrize(
@@ -231,10 +228,7 @@ def repeat(state: Asking) -> dict[str, str]:
 
 @pytest.mark.parametrize(("decision", "answer"), [("approve", "'go'"), ("reject", "")])
 async def test_breakpoint_asks_whether_to_continue(tmp_path: Path, decision: str, answer: str) -> None:
-    builder = StateGraph(Asking)
-    builder.add_node("work", repeat)
-    builder.add_edge(START, "work")
-    graph = builder.compile(interrupt_before=["work"])
+    graph = chain(Asking, work=repeat).compile(interrupt_before=["work"])
     run = await run_agent(lambda _: graph, "", tmp_path, decide=lambda _: {"decision": decision})
     finished(run)
     assert run.one(ApprovalRequested).args == {"next": ["work"]}
@@ -242,10 +236,7 @@ async def test_breakpoint_asks_whether_to_continue(tmp_path: Path, decision: str
 
 
 async def test_rejected_breakpoint_does_not_repeat_an_earlier_answer(tmp_path: Path) -> None:
-    builder = StateGraph(Asking)
-    builder.add_node("work", repeat)
-    builder.add_edge(START, "work")
-    graph = builder.compile(interrupt_before=["work"])
+    graph = chain(Asking, work=repeat).compile(interrupt_before=["work"])
     async with serve_agent(lambda _: graph, "", tmp_path) as server:
         run = await server.run_deciding(lambda _: APPROVE, question="one", session_id="a")
         assert run.answer == "'one'"

@@ -331,7 +331,7 @@ async def test_assistant_messages_in_every_form_are_shown_once(tmp_path: Path, s
     script = "- steps: [{text: I think.}]"
     run = await run_agent(lambda endpoint: graphs.with_dict_messages(endpoint, schema), script, tmp_path)
     assert isinstance(run.terminal, RunFinished)
-    assert texts_of(run) == ["I begin.", "I think.", "I go on.", "I end."]
+    assert texts_of(run) == ["I begin.", "I think.", "I proceed.", "I end."]
     assert run.answer == "I end."
 
 
