@@ -51,12 +51,12 @@ class SourceSuite:
 def golden(framework: str, name: str, run: FinishedRun) -> None:
     """Compare with the golden transcript; `make golden` writes it."""
     path = GOLDEN / framework / f"{name}.jsonl"
-    told = transcript(run)
+    lines = transcript(run)
     if os.environ.get("LIMELIGHT_GOLDEN") == "write":
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(told, encoding="utf-8")
+        path.write_text(lines, encoding="utf-8")
     assert path.exists(), f"there is no {path.name} for {framework} yet: make golden, then look at it"
-    assert told == path.read_text(encoding="utf-8")
+    assert lines == path.read_text(encoding="utf-8")
 
 
 def transcript(run: FinishedRun) -> str:
@@ -70,7 +70,7 @@ def transcript(run: FinishedRun) -> str:
         return names.setdefault(value, f"{key}-{len([n for n in names.values() if n.startswith(key)]) + 1}")
 
     lines: list[str] = []
-    for event in _told(run):
+    for event in _joined_events(run):
         fields: dict[str, Any] = msgspec.to_builtins(event)
         for key in ("call_id", "approval_id", "artifact_id"):
             if key in fields:
@@ -82,7 +82,7 @@ def transcript(run: FinishedRun) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _told(run: FinishedRun) -> Iterator[AnyEvent]:
+def _joined_events(run: FinishedRun) -> Iterator[AnyEvent]:
     for joined in join(run.records):
         is_speech = isinstance(joined.record.event, TextDelta | ReasoningDelta)
         yield from [joined.record.event] if is_speech else (part.event for part in joined.parts)

@@ -58,11 +58,11 @@ def post_hook(endpoint: ModelEndpoint, heard: Heard) -> Any:
 
 
 def instructions(endpoint: ModelEndpoint, heard: Heard) -> Any:
-    def tell(agent: Any) -> str:
+    def instruct(agent: Any) -> str:
         note(heard)
         return f"You are {agent.name}."
 
-    return plain(endpoint, instructions=tell)
+    return plain(endpoint, instructions=instruct)
 
 
 def retriever(endpoint: ModelEndpoint, heard: Heard) -> Any:

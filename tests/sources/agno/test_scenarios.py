@@ -92,7 +92,7 @@ async def test_runs_do_not_change_the_given_object(make: Any, script: str, tmp_p
     async with serve_agent(made, script, tmp_path) as server:
         before = visible(given[0])
         first, second = await asyncio.gather(
-            server.run(session_id="a", messages=TOLD), server.run(session_id="b", messages=TOLD)
+            server.run(session_id="a", messages=INSTRUCTED), server.run(session_id="b", messages=INSTRUCTED)
         )
         assert visible(given[0]) == before
         assert first.answer == second.answer == ANSWER
@@ -101,7 +101,7 @@ async def test_runs_do_not_change_the_given_object(make: Any, script: str, tmp_p
         assert plainly.content == ANSWER
 
 
-TOLD = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "go"}]
+INSTRUCTED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "go"}]
 
 
 async def test_model_gets_the_same_requests_with_and_without_limelight(tmp_path: Path, requests: Requests) -> None:
@@ -130,21 +130,21 @@ async def test_system_messages_are_applied_for_one_turn(tmp_path: Path, requests
         ) as server:
             await server.run(messages=[brief, {"role": "user", "content": "hi?"}], session_id="a")
             await server.run("again?", session_id="a")
-        told = [
+        instructions = [
             "".join(m["content"] for m in request["messages"] if m["role"] in ("system", "developer"))
             for request in requests
         ]
-        assert "Be brief." in told[0] and "Be brief." not in told[1]
-        assert all(("You act." in text) == bool(options) for text in told)
+        assert "Be brief." in instructions[0] and "Be brief." not in instructions[1]
+        assert all(("You act." in text) == bool(options) for text in instructions)
 
 
 async def test_tools_get_the_user_and_the_session(tmp_path: Path) -> None:
     seen: list[Any] = []
 
     def who(run_context: RunContext) -> str:
-        """Tell who asks."""
+        """Record the user."""
         seen.append((run_context.user_id, run_context.dependencies))
-        return "somebody"
+        return "done"
 
     options: dict[str, Any] = {"tools": [who], "dependencies": {"user_name": "mine", "key": 1}}
     script = answering(calling("who", "{}"))

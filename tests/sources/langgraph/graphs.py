@@ -134,11 +134,11 @@ class Who:
 
 
 def with_context(_: ModelEndpoint) -> Any:
-    def tell(_: MessagesState, runtime: Runtime[Who]) -> dict[str, Any]:
+    def describe(_: MessagesState, runtime: Runtime[Who]) -> dict[str, Any]:
         who = runtime.context
         return {"messages": [AIMessage(f"{who.user_id} in {who.session_id} is in a {who.mood} mood")]}
 
-    return one_node(tell, context_schema=Who)
+    return one_node(describe, context_schema=Who)
 
 
 def endless(_: ModelEndpoint) -> Any:
@@ -212,9 +212,9 @@ def handing_over(endpoint: ModelEndpoint) -> Any:
     @tool
     def transfer() -> Command[str]:
         """Hand over."""
-        told = ToolMessage("handed over", tool_call_id="call_t")
+        result = ToolMessage("handed over", tool_call_id="call_t")
         return Command(
-            goto="second", graph=Command.PARENT, update={"messages": [AIMessage("", tool_calls=[_CALL]), told]}
+            goto="second", graph=Command.PARENT, update={"messages": [AIMessage("", tool_calls=[_CALL]), result]}
         )
 
     builder = StateGraph(MessagesState)

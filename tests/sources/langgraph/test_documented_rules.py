@@ -54,6 +54,6 @@ async def test_usage_of_another_server_needs_stream_usage(tmp_path: Path) -> Non
         hung_up = {"Connection": "close"}  # LangChain keeps its clients beyond the end of a test
         return create_agent(ChatOpenAI(model="understudy", default_headers=hung_up, **address, **asked), [add])
 
-    for asked, told in (({}, 0), ({"stream_usage": True}, 2)):
-        run = await run_agent(lambda endpoint, asked=asked: make(endpoint, **asked), ONE_TOOL, tmp_path / str(told))
-        assert len(run.all(Usage)) == told
+    for asked, expected in (({}, 0), ({"stream_usage": True}, 2)):
+        run = await run_agent(lambda endpoint, asked=asked: make(endpoint, **asked), ONE_TOOL, tmp_path / str(expected))
+        assert len(run.all(Usage)) == expected

@@ -39,12 +39,12 @@ def helping(first: str, second: str = "") -> str:
     """One or two sub-agents, and the first steps of each."""
     calls = [f'{{name: task, arguments: {{description: "help: {n}", subagent_type: helper}}}}' for n in ("one", "two")]
     made = ", ".join(calls if second else calls[:1])
-    told = "".join(
+    helpers = "".join(
         f'- match: "help: {n}"\n  turns: [{{steps: [{steps}]}}, {{steps: [{{text: Done.}}]}}]\n'
         for n, steps in (("one", first), ("two", second))
         if steps
     )
-    return told + begin(f"- steps: [{{tool_calls: [{made}]}}]")
+    return helpers + begin(f"- steps: [{{tool_calls: [{made}]}}]")
 
 
 async def assert_next_turn_works(server: AgentServer) -> None:

@@ -160,8 +160,8 @@ async def test_messages_without_a_reducer_get_the_history_each_time(tmp_path: Pa
 
     async with serve_agent(lambda _: graphs.one_node(note, schema), "", tmp_path) as server:
         for _ in range(2):
-            told = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]
-            assert_answer_was_streamed(await server.run(messages=told, session_id="a"))
+            instructed = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]
+            assert_answer_was_streamed(await server.run(messages=instructed, session_id="a"))
     assert seen[0] == ["system", "human"]
     assert "remove" not in seen[1]
     assert [kind for kind in seen[1] if kind != "system"] == ["human", "ai", "human"]

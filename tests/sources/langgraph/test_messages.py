@@ -124,12 +124,12 @@ async def test_reply_to_a_tool_is_output_of_the_tool(tmp_path: Path) -> None:
     def make(endpoint: ModelEndpoint) -> Any:
         @tool
         async def consult(what: str) -> str:
-            """Ask somebody."""
-            return str((await model(endpoint).ainvoke(f"tell me: {what}")).content)
+            """Ask another model."""
+            return str((await model(endpoint).ainvoke(f"explain: {what}")).content)
 
         return create_agent(model(endpoint), [consult])
 
-    script = '- match: "tell me:"\n  turns: [{steps: [{text: A secret thing.}]}]\n- turns:\n' + "\n".join(
+    script = '- match: "explain:"\n  turns: [{steps: [{text: A secret thing.}]}]\n- turns:\n' + "\n".join(
         f"    {line}" for line in answering(calling("consult", "{what: x}")).split("\n")
     )
     run = await run_agent(make, script, tmp_path)
@@ -154,7 +154,7 @@ async def announce() -> str:
 
 
 @tool
-def tell() -> str:
+def locate() -> str:
     """Say where one is."""
     limelight.status("From a sync tool.")
     here = limelight.current()
@@ -163,9 +163,9 @@ def tell() -> str:
 
 
 async def test_tools_can_emit_statuses_and_events(tmp_path: Path) -> None:
-    script = answering("- steps: [{tool_calls: [{name: announce, arguments: {}}, {name: tell, arguments: {}}]}]")
+    script = answering("- steps: [{tool_calls: [{name: announce, arguments: {}}, {name: locate, arguments: {}}]}]")
     run = await run_agent(
-        lambda endpoint: create_agent(model(endpoint), [announce, tell]), script, tmp_path, session_id="a"
+        lambda endpoint: create_agent(model(endpoint), [announce, locate]), script, tmp_path, session_id="a"
     )
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert {s.text for s in run.all(Status)} == {
@@ -176,7 +176,7 @@ async def test_tools_can_emit_statuses_and_events(tmp_path: Path) -> None:
         "From a sync tool.",
     }
     assert run.one(Plan).items == (Todo("Rest"),)
-    assert run.call("tell").result == "a local"
+    assert run.call("locate").result == "a local"
 
 
 # Sub-agents

@@ -100,17 +100,17 @@ HISTORY: list[dict[str, Any]] = [
     {"role": "tool", "tool_call_id": "c1", "content": "2"},
     {"role": "assistant", "content": "Hello Ada."},
 ]
-AS_TOLD = [FIRST, ("assistant", "[add]"), ("tool", "2"), ("assistant", "Hello Ada.")]
+AS_SENT = [FIRST, ("assistant", "[add]"), ("tool", "2"), ("assistant", "Hello Ada.")]
 
 
 async def test_history_of_a_request_is_added_once(tmp_path: Path, requests: Requests) -> None:
     async with serve_agent(plain, REMEMBER, tmp_path) as server:
         asked = [*HISTORY, {"role": "user", "content": "and now?"}]
         await server.run(messages=asked, chat_id="a")
-        assert conversation_in(requests[-1]) == [*AS_TOLD, ("user", "and now?")]
+        assert conversation_in(requests[-1]) == [*AS_SENT, ("user", "and now?")]
         again = [*asked, {"role": "assistant", "content": "I see!"}, {"role": "user", "content": "go on"}]
         await server.run(messages=again, chat_id="a")
-        kept = [*AS_TOLD, ("user", "and now?"), ("assistant", "I see."), ("user", "go on")]
+        kept = [*AS_SENT, ("user", "and now?"), ("assistant", "I see."), ("user", "go on")]
         assert conversation_in(requests[-1]) == kept
         edited = [{"role": "user", "content": "my name is Bob"}, *HISTORY[3:], {"role": "user", "content": "go on"}]
         await server.run(messages=edited, chat_id="a")
@@ -122,8 +122,8 @@ async def test_history_of_a_request_is_added_once(tmp_path: Path, requests: Requ
 
 async def test_system_messages_are_applied_for_one_turn(tmp_path: Path, requests: Requests) -> None:
     async with serve_agent(plain, REMEMBER, tmp_path) as server:
-        told = [{"role": "system", "content": "Speak like a pirate."}, {"role": "user", "content": "hello"}]
-        await server.run(messages=told, session_id="a")
+        instructed = [{"role": "system", "content": "Speak like a pirate."}, {"role": "user", "content": "hello"}]
+        await server.run(messages=instructed, session_id="a")
         await server.run("go on", session_id="a")
     assert [m["role"] for m in requests[0]["messages"]] == ["system", "user"]
     assert "pirate" not in str(requests[1]["messages"])

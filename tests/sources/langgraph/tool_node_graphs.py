@@ -27,7 +27,7 @@ Act = Callable[[Any], Awaitable[Update]]
 
 @tool
 def weather(city: str) -> dict[str, Any]:
-    """Tell the weather of a city."""
+    """Return the weather of a city."""
     return {"city": city, "degrees": 21}
 
 
@@ -550,9 +550,9 @@ def supervised(endpoint: ModelEndpoint) -> Any:
     worker = worker_builder.compile()
 
     async def lead(state: SupervisorState) -> Update:
-        told = state.get("supervisor_messages") or [("user", "lead")]
+        messages = state.get("supervisor_messages") or [("user", "lead")]
         new: list[Any] = [] if state.get("supervisor_messages") else [("user", "lead")]
-        return {"supervisor_messages": [*new, await leading.ainvoke(told)]}
+        return {"supervisor_messages": [*new, await leading.ainvoke(messages)]}
 
     async def run_workers(state: SupervisorState) -> Update:
         calls = state["supervisor_messages"][-1].tool_calls

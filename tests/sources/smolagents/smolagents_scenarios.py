@@ -59,7 +59,7 @@ class Patient(Tool):
 
 @tool
 def nap(seconds: float) -> str:
-    """Take a while, and let nobody interrupt.
+    """Block for a while.
 
     Args:
         seconds: How long.

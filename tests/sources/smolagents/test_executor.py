@@ -184,7 +184,7 @@ async def test_tools_that_code_calls_have_the_context_of_their_run(tmp_path: Pat
             question: Anything.
         """
         context = current()
-        return context.session_id if context else "nobody's"
+        return context.session_id if context else "no session"
 
     run = await run_agent(coding(whose), writing('whose("this")'), tmp_path, session_id="mine")
     assert run.call("whose").result == "mine"

@@ -151,7 +151,7 @@ class Fetch(Tool):
         await asyncio.sleep(0)
         status(f"Fetching {page}")
         context = current()
-        return f"{page} for {context.user.user_id if context else 'nobody'}"
+        return f"{page} for {context.user.user_id if context else 'no user'}"
 
 
 def test_started_call_is_found_by_the_identity_of_its_arguments() -> None:
@@ -183,7 +183,7 @@ async def test_parallel_tools_have_the_context_of_their_run(tmp_path: Path) -> N
             question: Anything.
         """
         context = current()
-        return context.session_id if context else "nobody's"
+        return context.session_id if context else "no session"
 
     script = f"""
 - steps:
