@@ -29,15 +29,10 @@ from limelight.sources.base import UNSTOPPABLE
 from limelight.sources.running_threads import still_running_text
 from tests.sources.live_turn import serve_agent, status_is
 from tests.sources.recorded_requests import Requests
-from tests.sources.smolagents.smolagents_scenarios import DONE, calling, coding, leading, nap
+from tests.sources.smolagents.smolagents_scenarios import DONE, calling, coding, leading, nap, working
 from tests.support.wait import eventually
 
 TALK = "- steps: [{delay: 0.02}, {text: '" + "word " * 500 + "'}]\n" + DONE
-
-
-def working() -> list[str]:
-    """The threads of agents that run."""
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("limelight-run_")]
 
 
 async def test_stop_during_a_reply_ends_the_run(tmp_path: Path, requests: Requests) -> None:

@@ -3,7 +3,6 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
 
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,16 @@ from limelight.events import (
 )
 from tests.sources.conformance import SCENARIOS, Case
 from tests.sources.live_turn import run_agent, serve_agent
-from tests.sources.smolagents.smolagents_scenarios import CODE, CUT_STREAM, MODEL_ERROR, calling, coding, leading, odd
+from tests.sources.smolagents.smolagents_scenarios import (
+    CODE,
+    CUT_STREAM,
+    MODEL_ERROR,
+    calling,
+    coding,
+    leading,
+    odd,
+    working,
+)
 from tests.sources.suite import golden
 from tests.support.wait import eventually
 
@@ -222,11 +230,6 @@ async def test_stop_ends_an_endless_loop_in_code(tmp_path: Path) -> None:
         await eventually(lambda: not working())
     assert isinstance(run.terminal, RunCancelled)
     assert not any("cannot be interrupted" in str(event) for event in run.events)
-
-
-def working() -> list[str]:
-    """The threads of agents that run."""
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("limelight-run_")]
 
 
 async def test_variables_of_code_are_kept_between_turns(tmp_path: Path) -> None:

@@ -49,11 +49,7 @@ async def test_failed_managed_agent_is_shown_and_its_manager_continues(tmp_path:
     - steps: [{tool_calls: [{name: helper, arguments: {task: a hopeless task}}]}]
     - steps: [{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}]
 """
-
-    def make(endpoint: ModelEndpoint) -> object:
-        return calling(managed_agents=[calling(name="helper", description="Helps.")(endpoint)])(endpoint)
-
-    run = await run_agent(make, script, tmp_path)
+    run = await run_agent(leading(calling, calling), script, tmp_path)
     assert "On fire." in (run.one(AgentFinished).error or "")
     assert "On fire." in (run.call("helper").error or "")
     assert run.answer == "All done."
@@ -79,10 +75,6 @@ async def test_sequential_calls_of_a_managed_agent_have_unique_ids(tmp_path: Pat
     - steps: [{tool_calls: [{id: same, name: helper, arguments: {task: a small task}}]}]
     - steps: [{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}]
 """
-
-    def make(endpoint: ModelEndpoint) -> object:
-        return calling(managed_agents=[calling(name="helper", description="Helps.")(endpoint)])(endpoint)
-
-    run = await run_agent(make, script, tmp_path)
+    run = await run_agent(leading(calling, calling), script, tmp_path)
     assert [a.agent_id for a in run.all(AgentStarted)] == ["helper-1", "helper-2"]
     assert len({a.call_id for a in run.all(AgentStarted)}) == 2
