@@ -207,8 +207,19 @@ async def serve_agent(
 
 
 async def run_agent(
-    make: Callable[[ModelEndpoint], object], script: str, data: Path, question: str = "go", **body: Any
+    make: Callable[[ModelEndpoint], object],
+    script: str,
+    data: Path,
+    question: str = "go",
+    *,
+    decide: Callable[[ApprovalRequested], dict[str, Any]] | None = None,
+    stop_at: Callable[[AnyEvent], bool] | None = None,
+    **body: Any,
 ) -> FinishedRun:
-    """Serve an agent for one turn."""
+    """Serve an agent for one turn. `decide` answers requests for approval; `stop_at` selects an event to stop at."""
     async with serve_agent(make, script, data) as server:
+        if decide is not None:
+            return await server.run_deciding(decide, question=question, **body)
+        if stop_at is not None:
+            return await server.run_until(stop_at, question=question, **body)
         return await server.run(question, **body)

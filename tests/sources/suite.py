@@ -17,8 +17,8 @@ import pytest
 from limelight.deltas import join
 from limelight.events import AnyEvent, ReasoningDelta, TextDelta
 from limelight.sources.base import Source
-from tests.sources.conformance import SCENARIOS, Case, Scenario
-from tests.sources.live_turn import FinishedRun, serve_agent
+from tests.sources.conformance import SCENARIOS, Case
+from tests.sources.live_turn import FinishedRun, run_agent
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -34,7 +34,7 @@ class SourceSuite:
         assert case is not None or lacks, f"{self.source.framework} has no case for {name}, and does not say why"
         if case is None:
             return
-        run = await _run(scenario, case, tmp_path)
+        run = await run_agent(case.make, case.script, tmp_path, decide=scenario.decide, stop_at=scenario.stop_at)
         if lacks:
             with pytest.raises(AssertionError):
                 scenario.expect(run)
@@ -48,24 +48,15 @@ class SourceSuite:
         assert set(self.cases) <= set(SCENARIOS)
 
 
-async def _run(scenario: Scenario, case: Case, data: Path) -> FinishedRun:
-    async with serve_agent(case.make, case.script, data) as server:
-        if scenario.decide is not None:
-            return await server.run_deciding(scenario.decide)
-        if scenario.stop_at is not None:
-            return await server.run_until(scenario.stop_at)
-        return await server.run()
-
-
 def golden(framework: str, name: str, run: FinishedRun) -> None:
     """Compare with the golden transcript; `make golden` writes it."""
     path = GOLDEN / framework / f"{name}.jsonl"
-    told = transcript(run)
+    lines = transcript(run)
     if os.environ.get("LIMELIGHT_GOLDEN") == "write":
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(told, encoding="utf-8")
+        path.write_text(lines, encoding="utf-8")
     assert path.exists(), f"there is no {path.name} for {framework} yet: make golden, then look at it"
-    assert told == path.read_text(encoding="utf-8")
+    assert lines == path.read_text(encoding="utf-8")
 
 
 def transcript(run: FinishedRun) -> str:
@@ -79,7 +70,7 @@ def transcript(run: FinishedRun) -> str:
         return names.setdefault(value, f"{key}-{len([n for n in names.values() if n.startswith(key)]) + 1}")
 
     lines: list[str] = []
-    for event in _told(run):
+    for event in _joined_events(run):
         fields: dict[str, Any] = msgspec.to_builtins(event)
         for key in ("call_id", "approval_id", "artifact_id"):
             if key in fields:
@@ -91,7 +82,7 @@ def transcript(run: FinishedRun) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _told(run: FinishedRun) -> Iterator[AnyEvent]:
+def _joined_events(run: FinishedRun) -> Iterator[AnyEvent]:
     for joined in join(run.records):
         is_speech = isinstance(joined.record.event, TextDelta | ReasoningDelta)
         yield from [joined.record.event] if is_speech else (part.event for part in joined.parts)

@@ -19,7 +19,7 @@ from limelight.events import ArtifactMade, FinalAnswer, Status
 from limelight.sources.base import FileMade
 from tests.sources.agno import agno_scenarios
 from tests.sources.langgraph import langgraph_scenarios
-from tests.sources.live_turn import ModelEndpoint, serve_agent
+from tests.sources.live_turn import ModelEndpoint, run_agent, serve_agent
 
 pytestmark = pytest.mark.usefixtures("agno_models")
 
@@ -48,8 +48,7 @@ async def test_unreadable_file_is_reported_and_the_run_continues(tmp_path: Path)
         yield FileMade(name="report.txt", data=(tmp_path / "nowhere").read_bytes)
         yield "Done."
 
-    async with serve_agent(lambda _: agent, "", tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(lambda _: agent, "", tmp_path)
     assert "report.txt cannot be read" in run.one(Status).text
     assert run.all(ArtifactMade) == []
     assert run.one(FinalAnswer).content == "Done."
@@ -71,10 +70,7 @@ async def test_agno_medium_on_the_disk_is_read_in_a_thread(tmp_path: Path, monke
 
     monkeypatch.setattr(Path, "read_bytes", spied)
     script = agno_scenarios.answering(agno_scenarios.calling("paint", "{}"))
-    async with serve_agent(
-        lambda endpoint: agno_scenarios.plain(endpoint, tools=[paint]), script, tmp_path / "data"
-    ) as server:
-        run = await server.run()
+    run = await run_agent(lambda endpoint: agno_scenarios.plain(endpoint, tools=[paint]), script, tmp_path / "data")
     made = run.one(ArtifactMade)
     assert (made.name, made.media_type, made.size) == ("bee.png", "image/png", 8)
     assert readers and threading.get_ident() not in readers
@@ -100,8 +96,7 @@ async def test_image_is_encoded_in_a_thread(tmp_path: Path) -> None:
         return create_agent(langgraph_scenarios.model(endpoint), [paint])
 
     script = langgraph_scenarios.answering("- steps: [{tool_calls: [{name: paint, arguments: {}}]}]")
-    async with serve_agent(make, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, script, tmp_path)
     made = run.one(ArtifactMade)
     assert (made.name, made.media_type, made.call_id) == ("paint.png", "image/png", run.call("paint").call_id)
     assert encoders and threading.get_ident() not in encoders

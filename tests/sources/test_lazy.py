@@ -28,7 +28,7 @@ class NoHome:
     data = Path()
 
     async def understudy(self) -> tuple[str, str]:
-        raise AssertionError("nobody needs it")
+        raise AssertionError("not needed")
 
 
 async def hello(messages: Any, ctx: Any) -> AsyncIterator[str]:
@@ -173,7 +173,7 @@ async def test_rest_before_the_agent_is_made_does_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "extra", "told"),
+    ("error", "extra", "message"),
     [
         (
             ModuleNotFoundError("x", name="bees_core"),
@@ -184,7 +184,7 @@ async def test_rest_before_the_agent_is_made_does_nothing() -> None:
         (ValueError("no honey"), "bees", "agent 'bot' cannot be made: ValueError: no honey"),
     ],
 )
-async def test_failure_to_make_an_agent_is_a_one_line_setup_error(error: Exception, extra: str, told: str) -> None:
+async def test_failure_to_make_an_agent_is_a_one_line_setup_error(error: Exception, extra: str, message: str) -> None:
     def make() -> object:
         raise error
 
@@ -193,8 +193,8 @@ async def test_failure_to_make_an_agent_is_a_one_line_setup_error(error: Excepti
         await source.open(NoHome())
         assert extra, "without a framework it is known at once"
         [event async for event in source.run(new_turn("hi"))]
-    assert caught.value.detail == told
-    with pytest.raises(SetupError, match=re.escape(told)):
+    assert caught.value.detail == message
+    with pytest.raises(SetupError, match=re.escape(message)):
         await source.forget("a")
     await source.close()
 
@@ -256,13 +256,13 @@ async def test_agent_with_a_locked_database_is_opened_by_a_later_request(
     data.mkdir()
     checkpoints = await asyncio.to_thread(import_module, "limelight.sources.langgraph.checkpointer")
     monkeypatch.setattr(checkpoints, "LOCK_SECONDS", 0.05)
-    told = "agent 'deep' cannot be opened: another program has locked the graph's database"
+    message = "agent 'deep' cannot be opened: another program has locked the graph's database"
     with ExitStack() as lock:
         lock.enter_context(locked(data / "langgraph.db", "EXCLUSIVE"))
         async with serve_agent(data, "deep") as served:
             await eventually(lambda: caplog.messages, 60)
             refused = await served.http.post("/chat", json=asking("bees"))
-            assert (refused.status_code, refused.json()["detail"]) == (502, told)
+            assert (refused.status_code, refused.json()["detail"]) == (502, message)
             ready = (await served.http.get("/ready")).json()
             assert (ready["status"], ready["checks"]["agents_failed"]) == ("ready", "deep")
             lock.close()
@@ -270,7 +270,7 @@ async def test_agent_with_a_locked_database_is_opened_by_a_later_request(
             assert answer.status_code == 200, answer.text
             assert "agents_failed" not in (await served.http.get("/ready")).json()["checks"]
     first = caplog.messages[0]
-    assert first.startswith(told) and f"{data / 'langgraph.db'} cannot be opened" in first
+    assert first.startswith(message) and f"{data / 'langgraph.db'} cannot be opened" in first
     assert "end the program that uses it" in first
 
 

@@ -20,7 +20,7 @@ from tests.sources.agno import agno_scenarios
 from tests.sources.fake_turn import FakeContext
 from tests.sources.langgraph import langgraph_scenarios
 from tests.sources.langgraph.graphs import one_node
-from tests.sources.live_turn import ModelEndpoint, serve_agent, status_is
+from tests.sources.live_turn import ModelEndpoint, run_agent, status_is
 from tests.sources.smolagents import smolagents_scenarios
 from tests.support.wait import eventually
 
@@ -54,8 +54,7 @@ BOTH = {
 @pytest.mark.parametrize("who", BOTH)
 async def test_stop_names_only_the_tool_that_still_runs(who: str, tmp_path: Path) -> None:
     make, script = BOTH[who]
-    async with serve_agent(make, script, tmp_path) as server:
-        run = await server.run_until(status_is("napping"))
+    run = await run_agent(make, script, tmp_path, stop_at=status_is("napping"))
     assert isinstance(run.terminal, RunCancelled)
     assert [said.text for said in run.all(Status)] == ["napping", NAP]
 
@@ -80,8 +79,7 @@ async def test_tool_that_still_runs_after_another_has_failed_is_named(tmp_path: 
     def make(endpoint: ModelEndpoint) -> Any:
         return langgraph_scenarios.create_agent(langgraph_scenarios.model(endpoint), [later, nap])
 
-    async with serve_agent(make, calls("{name: later, arguments: {}}", NAPPING), tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, calls("{name: later, arguments: {}}", NAPPING), tmp_path)
     assert isinstance(run.terminal, RunFailed)
     assert [said.text for said in run.all(Status)] == [NAP]
 
@@ -92,8 +90,7 @@ async def test_sync_node_that_still_runs_is_reported_without_a_name(tmp_path: Pa
         time.sleep(1)
         return {}
 
-    async with serve_agent(lambda _: one_node(work), "", tmp_path) as server:
-        run = await server.run_until(status_is("napping"))
+    run = await run_agent(lambda _: one_node(work), "", tmp_path, stop_at=status_is("napping"))
     assert [said.text for said in run.all(Status)] == ["napping", UNSTOPPABLE]
 
 

@@ -3,26 +3,29 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypedDict
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.tools import tool
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END
 
 from limelight import current
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, RunFailed, RunFinished, ToolFinished
 from tests.sources.agno import agno_scenarios
 from tests.sources.conformance import SCENARIOS, Case
 from tests.sources.langgraph import langgraph_scenarios
-from tests.sources.live_turn import AgentServer, ModelEndpoint, checked_run, record_of, serve_agent
+from tests.sources.langgraph.graphs import chain
+from tests.sources.live_turn import AgentServer, FinishedRun, ModelEndpoint, checked_run, record_of, serve_agent
 from tests.sources.recorded_requests import record_requests
 from tests.support.server import Frame, asking, collect
 
 pytestmark = pytest.mark.usefixtures("agno_models")
 
 FRAMEWORKS = {"langgraph": langgraph_scenarios.CASES, "agno": agno_scenarios.CASES}
+Decide = Callable[[ApprovalRequested], dict[str, Any]]
 ALL = [(framework, name) for framework in FRAMEWORKS for name, scenario in SCENARIOS.items() if scenario.decide]
 
 
@@ -50,21 +53,42 @@ async def rest_of_stream(server: AgentServer, run_id: str, after: str) -> list[F
     return await collect(server.served.stream("GET", f"/runs/{run_id}/stream", params=params))
 
 
+async def suspended(case: Case, data: Path, wanted: int, **body: Any) -> list[Frame]:
+    """Start a run that waits for `wanted` decisions, and end its server."""
+    async with serve_agent(case.make, case.script, data) as server:
+        return await run_until_waiting(server, wanted, **body)
+
+
+async def resumed(case: Case, data: Path, before: list[Frame], decide_by: Decide | None = None) -> FinishedRun:
+    """Start another server, decide the requests of a suspended run, and return all of the run."""
+    run_id = record_of(before[0]).run_id
+    async with serve_agent(case.make, case.script, data) as server:
+        if decide_by is not None:
+            for request in requests(before):
+                await decide(server, run_id, request, decide_by(request))
+        return checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
+
+
+async def decided_first(server: AgentServer, decision: dict[str, Any]) -> tuple[str, list[Frame]]:
+    """Start a run that waits for two decisions, and give the first. Returns the run id and the frames so far."""
+    before = await run_until_waiting(server, 2)
+    run_id = record_of(before[0]).run_id
+    await decide(server, run_id, requests(before)[0], decision)
+    watching = server.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
+    return run_id, await collect(watching, until=lambda f: isinstance(record_of(f).event, ApprovalResolved))
+
+
+def approve(_: ApprovalRequested) -> dict[str, Any]:
+    return {"decision": "approve"}
+
+
 @pytest.mark.parametrize(("framework", "name"), ALL)
 async def test_decision_after_a_restart_resumes_the_run(framework: str, name: str, tmp_path: Path) -> None:
     scenario, case = SCENARIOS[name], FRAMEWORKS[framework][name]
-    assert scenario.decide is not None
-    wanted = 2 if name == "two_approvals" else 1
-    async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await run_until_waiting(server, wanted)
-    run_id = record_of(before[0]).run_id
-    async with serve_agent(case.make, case.script, tmp_path) as server:
-        view = (await server.served.http.get(f"/runs/{run_id}")).json()
-        assert view["state"] == "waiting", view
-        for request in requests(before):
-            await decide(server, run_id, request, scenario.decide(request))
-        after = await rest_of_stream(server, run_id, before[-1].id)
-    scenario.expect(checked_run([*before, *after]))
+    before = await suspended(case, tmp_path, 2 if name == "two_approvals" else 1)
+    run = await resumed(case, tmp_path, before, scenario.decide)
+    scenario.expect(run)
+    assert all(finished.duration_ms is not None for finished in run.all(ToolFinished))
 
 
 LANGGRAPH = langgraph_scenarios.CASES["two_approvals"]
@@ -74,12 +98,8 @@ AGNO = agno_scenarios.CASES["two_approvals"]
 @pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
 async def test_decision_before_a_restart_is_applied_after_it(case: Case, tmp_path: Path) -> None:
     async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await run_until_waiting(server, 2)
-        run_id = record_of(before[0]).run_id
-        first, second = requests(before)
-        await decide(server, run_id, first, {"decision": "approve"})
-        watching = server.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
-        before = await collect(watching, until=lambda f: isinstance(record_of(f).event, ApprovalResolved))
+        run_id, before = await decided_first(server, {"decision": "approve"})
+    first, second = requests(before)
     async with serve_agent(case.make, case.script, tmp_path) as server:
         await decide(server, run_id, second, {"decision": "reject", "reason": "not this one"})
         after = await rest_of_stream(server, run_id, before[-1].id)
@@ -97,66 +117,37 @@ async def test_duration_of_a_call_excludes_the_wait_for_the_other_approval(
     passed = 0.0
     monkeypatch.setattr("limelight.runs.engine.perf_counter", lambda: time.perf_counter() + passed)
     async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await run_until_waiting(server, 2)
-        run_id = record_of(before[0]).run_id
-        first, second = requests(before)
-        await decide(server, run_id, first, {"decision": "approve"})
-        watching = server.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
-        before = await collect(watching, until=lambda f: isinstance(record_of(f).event, ApprovalResolved))
+        run_id, before = await decided_first(server, {"decision": "approve"})
         passed = 1000
-        await decide(server, run_id, second, {"decision": "approve"})
+        await decide(server, run_id, requests(before)[1], {"decision": "approve"})
         run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
     durations = [finished.duration_ms for finished in run.all(ToolFinished)]
     assert len(durations) == 2 and all(took is not None and took < 500_000 for took in durations), durations
-
-
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-async def test_delegation_has_a_duration_after_a_restart(framework: str, tmp_path: Path) -> None:
-    case = FRAMEWORKS[framework]["approval_in_sub_agent"]
-    async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await run_until_waiting(server, 1)
-    run_id = record_of(before[0]).run_id
-    async with serve_agent(case.make, case.script, tmp_path) as server:
-        await decide(server, run_id, requests(before)[0], {"decision": "approve"})
-        run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
-    assert len(run.all(ToolFinished)) > 1
-    assert all(finished.duration_ms is not None for finished in run.all(ToolFinished))
 
 
 @pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
 async def test_instructions_of_the_request_are_applied_after_a_restart(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "go"}]
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "go"}]
     sent = record_requests(monkeypatch)
-    async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await run_until_waiting(server, 2, messages=told)
-    run_id = record_of(before[0]).run_id
+    before = await suspended(case, tmp_path, 2, messages=messages)
     sent.clear()
-    async with serve_agent(case.make, case.script, tmp_path) as server:
-        for request in requests(before):
-            await decide(server, run_id, request, {"decision": "approve"})
-        await rest_of_stream(server, run_id, before[-1].id)
+    await resumed(case, tmp_path, before, approve)
     assert sent and all("Be brief." in str(request["messages"]) for request in sent)
-
-
-async def stopped(server: AgentServer, run_id: str) -> None:
-    (await server.served.http.post(f"/runs/{run_id}/cancel", json={})).raise_for_status()
 
 
 @pytest.mark.parametrize("case", [LANGGRAPH, AGNO], ids=["langgraph", "agno"])
 async def test_stop_ends_a_resumed_run_that_waits(case: Case, tmp_path: Path) -> None:
-    async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await run_until_waiting(server, 2, session_id="s")
+    before = await suspended(case, tmp_path, 2, session_id="s")
     run_id = record_of(before[0]).run_id
     async with serve_agent(case.make, case.script, tmp_path) as server:
-        assert (await server.served.problem("POST", "/chat", json=asking("x", session_id="s")))[
-            "code"
-        ] == "session_busy"
-        await stopped(server, run_id)
+        problem = await server.served.problem("POST", "/chat", json=asking("x", session_id="s"))
+        assert problem["code"] == "session_busy"
+        (await server.served.http.post(f"/runs/{run_id}/cancel", json={})).raise_for_status()
         run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
         assert isinstance(run.terminal, RunCancelled)
-        again = await server.run_deciding(lambda _: {"decision": "approve"}, chat_id="s")
+        again = await server.run_deciding(approve, chat_id="s")
         assert isinstance(again.terminal, RunFinished)
 
 
@@ -173,30 +164,23 @@ async def test_request_that_expires_without_a_server_is_rejected_at_the_start(tm
 
 
 async def test_server_without_the_agent_leaves_the_run_open(tmp_path: Path) -> None:
-    async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as server:
-        before = await run_until_waiting(server, 2)
-    run_id = record_of(before[0]).run_id
+    before = await suspended(LANGGRAPH, tmp_path, 2)
     async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path, name="other") as server:
-        assert (await server.served.http.get(f"/runs/{run_id}")).json()["state"] == "waiting"
-    async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as server:
-        for request in requests(before):
-            await decide(server, run_id, request, {"decision": "approve"})
-        run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
+        view = (await server.served.http.get(f"/runs/{record_of(before[0]).run_id}")).json()
+        assert view["state"] == "waiting"
+    run = await resumed(LANGGRAPH, tmp_path, before, approve)
     assert isinstance(run.terminal, RunFinished)
 
 
-def lose_state(data: Path) -> None:
+def delete_state(data: Path) -> None:
     for file in data.glob("langgraph.db*"):
         file.unlink()
 
 
 async def test_resume_of_a_graph_without_saved_state_fails_with_a_reason(tmp_path: Path) -> None:
-    async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as server:
-        before = await run_until_waiting(server, 2)
-    lose_state(tmp_path)
-    run_id = record_of(before[0]).run_id
-    async with serve_agent(LANGGRAPH.make, LANGGRAPH.script, tmp_path) as server:
-        run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
+    before = await suspended(LANGGRAPH, tmp_path, 2)
+    delete_state(tmp_path)
+    run = await resumed(LANGGRAPH, tmp_path, before)
     assert isinstance(run.terminal, RunFailed)
     assert run.terminal.code == "interrupted"
 
@@ -212,15 +196,12 @@ def one_more(state: Rounds) -> dict[str, int]:
 
 def in_rounds(_: ModelEndpoint) -> Any:
     """Interrupts before each of three rounds with the same value."""
-    builder = StateGraph(Rounds)
-    builder.add_node("work", one_more)
-    builder.add_edge(START, "work")
+    builder = chain(Rounds, work=one_more)
     builder.add_conditional_edges("work", lambda state: "work" if state["rounds"] < 3 else END)
     return builder.compile(interrupt_before=["work"])
 
 
 async def test_decision_is_not_applied_to_a_later_request_with_equal_arguments(tmp_path: Path) -> None:
-    approve = {"decision": "approve"}
     async with serve_agent(in_rounds, "", tmp_path) as server:
         before: list[Frame] = []
         async for frame in server.served.ask("go", format="records"):
@@ -228,10 +209,10 @@ async def test_decision_is_not_applied_to_a_later_request_with_equal_arguments(t
             if len(requests(before)) == 2:
                 break
             if requests([frame]):
-                await decide(server, record_of(frame).run_id, requests([frame])[0], approve)
+                await decide(server, record_of(frame).run_id, requests([frame])[0], {"decision": "approve"})
     run_id = record_of(before[0]).run_id
     async with serve_agent(in_rounds, "", tmp_path) as server:
-        await decide(server, run_id, requests(before)[1], approve)
+        await decide(server, run_id, requests(before)[1], {"decision": "approve"})
         after: list[Frame] = []
         params = {"format": "records", "after": before[-1].id}
         async for frame in server.served.stream("GET", f"/runs/{run_id}/stream", params=params):
@@ -256,11 +237,8 @@ async def test_run_in_which_a_tool_has_asked_itself_is_interrupted_by_a_restart(
         return create_agent(langgraph_scenarios.model(endpoint), [asks])
 
     script = langgraph_scenarios.answering("- steps: [{tool_calls: [{name: asks, arguments: {path: /tmp/x}}]}]")
-    async with serve_agent(make, script, tmp_path) as server:
-        before = await run_until_waiting(server, 1)
-    run_id = record_of(before[0]).run_id
-    async with serve_agent(make, script, tmp_path) as server:
-        run = checked_run([*before, *await rest_of_stream(server, run_id, before[-1].id)])
+    before = await suspended(Case(make, script), tmp_path, 1)
+    run = await resumed(Case(make, script), tmp_path, before)
     assert isinstance(run.terminal, RunFailed) and run.terminal.code == "interrupted"
     assert run.one(ApprovalResolved).decision == "reject"
 
@@ -269,12 +247,8 @@ async def test_run_in_which_a_tool_has_asked_itself_is_interrupted_by_a_restart(
 async def test_large_edited_arguments_are_complete_after_a_restart(case: Case, tmp_path: Path) -> None:
     edited = {"path": "/tmp/" + "z" * 40_000}
     async with serve_agent(case.make, case.script, tmp_path) as server:
-        before = await run_until_waiting(server, 2)
-        run_id = record_of(before[0]).run_id
-        first, second = requests(before)
-        await decide(server, run_id, first, {"decision": "edit", "args": edited})
-        watching = server.served.stream("GET", f"/runs/{run_id}/stream", params={"format": "records"})
-        before = await collect(watching, until=lambda f: isinstance(record_of(f).event, ApprovalResolved))
+        run_id, before = await decided_first(server, {"decision": "edit", "args": edited})
+    first, second = requests(before)
     async with serve_agent(case.make, case.script, tmp_path) as server:
         await decide(server, run_id, second, {"decision": "reject"})
         await rest_of_stream(server, run_id, before[-1].id)

@@ -12,11 +12,11 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import after_agent, after_model, before_agent, before_model
 from langchain_core.messages import AIMessage
-from langgraph.graph import START, MessagesState, StateGraph
 
 from limelight import current
 from limelight.events import RunFinished
 from tests.sources.agno.agno_scenarios import plain
+from tests.sources.langgraph.graphs import chain
 from tests.sources.langgraph.langgraph_scenarios import model
 from tests.sources.live_turn import ModelEndpoint, run_agent
 
@@ -34,12 +34,8 @@ def hooked(hook: Callable[..., Any]) -> Callable[[ModelEndpoint, Heard], Any]:
 
 def nested(endpoint: ModelEndpoint, heard: Heard) -> Any:
     """A graph with a hook, as a node of another one."""
-    builder = StateGraph(MessagesState)
-    builder.add_node("inner", hooked(before_model)(endpoint, heard))
-    builder.add_node("last", lambda _: {"messages": [AIMessage("All done.")]})
-    builder.add_edge(START, "inner")
-    builder.add_edge("inner", "last")
-    return builder.compile()
+    inner = hooked(before_model)(endpoint, heard)
+    return chain(inner=inner, last=lambda _: {"messages": [AIMessage("All done.")]}).compile()
 
 
 def note(heard: Heard) -> None:
@@ -62,11 +58,11 @@ def post_hook(endpoint: ModelEndpoint, heard: Heard) -> Any:
 
 
 def instructions(endpoint: ModelEndpoint, heard: Heard) -> Any:
-    def tell(agent: Any) -> str:
+    def instruct(agent: Any) -> str:
         note(heard)
         return f"You are {agent.name}."
 
-    return plain(endpoint, instructions=tell)
+    return plain(endpoint, instructions=instruct)
 
 
 def retriever(endpoint: ModelEndpoint, heard: Heard) -> Any:

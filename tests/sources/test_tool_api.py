@@ -18,55 +18,55 @@ from limelight.events import AgentStarted, RunFinished, Status
 from limelight.sources.base import CURRENT_AGENT_ID
 from tests.sources.agno import agno_scenarios
 from tests.sources.langgraph import langgraph_scenarios
-from tests.sources.live_turn import FinishedRun, ModelEndpoint, serve_agent
+from tests.sources.live_turn import FinishedRun, ModelEndpoint, run_agent
 from tests.sources.smolagents import smolagents_scenarios
 from tests.support.server import offer, serving
 
 pytestmark = pytest.mark.usefixtures("agno_models")
 
 
-def tell(line: str) -> str:
+def report(line: str) -> str:
     """Say a line."""
     status(line)
-    return "told"
+    return "reported"
 
 
-async def tell_async(line: str) -> str:
+async def report_async(line: str) -> str:
     """Say a line."""
     await asyncio.sleep(0)
-    return tell(line)
+    return report(line)
 
 
-async def tell_in_pieces(line: str) -> AsyncIterator[str]:
+async def report_in_pieces(line: str) -> AsyncIterator[str]:
     """Say a line, and return in pieces."""
-    yield "to"
+    yield "repor"
     status(line)
-    yield "ld"
+    yield "ted"
 
 
-class Tell(Tool):
-    """As `tell`."""
+class Report(Tool):
+    """As `report`."""
 
-    name = "tell"
+    name = "report"
     description = "Say a line."
     inputs = {"line": {"type": "string", "description": "The line."}}  # noqa: RUF012  (as smolagents has it)
     output_type = "string"
 
     def forward(self, line: str) -> str:
-        return tell(line)
+        return report(line)
 
 
-class TellAsync(Tell):
+class ReportAsync(Report):
     async def forward(self, line: str) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return await tell_async(line)
+        return await report_async(line)
 
 
 def deep(say: Callable[..., Any]) -> Callable[[ModelEndpoint], object]:
-    return lambda endpoint: langgraph_scenarios.deep(endpoint, tools=[tool("tell")(say)])
+    return lambda endpoint: langgraph_scenarios.deep(endpoint, tools=[tool("report")(say)])
 
 
 def team(say: Callable[..., Any]) -> Callable[[ModelEndpoint], object]:
-    named = agno_scenarios.tool(name="tell")(say)
+    named = agno_scenarios.tool(name="report")(say)
     return lambda endpoint: agno_scenarios.team(
         endpoint, members=[agno_scenarios.plain(endpoint, name="helper", tools=[named])]
     )
@@ -83,13 +83,13 @@ LINE = '{line: "from below"}'
 CODED = """
 - match: a small job
   turns:
-    - steps: [{text: "<code>\\ntell('from below')\\n</code>"}]
+    - steps: [{text: "<code>\\nreport('from below')\\n</code>"}]
     - steps: [{text: "<code>\\nfinal_answer('Done.')\\n</code>"}]
 """
 CALLED = """
 - match: a small job
   turns:
-    - steps: [{tool_calls: [{name: tell, arguments: {line: from below}}]}]
+    - steps: [{tool_calls: [{name: report, arguments: {line: from below}}]}]
     - steps: [{tool_calls: [{name: final_answer, arguments: {answer: Done.}}]}]
 """
 MANAGING = """
@@ -98,39 +98,38 @@ MANAGING = """
     - steps: [{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}]
 """
 HELPERS: dict[str, tuple[Callable[[ModelEndpoint], object], str]] = {
-    "langgraph": (deep(tell), langgraph_scenarios.HELPER % ("tell", LINE)),
-    "langgraph, async": (deep(tell_async), langgraph_scenarios.HELPER % ("tell", LINE)),
-    "agno": (team(tell), agno_scenarios.HELPER % ("tell", LINE)),
-    "agno, async": (team(tell_async), agno_scenarios.HELPER % ("tell", LINE)),
-    "agno, in pieces": (team(tell_in_pieces), agno_scenarios.HELPER % ("tell", LINE)),
-    "smolagents": (managed(smolagents_scenarios.calling, Tell()), CALLED + MANAGING),
-    "smolagents, async": (managed(smolagents_scenarios.calling, TellAsync()), CALLED + MANAGING),
-    "smolagents, code": (managed(smolagents_scenarios.coding, Tell()), CODED + MANAGING),
+    "langgraph": (deep(report), langgraph_scenarios.HELPER % ("report", LINE)),
+    "langgraph, async": (deep(report_async), langgraph_scenarios.HELPER % ("report", LINE)),
+    "agno": (team(report), agno_scenarios.HELPER % ("report", LINE)),
+    "agno, async": (team(report_async), agno_scenarios.HELPER % ("report", LINE)),
+    "agno, in pieces": (team(report_in_pieces), agno_scenarios.HELPER % ("report", LINE)),
+    "smolagents": (managed(smolagents_scenarios.calling, Report()), CALLED + MANAGING),
+    "smolagents, async": (managed(smolagents_scenarios.calling, ReportAsync()), CALLED + MANAGING),
+    "smolagents, code": (managed(smolagents_scenarios.coding, Report()), CODED + MANAGING),
 }
 
 
 @pytest.mark.parametrize("who", HELPERS)
 async def test_status_of_a_sub_agents_tool_belongs_to_the_sub_agent(who: str, tmp_path: Path) -> None:
     make, script = HELPERS[who]
-    async with serve_agent(make, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, script, tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     said = run.one(Status, text="from below")
-    assert said.agent_id == run.call("tell").started.agent_id == run.one(AgentStarted).agent_id
+    assert said.agent_id == run.call("report").started.agent_id == run.one(AgentStarted).agent_id
 
 
 TWO_HELPERS = """
 - match: "help: one"
   turns:
-    - steps: [{tool_calls: [{name: tell, arguments: {line: one}}]}]
+    - steps: [{tool_calls: [{name: report, arguments: {line: one}}]}]
     - steps: [{text: First.}]
 - match: "help: two"
   turns:
-    - steps: [{tool_calls: [{name: tell, arguments: {line: two}}]}]
+    - steps: [{tool_calls: [{name: report, arguments: {line: two}}]}]
     - steps: [{text: Second.}]
 - turns:
     - steps: [{tool_calls: [%s, %s]}]
-    - steps: [{tool_calls: [{name: tell, arguments: {line: three}}]}]
+    - steps: [{tool_calls: [{name: report, arguments: {line: three}}]}]
     - steps: [{text: All done.}]
 """
 TASK = '{name: task, arguments: {description: "help: %s", subagent_type: helper}}'
@@ -142,7 +141,7 @@ TWO_TEAM = TWO_HELPERS % (
 
 
 def both_deep(endpoint: ModelEndpoint) -> object:
-    said = tool("tell")(tell)
+    said = tool("report")(report)
     helper: Any = {"name": "helper", "description": "Helps.", "system_prompt": "You help.", "tools": [said]}
     return langgraph_scenarios.create_deep_agent(
         model=langgraph_scenarios.model(endpoint), tools=[said], subagents=[helper]
@@ -150,30 +149,29 @@ def both_deep(endpoint: ModelEndpoint) -> object:
 
 
 def both_team(endpoint: ModelEndpoint) -> object:
-    members = [agno_scenarios.plain(endpoint, name="helper", tools=[tell])]
-    return agno_scenarios.team(endpoint, members=members, tools=[tell])
+    members = [agno_scenarios.plain(endpoint, name="helper", tools=[report])]
+    return agno_scenarios.team(endpoint, members=members, tools=[report])
 
 
 @pytest.mark.parametrize(("make", "script"), [(both_deep, TWO_DEEP), (both_team, TWO_TEAM)], ids=["langgraph", "agno"])
 async def test_statuses_of_parallel_sub_agents_and_the_main_agent_have_their_agent_ids(
     make: Callable[[ModelEndpoint], object], script: str, tmp_path: Path
 ) -> None:
-    async with serve_agent(make, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, script, tmp_path)
     callers = {str(call.args["line"]): call.started.agent_id for call in _calls(run)}
     assert {said.text: said.agent_id for said in run.all(Status)} == callers
     assert callers["three"] == "" and len(set(callers.values())) == 3
 
 
 def _calls(run: FinishedRun) -> list[Any]:
-    return [run.call("tell", number) for number in range(3)]
+    return [run.call("report", number) for number in range(3)]
 
 
 async def test_status_of_an_unknown_agent_belongs_to_the_main_agent(tmp_path: Path) -> None:
     """It may arrive before the start of its agent, and must not fail the tool."""
 
     async def agent(messages: Any, ctx: Any) -> Any:
-        """Speaks for somebody who has not begun."""
+        """Reports for an agent that has not started."""
         CURRENT_AGENT_ID.set(lambda: "helper-1")
         status("too early")
         await asyncio.to_thread(status, "from a thread")

@@ -8,12 +8,9 @@ behind the message with its call, which is the order that models require; a call
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
-
 from limelight.grammar import parse_args
-from limelight.json_values import json_value
 from limelight.messages import Message
-from limelight.sources.values import fields_of, items_of
+from limelight.sources.values import fields_of, items_of, json_text
 
 CUT_OFF = "This call was cut off before it had a result."
 """The result of a call that has none."""
@@ -79,5 +76,5 @@ def _calls(message: Message, number: int) -> Iterator[tuple[dict[str, Any], bool
 def _arguments(sent: Any) -> str:
     """The JSON of the arguments: as sent if it is that of an object, else that of an empty object."""
     if not isinstance(sent, str):
-        return msgspec.json.encode(json_value(fields_of(sent))).decode()
+        return json_text(fields_of(sent))
     return sent if isinstance(parse_args(sent), dict) else "{}"

@@ -31,6 +31,52 @@ LOCK_POLL_SECONDS = 0.05
 """How often a thread that waits for the lock checks whether its agent is still needed."""
 
 
+class DelegatingSource(Source):
+    """Base of the two: delegates to the source of the agent, once that is made."""
+
+    _source: Source | None = None
+
+    @classmethod
+    def accepts(cls, target: object) -> bool:
+        return False  # these sources are not chosen for a target
+
+    async def _ready(self) -> Source:
+        """Return the source of the agent. Raises an error if the agent is not or cannot be made."""
+        raise NotImplementedError
+
+    def _loading_text(self) -> str:
+        """The status of a run that comes before the agent is made."""
+        return ""
+
+    async def close(self) -> None:
+        if self._source is not None:
+            await self._source.close()
+            self._source = None
+
+    def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+        return self._source.run(turn) if self._source is not None else self._wait(lambda source: source.run(turn))
+
+    def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+        if self._source is not None:
+            return self._source.resume(turn, events)
+        return self._wait(lambda source: source.resume(turn, events))
+
+    async def _wait(self, start: Callable[[Source], AsyncGenerator[Item, None]]) -> AsyncGenerator[Item, None]:
+        """Wait for the agent, with a status, and run the turn."""
+        if text := self._loading_text():
+            yield Status(text=text)
+        async with aclosing(start(await self._ready())) as items:
+            async for item in items:
+                yield item
+
+    async def forget(self, memory_key: str) -> None:
+        await (await self._ready()).forget(memory_key)
+
+    async def rest(self, memory_key: str) -> None:
+        if self._source is not None:  # otherwise it holds nothing in memory
+            await self._source.rest(memory_key)
+
+
 class AsyncFactory(msgspec.Struct, frozen=True):
     """A coroutine function that makes an agent, and how to find the source for it."""
 
@@ -40,22 +86,15 @@ class AsyncFactory(msgspec.Struct, frozen=True):
     wrap: Callable[[object], Source]
 
 
-class FactorySource(Source):
+class FactorySource(DelegatingSource):
     """Delegates to the source of the agent that an async factory makes."""
 
     framework: ClassVar[str] = "async factory"
     OPTIONS: ClassVar[frozenset[str]] = frozenset(msgspec.structs.asdict(NO_OPTIONS))
 
-    def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
-        if not isinstance(target, AsyncFactory):
-            raise TypeError(f"{target!r} makes no agent")
+    def __init__(self, target: AsyncFactory, options: Options = NO_OPTIONS) -> None:
         self._factory = target
         self._options = options
-        self._source: Source | None = None
-
-    @classmethod
-    def accepts(cls, target: object) -> bool:
-        return False  # `agents` creates this source itself
 
     @property
     def description(self) -> str:
@@ -82,27 +121,10 @@ class FactorySource(Source):
                     f"({source.framework}) does not have it"
                 )
 
-    @property
-    def _opened(self) -> Source:
+    async def _ready(self) -> Source:
         if self._source is None:
             raise RuntimeError(f"the agent of {self._factory.label!r} is not open")
         return self._source
-
-    async def close(self) -> None:
-        if self._source is not None:
-            await self._source.close()
-
-    def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        return self._opened.run(turn)
-
-    def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
-        return self._opened.resume(turn, events)
-
-    async def forget(self, memory_key: str) -> None:
-        await self._opened.forget(memory_key)
-
-    async def rest(self, memory_key: str) -> None:
-        await self._opened.rest(memory_key)
 
 
 class LazyAgent(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,25 +149,18 @@ def needs_extra(name: str, extra: str) -> str:
     return f"agent {name!r} needs the {extra} extra: pip install 'limelight[{extra}]'"
 
 
-class LazySource(Source):
+class LazySource(DelegatingSource):
     """Starts to make the agent in `open`, and delegates to the source of its framework."""
 
     source_class: type[Source]
 
-    def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
-        if not isinstance(target, LazyAgent):
-            raise TypeError(f"{target!r} makes no agent")
+    def __init__(self, target: LazyAgent, options: Options = NO_OPTIONS) -> None:
         self._agent = target
         self._options = options
-        self._source: Source | None = None
         self._task: asyncio.Task[Source] | None = None
         """The last attempt to make the agent."""
         self._resources: AgentResources | None = None
         self._closing = False
-
-    @classmethod
-    def accepts(cls, target: object) -> bool:
-        return False  # `lazy_source` creates it
 
     @property
     def description(self) -> str:
@@ -230,37 +245,16 @@ class LazySource(Source):
             with suppress(Exception):
                 await self._task
             self._task = None
-        if self._source is not None:
-            await self._source.close()
-            self._source = None
+        await super().close()
         await self._clean_up()
 
     async def _clean_up(self) -> None:
         while self._agent.cleanups:
             await self._agent.cleanups.pop()()
 
-    def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        return self._source.run(turn) if self._source is not None else self._wait(lambda source: source.run(turn))
-
-    def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
-        if self._source is not None:
-            return self._source.resume(turn, events)
-        return self._wait(lambda source: source.resume(turn, events))
-
-    async def _wait(self, start: Callable[[Source], AsyncGenerator[Item, None]]) -> AsyncGenerator[Item, None]:
-        """Wait for the agent, with a status, and run the turn."""
-        if self._task is not None and (self.failed or not self._task.done()):
-            yield Status(text=f"Loading {self._agent.extra} ...")
-        async with aclosing(start(await self._ready())) as items:
-            async for item in items:
-                yield item
-
-    async def forget(self, memory_key: str) -> None:
-        await (await self._ready()).forget(memory_key)
-
-    async def rest(self, memory_key: str) -> None:
-        if self._source is not None:  # otherwise it holds nothing in memory
-            await self._source.rest(memory_key)
+    def _loading_text(self) -> str:
+        is_loading = self._task is not None and (self.failed or not self._task.done())
+        return f"Loading {self._agent.extra} ..." if is_loading else ""
 
 
 def lazy_source(kind: type[Source], agent: LazyAgent, options: Options) -> Source:

@@ -11,28 +11,38 @@ from limelight.grammar import parse_args, unseen_result
 from limelight.sources.base import FileMade, Item
 
 
-class CallIds:
-    """Assigns call ids that are present and unique within a run, because some frameworks repeat or omit them.
-
-    A raw id is the framework's id. If several calls are open under one raw id, it means the oldest, which ends first.
-    """
+class UniqueIds:
+    """Assigns ids that are unique within a run: a name, with a number from its second use on."""
 
     def __init__(self) -> None:
-        self._open: dict[str, list[str]] = {}
         self._used: set[str] = set()
 
     def reserve(self, used: Iterable[str]) -> None:
         """Mark ids as used, which were assigned before this object existed."""
         self._used.update(used)
 
+    def assign(self, name: str) -> str:
+        assigned, number = name, 1
+        while assigned in self._used:
+            number += 1
+            assigned = f"{name}-{number}"
+        self._used.add(assigned)
+        return assigned
+
+
+class CallIds(UniqueIds):
+    """Assigns call ids that are present and unique within a run, because some frameworks repeat or omit them.
+
+    A raw id is the framework's id. If several calls are open under one raw id, it means the oldest, which ends first.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open: dict[str, list[str]] = {}
+
     def start(self, raw_id: str) -> str:
         """Assign an id to a call that starts."""
-        base = raw_id or "call"
-        call_id, number = base, 1
-        while call_id in self._used:
-            number += 1
-            call_id = f"{base}-{number}"
-        self._used.add(call_id)
+        call_id = self.assign(raw_id or "call")
         self._open.setdefault(raw_id, []).append(call_id)
         return call_id
 

@@ -55,8 +55,8 @@ def tool_result(value: object, *, name: str = "result", call_id: str = "", agent
         files.append(made)
         return f"[{file_name}, {file.size}]"
 
-    parts = cast("list[object]", value) if isinstance(value, list) else None
-    converted = extract(cast("object", value)) if parts is None else _joined([extract(part) for part in parts])
+    parts = items_of(value)
+    converted = _joined([extract(part) for part in parts]) if parts else extract(value)
     return ToolResult(json_value(converted), files)
 
 
@@ -70,12 +70,17 @@ def items_of(value: object) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
+def json_text(value: object) -> str:
+    """Return the JSON of a value."""
+    return msgspec.json.encode(json_value(value)).decode()
+
+
 def args_value(value: object) -> dict[str, Any] | str:
     """Convert the arguments of a call to a JSON object, or to text if they are not one."""
     if value is None or value == "":
         return {}
     args = json_value(value)
-    return args if isinstance(args, dict | str) else msgspec.json.encode(args).decode()
+    return args if isinstance(args, dict | str) else json_text(args)
 
 
 def final_answer(value: object, message_id: str | None = None) -> FinalAnswer:
@@ -99,11 +104,9 @@ def _is_placeholder(part: object) -> bool:
 def _text(part: object) -> str | None:
     if isinstance(part, str):
         return part
-    if isinstance(part, dict):
-        block = cast("dict[str, Any]", part)
-        if block.get("type") == "text" and isinstance(block.get("text"), str):
-            return block["text"]
-    return None
+    block = fields_of(part)
+    text = block.get("text") if block.get("type") == "text" else None
+    return text if isinstance(text, str) else None
 
 
 def _file_in(value: object) -> InnerFile | None:
@@ -111,7 +114,7 @@ def _file_in(value: object) -> InnerFile | None:
     if isinstance(value, bytes | bytearray):
         return _bytes_file(bytes(value), _media_type(bytes(value)))
     if isinstance(value, dict):
-        return _block_file(cast("dict[str, Any]", value))
+        return _block_file(fields_of(cast("object", value)))
     if any(base.__module__ == "PIL.Image" and base.__name__ == "Image" for base in type(value).__mro__):
         return _image_file(value)
     return None
@@ -156,8 +159,7 @@ def _block_file(block: dict[str, Any]) -> InnerFile | None:
     """The file in a content block of OpenAI, Anthropic or LangChain."""
     if block.get("type") not in ("image", "image_url", "file", "audio", "video"):
         return None
-    source = block.get("source")
-    given = cast("dict[str, Any]", source) if isinstance(source, dict) else block
+    given = fields_of(block.get("source")) or block
     data = given.get("base64") or given.get("data")
     if isinstance(data, str):
         media_type = given.get("mime_type") or given.get("media_type") or "application/octet-stream"

@@ -33,7 +33,7 @@ async def slow(name: str, seconds: float) -> str:
 
 
 def nap(seconds: float) -> str:
-    """Take a while, and let nobody interrupt."""
+    """Block for a while."""
     status("napping")
     time.sleep(seconds)
     return "rested"

@@ -11,9 +11,6 @@ REMEMBER = """
 - match: wait for me
   turns:
     - steps: [{text: Let me see.}, {tool_calls: [{name: slow, arguments: {name: it, seconds: 30}}]}]
-- match: break
-  turns:
-    - steps: [{error: {status: 500, message: out of order}}]
 - match: "?"
   turns:
     - steps: [{text: I see.}]

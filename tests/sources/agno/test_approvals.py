@@ -9,22 +9,11 @@ from typing import Any
 import pytest
 from agno.tools import tool
 
-from limelight.events import (
-    AgentFinished,
-    ApprovalRequested,
-)
-from tests.sources.agno.agno_scenarios import (
-    HELPER,
-    answering,
-    calling,
-    delegating,
-    plain,
-    team,
-    team_in_team,
-)
+from limelight.events import AgentFinished, ApprovalRequested
+from tests.sources.agno.agno_scenarios import HELPER, answering, calling, delegating, plain, team, team_in_team
 from tests.sources.conformance import ANSWER
-from tests.sources.live_turn import serve_agent
-from tests.sources.recorded_requests import conversation_in, record_requests
+from tests.sources.live_turn import run_agent
+from tests.sources.recorded_requests import Requests, conversation_in
 
 pytestmark = pytest.mark.usefixtures("agno_models")
 
@@ -32,26 +21,30 @@ pytestmark = pytest.mark.usefixtures("agno_models")
 async def test_siblings_of_a_call_that_waits_run_first(tmp_path: Path) -> None:
     calls = "{name: danger, arguments: {path: /tmp/x}}, {name: add, arguments: {a: 2, b: 3}}"
     script = answering(f"- steps: [{{tool_calls: [{calls}]}}]", calling("danger", "{path: /tmp/z}"))
-    async with serve_agent(plain, script, tmp_path) as server:
-        run = await server.run_deciding(lambda _: {"decision": "approve"})
+    run = await run_agent(plain, script, tmp_path, decide=lambda _: {"decision": "approve"})
     assert run.call("add").ended_at < run.at(run.all(ApprovalRequested)[0])
     assert [run.call("danger", n).result for n in range(2)] == ["/tmp/x is gone", "/tmp/z is gone"]
     assert run.answer == ANSWER
 
 
 async def test_edited_call_of_a_member_runs_with_the_edited_arguments(tmp_path: Path) -> None:
-    async with serve_agent(team, HELPER % ("danger", "{path: /tmp/x}"), tmp_path) as server:
-        run = await server.run_deciding(lambda _: {"decision": "edit", "args": {"path": "/tmp/y"}})
+    run = await run_agent(
+        team,
+        HELPER % ("danger", "{path: /tmp/x}"),
+        tmp_path,
+        decide=lambda _: {"decision": "edit", "args": {"path": "/tmp/y"}},
+    )
     assert run.call("danger").result == "/tmp/y is gone"
     assert run.call("delegate_task_to_member").result == "The sum is five."
 
 
-async def test_rejection_of_a_members_call_is_passed_to_the_member(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requests = record_requests(monkeypatch)
-    async with serve_agent(team, HELPER % ("danger", "{path: /tmp/x}"), tmp_path) as server:
-        run = await server.run_deciding(lambda _: {"decision": "reject", "reason": "not today"})
+async def test_rejection_of_a_members_call_is_passed_to_the_member(tmp_path: Path, requests: Requests) -> None:
+    run = await run_agent(
+        team,
+        HELPER % ("danger", "{path: /tmp/x}"),
+        tmp_path,
+        decide=lambda _: {"decision": "reject", "reason": "not today"},
+    )
     assert run.call("danger").error == "rejected: not today"
     assert run.one(AgentFinished).error is None
     assert any("not today" in str(message["content"]) for r in requests for message in r["messages"])
@@ -71,20 +64,25 @@ def elsewhere(command: str) -> str:
 
 async def test_user_input_is_given_by_an_edit(tmp_path: Path) -> None:
     script = answering(calling("mail", "{subject: Bees}"))
-    async with serve_agent(lambda endpoint: plain(endpoint, tools=[mail]), script, tmp_path) as server:
-        run = await server.run_deciding(lambda _: {"decision": "edit", "args": {"subject": "Bees", "to": "Ada"}})
+    run = await run_agent(
+        lambda endpoint: plain(endpoint, tools=[mail]),
+        script,
+        tmp_path,
+        decide=lambda _: {"decision": "edit", "args": {"subject": "Bees", "to": "Ada"}},
+    )
     asked = run.one(ApprovalRequested)
     assert (asked.args, asked.decisions) == ({"subject": "Bees", "to": ""}, ("edit", "reject"))
     assert run.call("mail").result == "Bees to Ada"
 
 
-async def test_result_of_an_external_execution_is_given_by_an_edit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requests = record_requests(monkeypatch)
+async def test_result_of_an_external_execution_is_given_by_an_edit(tmp_path: Path, requests: Requests) -> None:
     script = answering(calling("elsewhere", "{command: ls}"))
-    async with serve_agent(lambda endpoint: plain(endpoint, tools=[elsewhere]), script, tmp_path) as server:
-        run = await server.run_deciding(lambda _: {"decision": "edit", "args": {"result": "two files"}})
+    run = await run_agent(
+        lambda endpoint: plain(endpoint, tools=[elsewhere]),
+        script,
+        tmp_path,
+        decide=lambda _: {"decision": "edit", "args": {"result": "two files"}},
+    )
     assert run.one(ApprovalRequested).args == {"command": "ls", "result": ""}
     assert run.call("elsewhere").result == "two files"
     assert conversation_in(requests[-1])[-1] == ("tool", "two files")
@@ -93,12 +91,15 @@ async def test_result_of_an_external_execution_is_given_by_an_edit(
 
 @pytest.mark.parametrize(("asking", "args"), [(mail, "{subject: Bees}"), (elsewhere, "{command: ls}")])
 async def test_every_kind_of_requirement_can_be_rejected(
-    asking: Any, args: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    asking: Any, args: str, tmp_path: Path, requests: Requests
 ) -> None:
-    requests = record_requests(monkeypatch)
     script = answering(calling(asking.name, args))
-    async with serve_agent(lambda endpoint: plain(endpoint, tools=[asking]), script, tmp_path) as server:
-        run = await server.run_deciding(lambda _: {"decision": "reject", "reason": "not today"})
+    run = await run_agent(
+        lambda endpoint: plain(endpoint, tools=[asking]),
+        script,
+        tmp_path,
+        decide=lambda _: {"decision": "reject", "reason": "not today"},
+    )
     assert run.call(asking.name).error == "rejected: not today"
     assert "not today" in conversation_in(requests[-1])[-1][1]
     assert run.answer == ANSWER
@@ -118,8 +119,7 @@ async def test_nested_teams_wait_for_an_approval_of_the_innermost_member(tmp_pat
     - steps: [{{tool_calls: [{delegating("inner", "inner: go")}]}}]
     - steps: [{{text: All done.}}]
 """
-    async with serve_agent(team_in_team, script, tmp_path) as server:
-        run = await server.run_deciding(lambda _: {"decision": "approve"})
+    run = await run_agent(team_in_team, script, tmp_path, decide=lambda _: {"decision": "approve"})
     inner, helper = run.agent("inner"), run.agent("helper")
     assert (inner.parent_id, helper.parent_id) == ("", inner.agent_id)
     outer_call, inner_call = run.call("delegate_task_to_member", 0), run.call("delegate_task_to_member", 1)

@@ -12,23 +12,17 @@ from agno.db.sqlite import AsyncSqliteDb, SqliteDb
 
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
-from tests.sources.agno.agno_scenarios import (
-    plain,
-    team,
-)
+from tests.sources.agno.agno_scenarios import plain, team
 from tests.sources.agno.scripts import COUNTED, NAMED, REMEMBER
 from tests.sources.live_turn import AgentServer, ModelEndpoint, serve_agent
-from tests.sources.recorded_requests import conversation_in, record_requests
+from tests.sources.recorded_requests import Requests, conversation_in
 from tests.support.server import offer, serving
 
 pytestmark = pytest.mark.usefixtures("agno_models")
 
 
 @pytest.mark.parametrize("make", [plain, team])
-async def test_session_continues_and_other_sessions_are_isolated(
-    make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requests = record_requests(monkeypatch)
+async def test_session_continues_and_other_sessions_are_isolated(make: Any, tmp_path: Path, requests: Requests) -> None:
 
     def with_add(endpoint: ModelEndpoint) -> Any:
         return make(endpoint, tools=plain(endpoint).tools)
@@ -45,16 +39,14 @@ async def test_session_continues_and_other_sessions_are_isolated(
     assert conversation_in(requests[-1]) == [("user", "who am I?")]
 
 
-async def test_session_continues_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_session_continues_after_a_restart(tmp_path: Path, requests: Requests) -> None:
     for question in ("my name is Ada", "who am I?"):
         async with serve_agent(plain, REMEMBER, tmp_path) as server:
             await server.run(question, session_id="a")
     assert conversation_in(requests[-1]) == [*NAMED, ("user", "who am I?")]
 
 
-async def test_agent_without_a_name_keeps_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_agent_without_a_name_keeps_its_session(tmp_path: Path, requests: Requests) -> None:
     for question in ("my name is Ada", "who am I?"):
         async with serve_agent(lambda endpoint: plain(endpoint, name=None), REMEMBER, tmp_path) as server:
             await server.run(question, session_id="a")
@@ -76,8 +68,7 @@ PAST: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("make", [plain, team])
-async def test_history_of_a_request_is_added_once(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_history_of_a_request_is_added_once(make: Any, tmp_path: Path, requests: Requests) -> None:
     question = {"role": "user", "content": "who am I?"}
     answer = {"role": "assistant", "content": "I see."}
     async with serve_agent(make, REMEMBER, tmp_path) as server:
@@ -89,16 +80,14 @@ async def test_history_of_a_request_is_added_once(make: Any, tmp_path: Path, mon
     assert conversation_in(requests[-1]) == [*NAMED, *COUNTED, *then]
 
 
-async def test_edited_history_starts_a_new_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_edited_history_starts_a_new_session(tmp_path: Path, requests: Requests) -> None:
     async with serve_agent(plain, REMEMBER, tmp_path) as server:
         await server.run("my name is Bob", session_id="a")
         await server.run(messages=[*PAST[:2], {"role": "user", "content": "who am I?"}], session_id="a")
     assert conversation_in(requests[-1]) == [*NAMED, ("user", "who am I?")]
 
 
-async def test_call_without_a_result_in_the_history_gets_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_call_without_a_result_in_the_history_gets_one(tmp_path: Path, requests: Requests) -> None:
     async with serve_agent(plain, REMEMBER, tmp_path) as server:
         await server.run(messages=[*PAST[2:4], {"role": "user", "content": "well?"}], session_id="a")
     roles = [message["role"] for message in requests[-1]["messages"] if message["role"] not in ("system", "developer")]
@@ -106,10 +95,7 @@ async def test_call_without_a_result_in_the_history_gets_one(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("make", [AsyncSqliteDb, SqliteDb])
-async def test_own_database_and_settings_of_an_agent_are_kept(
-    make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requests = record_requests(monkeypatch)
+async def test_own_database_and_settings_of_an_agent_are_kept(make: Any, tmp_path: Path, requests: Requests) -> None:
     db = make(db_file=str(tmp_path / "own.db"))
     own: dict[str, Any] = {"db": db, "add_history_to_context": True, "num_history_runs": 1}
     async with serve_agent(lambda endpoint: plain(endpoint, **own), REMEMBER, tmp_path / "data") as server:
@@ -142,8 +128,7 @@ async def test_forget_deletes_the_session(tmp_path: Path) -> None:
         assert len(await sessions_of(tmp_path)) == 1
 
 
-async def test_two_agents_can_share_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_two_agents_can_share_the_database(tmp_path: Path, requests: Requests) -> None:
     async with Understudy(parse_scripts(REMEMBER)) as understudy:
         endpoint = ModelEndpoint(understudy.base_url, understudy.key)
         agents = [offer(plain(endpoint), "one"), offer(team(endpoint), "two")]
@@ -155,11 +140,8 @@ async def test_two_agents_can_share_the_database(tmp_path: Path, monkeypatch: py
     assert [conversation_in(request) for request in requests[-2:]] == [[*NAMED, ("user", "who am I?")]] * 2
 
 
-async def test_agent_without_history_uses_the_history_of_a_request(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_agent_without_history_uses_the_history_of_a_request(tmp_path: Path, requests: Requests) -> None:
     """The agent has its own database, and `add_history_to_context` is off; later turns use the history, too."""
-    requests = record_requests(monkeypatch)
     sent = [{"role": role, "content": f"{role} {n}"} for n in range(5) for role in ("user", "assistant")]
     question = {"role": "user", "content": "who am I?"}
     own = SqliteDb(db_file=str(tmp_path / "own.db"))

@@ -18,32 +18,16 @@ from agno.run import RunContext
 from agno.tools.function import ToolResult
 from pydantic import BaseModel
 
-from limelight.events import (
-    AgentFinished,
-    AgentStarted,
-    ArtifactMade,
-    FinalAnswer,
-    StepFinished,
-    TextDelta,
-)
+from limelight.events import AgentFinished, AgentStarted, ArtifactMade, FinalAnswer, StepFinished, TextDelta
 from limelight.sources.agno import AgnoSource
 from limelight.sources.base import Source
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
-from tests.sources.agno.agno_scenarios import (
-    CASES,
-    HELPER,
-    ONE_TOOL,
-    answering,
-    calling,
-    delegating,
-    plain,
-    team,
-)
+from tests.sources.agno.agno_scenarios import CASES, HELPER, ONE_TOOL, answering, calling, delegating, plain, team
 from tests.sources.agno.scripts import REMEMBER
 from tests.sources.conformance import ANSWER, Case
 from tests.sources.live_turn import ModelEndpoint, run_agent, serve_agent
-from tests.sources.recorded_requests import record_requests
+from tests.sources.recorded_requests import Requests
 from tests.sources.suite import SourceSuite
 
 pytestmark = pytest.mark.usefixtures("agno_models")
@@ -108,7 +92,7 @@ async def test_runs_do_not_change_the_given_object(make: Any, script: str, tmp_p
     async with serve_agent(made, script, tmp_path) as server:
         before = visible(given[0])
         first, second = await asyncio.gather(
-            server.run(session_id="a", messages=TOLD), server.run(session_id="b", messages=TOLD)
+            server.run(session_id="a", messages=INSTRUCTED), server.run(session_id="b", messages=INSTRUCTED)
         )
         assert visible(given[0]) == before
         assert first.answer == second.answer == ANSWER
@@ -117,13 +101,10 @@ async def test_runs_do_not_change_the_given_object(make: Any, script: str, tmp_p
         assert plainly.content == ANSWER
 
 
-TOLD = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "go"}]
+INSTRUCTED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "go"}]
 
 
-async def test_model_gets_the_same_requests_with_and_without_limelight(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requests = record_requests(monkeypatch)
+async def test_model_gets_the_same_requests_with_and_without_limelight(tmp_path: Path, requests: Requests) -> None:
     for make, script in ((plain, ONE_TOOL), (team, HELPER % ("add", "{a: 2, b: 3}"))):
         requests.clear()
         async with Understudy(parse_scripts(script)) as understudy:
@@ -140,8 +121,7 @@ async def test_model_gets_the_same_requests_with_and_without_limelight(
 # Instructions and dependencies
 
 
-async def test_system_messages_are_applied_for_one_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_system_messages_are_applied_for_one_turn(tmp_path: Path, requests: Requests) -> None:
     brief = {"role": "system", "content": "Be brief."}
     for number, options in enumerate(({}, {"instructions": "You act."}, {"system_message": "You act."})):
         requests.clear()
@@ -150,21 +130,21 @@ async def test_system_messages_are_applied_for_one_turn(tmp_path: Path, monkeypa
         ) as server:
             await server.run(messages=[brief, {"role": "user", "content": "hi?"}], session_id="a")
             await server.run("again?", session_id="a")
-        told = [
+        instructions = [
             "".join(m["content"] for m in request["messages"] if m["role"] in ("system", "developer"))
             for request in requests
         ]
-        assert "Be brief." in told[0] and "Be brief." not in told[1]
-        assert all(("You act." in text) == bool(options) for text in told)
+        assert "Be brief." in instructions[0] and "Be brief." not in instructions[1]
+        assert all(("You act." in text) == bool(options) for text in instructions)
 
 
 async def test_tools_get_the_user_and_the_session(tmp_path: Path) -> None:
     seen: list[Any] = []
 
     def who(run_context: RunContext) -> str:
-        """Tell who asks."""
+        """Record the user."""
         seen.append((run_context.user_id, run_context.dependencies))
-        return "somebody"
+        return "done"
 
     options: dict[str, Any] = {"tools": [who], "dependencies": {"user_name": "mine", "key": 1}}
     script = answering(calling("who", "{}"))
@@ -173,8 +153,7 @@ async def test_tools_get_the_user_and_the_session(tmp_path: Path) -> None:
     assert seen == [("local", {"user_name": "mine", "key": 1, "session_id": "a", "user_id": "local"})]
 
 
-async def test_sent_images_reach_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_sent_images_reach_the_model(tmp_path: Path, requests: Requests) -> None:
     url = "data:image/png;base64,iVBORw0KGgo="
     content = [{"type": "text", "text": "what is it?"}, {"type": "image_url", "image_url": {"url": url}}]
     async with serve_agent(plain, REMEMBER, tmp_path) as server:
@@ -192,8 +171,7 @@ async def test_files_of_tools_are_artifacts_once(tmp_path: Path) -> None:
         return ToolResult(content="painted", images=[Image(content=b"\x89PNG\r\n\x1a\n", mime_type="image/png")])
 
     script = answering(calling("paint", "{}"), calling("paint", "{}"))
-    async with serve_agent(lambda endpoint: plain(endpoint, tools=[paint]), script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(lambda endpoint: plain(endpoint, tools=[paint]), script, tmp_path)
     made = run.all(ArtifactMade)
     assert [(a.media_type, a.size) for a in made] == [("image/png", 8)] * 2
     assert [a.call_id for a in made] == [run.call("paint", 0).call_id, run.call("paint", 1).call_id]
@@ -208,10 +186,7 @@ class Report(BaseModel):
 
 async def test_answer_of_an_output_schema_is_an_object(tmp_path: Path) -> None:
     script = """- steps: [{text: '{"title": "Bees", "content": "They hum.", "sources": ["a", "b"]}'}]"""
-    async with serve_agent(
-        lambda endpoint: plain(endpoint, output_schema=Report, tools=[]), script, tmp_path
-    ) as server:
-        run = await server.run()
+    run = await run_agent(lambda endpoint: plain(endpoint, output_schema=Report, tools=[]), script, tmp_path)
     assert run.one(FinalAnswer) == FinalAnswer(title="Bees", content="They hum.", sources=("a", "b"))
     assert run.all(TextDelta) == []
 
@@ -228,8 +203,7 @@ async def test_team_continues_after_a_member_has_failed(tmp_path: Path) -> None:
     - steps: [{{tool_calls: [{delegating("helper", "help: now")}]}}]
     - steps: [{{text: All done.}}]
 """
-    async with serve_agent(team, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(team, script, tmp_path)
     assert run.one(AgentFinished).error == "out of order"
     assert run.call("delegate_task_to_member").error == "out of order"
     assert run.answer == ANSWER
@@ -248,8 +222,7 @@ async def test_one_call_can_delegate_to_all_members(tmp_path: Path) -> None:
     def make(endpoint: ModelEndpoint) -> Any:
         return team(endpoint, members=[plain(endpoint, name=n) for n in ("one", "two")], delegate_to_all_members=True)
 
-    async with serve_agent(make, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, script, tmp_path)
     call = run.call("delegate_task_to_members")
     assert {(a.name, a.call_id) for a in run.all(AgentStarted)} == {("one", call.call_id), ("two", call.call_id)}
     assert run.answer == ANSWER

@@ -4,6 +4,7 @@
 import asyncio
 import operator
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
@@ -21,6 +22,17 @@ from tests.sources.langgraph.langgraph_scenarios import TOOLS, add, model
 from tests.sources.live_turn import ModelEndpoint
 
 
+def chain(schema: Any = MessagesState, **nodes: Any) -> Any:
+    """A graph with these nodes, one after the other."""
+    builder = StateGraph(schema)
+    before = START
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+        builder.add_edge(before, name)
+        before = name
+    return builder
+
+
 def one_node(node: Any, schema: Any = MessagesState, **options: Any) -> Any:
     builder = StateGraph(schema, **options)
     builder.add_node("only", node)
@@ -28,14 +40,19 @@ def one_node(node: Any, schema: Any = MessagesState, **options: Any) -> Any:
     return builder
 
 
+def model_node(asked: Any, prompt: Callable[[Any], Any] = lambda state: state["messages"]) -> Any:
+    """A node that adds the reply of a model to the messages."""
+
+    async def chat(state: Any) -> dict[str, Any]:
+        return {"messages": [await asked.ainvoke(prompt(state))]}
+
+    return chat
+
+
 def chatting(endpoint: ModelEndpoint, checkpointer: Any = None) -> Any:
     """A node that calls a model."""
-    asked = model(endpoint)
-
-    async def chat(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [await asked.ainvoke(state["messages"])]}
-
-    return one_node(chat) if checkpointer is None else one_node(chat).compile(checkpointer=checkpointer)
+    graph = one_node(model_node(model(endpoint)))
+    return graph if checkpointer is None else graph.compile(checkpointer=checkpointer)
 
 
 def greeting(_: ModelEndpoint | None) -> Any:
@@ -45,43 +62,21 @@ def greeting(_: ModelEndpoint | None) -> Any:
 def with_subgraph(endpoint: ModelEndpoint) -> Any:
     """A graph as a node of another, twice in a row."""
     inner = chatting(endpoint).compile()
-    builder = StateGraph(MessagesState)
-    builder.add_node("expert", inner)
-    builder.add_node("critic", inner)
-    builder.add_node("end", lambda state: {"messages": [AIMessage("All done.")]})
-    builder.add_edge(START, "expert")
-    builder.add_edge("expert", "critic")
-    builder.add_edge("critic", "end")
-    return builder
+    return chain(expert=inner, critic=inner, end=lambda state: {"messages": [AIMessage("All done.")]})
 
 
 def parallel_talkers(endpoint: ModelEndpoint) -> Any:
-    asked = model(endpoint)
-
-    def about(what: str) -> Any:
-        async def chat(_: MessagesState) -> dict[str, Any]:
-            return {"messages": [await asked.ainvoke([HumanMessage(what)])]}
-
-        return chat
-
     builder = StateGraph(MessagesState)
     for name in ("one", "two"):
-        builder.add_node(name, about(name))
+        builder.add_node(name, model_node(model(endpoint), lambda _, name=name: [HumanMessage(name)]))
         builder.add_edge(START, name)
     return builder
 
 
 def with_tool_node(endpoint: ModelEndpoint, tools: Any = TOOLS, **options: Any) -> Any:
     """The loop written by hand, all calls of a reply in one task."""
-    asked = model(endpoint).bind_tools(tools)
-
-    async def chat(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [await asked.ainvoke(state["messages"])]}
-
-    builder = StateGraph(MessagesState)
-    builder.add_node("think", chat)
+    builder = chain(think=model_node(model(endpoint).bind_tools(tools)))
     builder.add_node("act", ToolNode(tools, **options))
-    builder.add_edge(START, "think")
     builder.add_conditional_edges("think", lambda state: "act" if state["messages"][-1].tool_calls else END)
     builder.add_edge("act", "think")
     return builder
@@ -139,17 +134,15 @@ class Who:
 
 
 def with_context(_: ModelEndpoint) -> Any:
-    def tell(_: MessagesState, runtime: Runtime[Who]) -> dict[str, Any]:
+    def describe(_: MessagesState, runtime: Runtime[Who]) -> dict[str, Any]:
         who = runtime.context
         return {"messages": [AIMessage(f"{who.user_id} in {who.session_id} is in a {who.mood} mood")]}
 
-    return one_node(tell, context_schema=Who)
+    return one_node(describe, context_schema=Who)
 
 
 def endless(_: ModelEndpoint) -> Any:
-    builder = StateGraph(MessagesState)
-    builder.add_node("again", lambda state: {"messages": [AIMessage(f"round {len(state['messages'])}")]})
-    builder.add_edge(START, "again")
+    builder = chain(again=lambda state: {"messages": [AIMessage(f"round {len(state['messages'])}")]})
     builder.add_edge("again", "again")
     return builder.compile().with_config(recursion_limit=3)
 
@@ -206,7 +199,7 @@ def agents_as_tools(endpoint: ModelEndpoint) -> Any:
 
     @tool
     async def delegate(what: str) -> str:
-        """Let somebody else do it."""
+        """Let another agent do it."""
         result = await helper.ainvoke({"messages": [("user", f"help: {what}")]})
         return str(result["messages"][-1].content)
 
@@ -219,9 +212,9 @@ def handing_over(endpoint: ModelEndpoint) -> Any:
     @tool
     def transfer() -> Command[str]:
         """Hand over."""
-        told = ToolMessage("handed over", tool_call_id="call_t")
+        result = ToolMessage("handed over", tool_call_id="call_t")
         return Command(
-            goto="second", graph=Command.PARENT, update={"messages": [AIMessage("", tool_calls=[_CALL]), told]}
+            goto="second", graph=Command.PARENT, update={"messages": [AIMessage("", tool_calls=[_CALL]), result]}
         )
 
     builder = StateGraph(MessagesState)
@@ -275,9 +268,9 @@ class Connecting(MessagesState):
 
 def connecting(checkpointer: Any) -> Any:
     """A graph with an object in its state that cannot be serialized."""
-    builder = StateGraph(Connecting)
-    builder.add_node("open", lambda _: {"connection": threading.Lock()})
-    builder.add_node("use", lambda state: {"messages": [AIMessage("connected" if state["connection"] else "")]})
-    builder.add_edge(START, "open")
-    builder.add_edge("open", "use")
-    return builder.compile(checkpointer=checkpointer)
+    graph = chain(
+        Connecting,
+        open=lambda _: {"connection": threading.Lock()},
+        use=lambda state: {"messages": [AIMessage("connected" if state["connection"] else "")]},
+    )
+    return graph.compile(checkpointer=checkpointer)

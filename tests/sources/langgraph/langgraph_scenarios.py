@@ -36,7 +36,7 @@ async def slow(name: str, seconds: float) -> str:
 
 @tool
 def nap(seconds: float) -> str:
-    """Take a while, and let nobody interrupt."""
+    """Block for a while."""
     status("napping")
     time.sleep(seconds)
     return "rested"

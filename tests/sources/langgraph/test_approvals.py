@@ -8,19 +8,12 @@ import pytest
 from deepagents import create_deep_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.tools import tool
-from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 
-from limelight.events import (
-    ApprovalRequested,
-    ApprovalResolved,
-    RunCancelled,
-    RunFailed,
-    RunFinished,
-    ToolFinished,
-)
+from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, RunFailed, RunFinished, ToolFinished
+from tests.sources.langgraph.graphs import chain
 from tests.sources.langgraph.langgraph_scenarios import TOOLS, answering, careful, careful_helper, model, plain
-from tests.sources.live_turn import FinishedRun, ModelEndpoint, serve_agent
+from tests.sources.live_turn import FinishedRun, ModelEndpoint, run_agent, serve_agent
 
 APPROVE = {"decision": "approve"}
 TWO_DANGERS = """
@@ -51,8 +44,7 @@ async def test_two_sub_agents_wait_and_each_gets_its_own_decision(tmp_path: Path
     def decide(asked: ApprovalRequested) -> dict[str, Any]:
         return APPROVE if asked.args == {"path": "/tmp/one"} else {"decision": "reject", "reason": "not that one"}
 
-    async with serve_agent(careful_helper, TWO_DANGERS, tmp_path) as server:
-        run = await server.run_deciding(decide)
+    run = await run_agent(careful_helper, TWO_DANGERS, tmp_path, decide=decide)
     finished(run)
     asked = run.all(ApprovalRequested)
     assert len(asked) == 2 and len({a.agent_id for a in asked}) == 2
@@ -95,8 +87,7 @@ NESTED = """
 
 
 async def test_nested_sub_agent_asks_once_with_its_own_agent_id(tmp_path: Path) -> None:
-    async with serve_agent(nested, NESTED, tmp_path) as server:
-        run = await server.run_deciding(lambda _: APPROVE)
+    run = await run_agent(nested, NESTED, tmp_path, decide=lambda _: APPROVE)
     finished(run)
     outer, inner = run.agent("outer"), run.agent("inner")
     assert (outer.parent_id, inner.parent_id) == ("", outer.agent_id)
@@ -111,8 +102,7 @@ async def test_sequential_interrupts_are_asked_one_by_one(tmp_path: Path) -> Non
     script = answering(
         *(f"- steps: [{{tool_calls: [{{name: danger, arguments: {{path: /tmp/{n}}}, id: same}}]}}]" for n in range(3))
     )
-    async with serve_agent(careful, script, tmp_path) as server:
-        run = await server.run_deciding(lambda _: APPROVE)
+    run = await run_agent(careful, script, tmp_path, decide=lambda _: APPROVE)
     finished(run)
     assert [a.args for a in run.all(ApprovalRequested)] == [{"path": f"/tmp/{n}"} for n in range(3)]
     assert [run.call("danger", n).result for n in range(3)] == [f"/tmp/{n} is gone" for n in range(3)]
@@ -124,8 +114,7 @@ SIBLINGS = answering(
 
 
 async def test_other_tool_of_the_same_reply_waits_too(tmp_path: Path) -> None:
-    async with serve_agent(careful, SIBLINGS, tmp_path) as server:
-        run = await server.run_deciding(lambda _: APPROVE)
+    run = await run_agent(careful, SIBLINGS, tmp_path, decide=lambda _: APPROVE)
     finished(run)
     assert run.one(ApprovalRequested).call_id == run.call("danger").call_id
     assert run.at(run.one(ApprovalResolved)) < run.call("add").ended_at
@@ -133,8 +122,7 @@ async def test_other_tool_of_the_same_reply_waits_too(tmp_path: Path) -> None:
 
 
 async def test_other_tool_runs_though_its_neighbour_was_rejected(tmp_path: Path) -> None:
-    async with serve_agent(careful, SIBLINGS, tmp_path) as server:
-        run = await server.run_deciding(lambda _: {"decision": "reject"})
+    run = await run_agent(careful, SIBLINGS, tmp_path, decide=lambda _: {"decision": "reject"})
     finished(run)
     assert (run.call("add").result, run.call("add").error) == ("5", None)
     assert run.call("danger").error
@@ -156,15 +144,15 @@ DANGER = answering("- steps: [{tool_calls: [{name: danger, arguments: {path: /tm
 
 
 async def test_request_offers_only_the_decisions_that_the_graph_allows(tmp_path: Path) -> None:
-    async with serve_agent(offering("approve", "reject"), DANGER, tmp_path) as server:
-        run = await server.run_deciding(lambda _: APPROVE)
+    run = await run_agent(offering("approve", "reject"), DANGER, tmp_path, decide=lambda _: APPROVE)
     finished(run)
     assert run.one(ApprovalRequested).decisions == ("approve", "reject")
 
 
 async def test_rejection_is_the_tools_result_where_only_respond_is_allowed(tmp_path: Path) -> None:
-    async with serve_agent(offering("respond"), DANGER, tmp_path) as server:
-        run = await server.run_deciding(lambda _: {"decision": "reject", "reason": "I did it myself"})
+    run = await run_agent(
+        offering("respond"), DANGER, tmp_path, decide=lambda _: {"decision": "reject", "reason": "I did it myself"}
+    )
     finished(run)
     assert run.one(ApprovalRequested).decisions == ("reject",)
     assert (run.call("danger").result, run.call("danger").error) == ("I did it myself", None)
@@ -198,10 +186,7 @@ def asking(value: Any, *, times: int = 1, **compiling: Any) -> Any:
     def ask(state: Asking) -> dict[str, str]:
         return {"answer": " and ".join(repr(interrupt(value)) for _ in range(times))}
 
-    builder = StateGraph(Asking)
-    builder.add_node("ask", ask)
-    builder.add_edge(START, "ask")
-    return builder.compile(**compiling)
+    return chain(Asking, ask=ask).compile(**compiling)
 
 
 @pytest.mark.parametrize(
@@ -218,8 +203,7 @@ def asking(value: Any, *, times: int = 1, **compiling: Any) -> Any:
 async def test_interrupt_with_any_value_is_a_request(
     tmp_path: Path, value: Any, decision: Any, shown: Any, got: str
 ) -> None:
-    async with serve_agent(lambda _: asking(value), "", tmp_path) as server:
-        run = await server.run_deciding(lambda _: decision)
+    run = await run_agent(lambda _: asking(value), "", tmp_path, decide=lambda _: decision)
     finished(run)
     asked = run.one(ApprovalRequested)
     assert (asked.name, asked.args, asked.call_id) == ("interrupt", shown, "")
@@ -228,14 +212,12 @@ async def test_interrupt_with_any_value_is_a_request(
 
 async def test_node_that_interrupts_twice_asks_twice(tmp_path: Path) -> None:
     answers = iter(({"decision": "edit", "args": {"value": 1}}, {"decision": "edit", "args": {"value": 2}}))
-    async with serve_agent(lambda _: asking("n", times=2), "", tmp_path) as server:
-        run = await server.run_deciding(lambda _: next(answers))
+    run = await run_agent(lambda _: asking("n", times=2), "", tmp_path, decide=lambda _: next(answers))
     assert run.answer == "1 and 2"
 
 
 async def test_interrupt_without_a_checkpointer_fails_the_run(tmp_path: Path) -> None:
-    async with serve_agent(lambda _: asking("n", checkpointer=False), "", tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(lambda _: asking("n", checkpointer=False), "", tmp_path)
     assert isinstance(run.terminal, RunFailed)
     assert "keeps no state" in run.terminal.message
 
@@ -246,22 +228,15 @@ def repeat(state: Asking) -> dict[str, str]:
 
 @pytest.mark.parametrize(("decision", "answer"), [("approve", "'go'"), ("reject", "")])
 async def test_breakpoint_asks_whether_to_continue(tmp_path: Path, decision: str, answer: str) -> None:
-    builder = StateGraph(Asking)
-    builder.add_node("work", repeat)
-    builder.add_edge(START, "work")
-    graph = builder.compile(interrupt_before=["work"])
-    async with serve_agent(lambda _: graph, "", tmp_path) as server:
-        run = await server.run_deciding(lambda _: {"decision": decision})
+    graph = chain(Asking, work=repeat).compile(interrupt_before=["work"])
+    run = await run_agent(lambda _: graph, "", tmp_path, decide=lambda _: {"decision": decision})
     finished(run)
     assert run.one(ApprovalRequested).args == {"next": ["work"]}
     assert run.answer == answer
 
 
 async def test_rejected_breakpoint_does_not_repeat_an_earlier_answer(tmp_path: Path) -> None:
-    builder = StateGraph(Asking)
-    builder.add_node("work", repeat)
-    builder.add_edge(START, "work")
-    graph = builder.compile(interrupt_before=["work"])
+    graph = chain(Asking, work=repeat).compile(interrupt_before=["work"])
     async with serve_agent(lambda _: graph, "", tmp_path) as server:
         run = await server.run_deciding(lambda _: APPROVE, question="one", session_id="a")
         assert run.answer == "'one'"
@@ -284,8 +259,7 @@ async def test_interrupt_inside_of_a_tool_belongs_to_its_call(tmp_path: Path) ->
         return create_agent(model(endpoint), [confirm])
 
     script = answering("- steps: [{tool_calls: [{name: confirm, arguments: {what: leave}}]}]")
-    async with serve_agent(make, script, tmp_path) as server:
-        run = await server.run_deciding(lambda _: APPROVE)
+    run = await run_agent(make, script, tmp_path, decide=lambda _: APPROVE)
     finished(run)
     call = run.call("confirm")
     assert [a.args for a in run.all(ApprovalRequested)] == [{"value": "Really leave?"}, {"value": "Sure?"}]

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from limelight.events import RunFailed, Usage
 from tests.sources.langgraph.langgraph_scenarios import ONE_TOOL, add, model
-from tests.sources.live_turn import ModelEndpoint, serve_agent
+from tests.sources.live_turn import ModelEndpoint, run_agent
 
 
 @wrap_tool_call
@@ -35,8 +35,7 @@ async def test_sync_middleware_around_tools_or_models_raises(middleware: Any, mi
     def make(endpoint: ModelEndpoint) -> Any:
         return create_agent(model(endpoint), [add], middleware=[middleware])
 
-    async with serve_agent(make, ONE_TOOL, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, ONE_TOOL, tmp_path)
     assert isinstance(run.terminal, RunFailed)
     assert run.terminal.message.startswith("NotImplementedError") and missing in run.terminal.message
 
@@ -45,8 +44,7 @@ async def test_async_middleware_around_tools_works(tmp_path: Path) -> None:
     def make(endpoint: ModelEndpoint) -> Any:
         return create_agent(model(endpoint), [add], middleware=[counted_async])
 
-    async with serve_agent(make, ONE_TOOL, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, ONE_TOOL, tmp_path)
     assert run.call("add").result == "5" and run.answer == "All done."
 
 
@@ -56,9 +54,6 @@ async def test_usage_of_another_server_needs_stream_usage(tmp_path: Path) -> Non
         hung_up = {"Connection": "close"}  # LangChain keeps its clients beyond the end of a test
         return create_agent(ChatOpenAI(model="understudy", default_headers=hung_up, **address, **asked), [add])
 
-    for asked, told in (({}, 0), ({"stream_usage": True}, 2)):
-        async with serve_agent(
-            lambda endpoint, asked=asked: make(endpoint, **asked), ONE_TOOL, tmp_path / str(told)
-        ) as server:
-            run = await server.run()
-        assert len(run.all(Usage)) == told
+    for asked, expected in (({}, 0), ({"stream_usage": True}, 2)):
+        run = await run_agent(lambda endpoint, asked=asked: make(endpoint, **asked), ONE_TOOL, tmp_path / str(expected))
+        assert len(run.all(Usage)) == expected

@@ -23,8 +23,8 @@ from limelight.events import (
 )
 from tests.sources.langgraph import graphs as graphs
 from tests.sources.langgraph.langgraph_scenarios import answering, deep, model, plain
-from tests.sources.live_turn import AgentServer, ModelEndpoint, serve_agent
-from tests.sources.recorded_requests import conversation_in, record_requests
+from tests.sources.live_turn import AgentServer, ModelEndpoint, run_agent, serve_agent
+from tests.sources.recorded_requests import Requests, conversation_in
 from tests.support.server import offer, serving
 
 GO_ON = "- match: go on\n  turns: [{steps: [{text: I see.}]}]\n"
@@ -39,12 +39,12 @@ def helping(first: str, second: str = "") -> str:
     """One or two sub-agents, and the first steps of each."""
     calls = [f'{{name: task, arguments: {{description: "help: {n}", subagent_type: helper}}}}' for n in ("one", "two")]
     made = ", ".join(calls if second else calls[:1])
-    told = "".join(
+    helpers = "".join(
         f'- match: "help: {n}"\n  turns: [{{steps: [{steps}]}}, {{steps: [{{text: Done.}}]}}]\n'
         for n, steps in (("one", first), ("two", second))
         if steps
     )
-    return told + begin(f"- steps: [{{tool_calls: [{made}]}}]")
+    return helpers + begin(f"- steps: [{{tool_calls: [{made}]}}]")
 
 
 async def assert_next_turn_works(server: AgentServer) -> None:
@@ -94,8 +94,7 @@ async def test_retried_tool_is_one_call(tmp_path: Path) -> None:
             model(endpoint), [flaky], middleware=[ToolRetryMiddleware(max_retries=2, initial_delay=0, jitter=False)]
         )
 
-    async with serve_agent(make, begin("- steps: [{tool_calls: [{name: flaky, arguments: {}}]}]"), tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, begin("- steps: [{tool_calls: [{name: flaky, arguments: {}}]}]"), tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert len(tries) == 3
     assert len(run.all(ToolStarted)) == 1
@@ -109,8 +108,7 @@ async def test_retried_model_streams_its_reply_again(tmp_path: Path) -> None:
         retrying = ModelRetryMiddleware(max_retries=1, initial_delay=0, jitter=False, on_failure="continue")
         return create_agent(model(endpoint), [], middleware=[retrying])
 
-    async with serve_agent(make, "- steps: [{text: All is}, {cut: true}]", tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, "- steps: [{text: All is}, {cut: true}]", tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     messages = {e.message_id for e in run.all(TextDelta)}
     assert len(messages) == len(run.all(TextFinished)) == 3
@@ -154,8 +152,7 @@ async def test_model_error_of_a_sub_agent_closes_the_sub_agent(tmp_path: Path, f
 # Limits
 
 
-async def test_step_limit_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_step_limit_ends_the_run(tmp_path: Path, requests: Requests) -> None:
     adding = "- steps: [{text: Adding.}, {tool_calls: [{name: add, arguments: {a: 2, b: 3}}]}]"
     async with serve_agent(plain, begin(*[adding] * 5), tmp_path) as server:
         agent = offer(plain(server.endpoint), "limited", max_steps=2)
@@ -190,6 +187,7 @@ def helper_talks(event: AnyEvent) -> bool:
 
 
 TALK = "{delay: 0.05}, {text: one two three four five six seven eight nine ten eleven twelve thirteen fourteen}"
+NAP = "{tool_calls: [{name: nap, arguments: {seconds: 3}}]}"
 SLOW = "{tool_calls: [{name: slow, arguments: {name: x, seconds: 30}}]}"
 
 
@@ -198,14 +196,14 @@ SLOW = "{tool_calls: [{name: slow, arguments: {name: x, seconds: 30}}]}"
     [
         (plain, begin(f"- steps: [{TALK}]"), text_seen, ["user"]),
         (plain, begin(f"- steps: [{SLOW}]"), tool_runs, ["user", "assistant", "tool"]),
+        (plain, begin(f"- steps: [{NAP}]"), tool_runs, ["user", "assistant", "tool"]),
         (deep, helping(SLOW), helper_runs, ["user", "assistant", "tool"]),
         (deep, helping(TALK, SLOW), helper_talks, ["user", "assistant", "tool", "tool"]),
     ],
 )
 async def test_state_after_a_stop_has_a_result_for_every_call(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any, script: str, stop_at: Any, left: list[str]
+    tmp_path: Path, requests: Requests, make: Any, script: str, stop_at: Any, left: list[str]
 ) -> None:
-    requests = record_requests(monkeypatch)
     async with serve_agent(make, script, tmp_path) as server:
         stopped = await server.run_until(stop_at, session_id="a")
         assert isinstance(stopped.terminal, RunCancelled)

@@ -26,8 +26,8 @@ from limelight.events import (
 )
 from tests.sources.langgraph import graphs as graphs
 from tests.sources.langgraph.langgraph_scenarios import answering, small_graph
-from tests.sources.live_turn import FinishedRun, serve_agent
-from tests.sources.recorded_requests import conversation_in, record_requests
+from tests.sources.live_turn import FinishedRun, run_agent, serve_agent
+from tests.sources.recorded_requests import Requests, conversation_in
 
 TALK = """
 - match: one
@@ -47,8 +47,7 @@ def assert_answer_was_streamed(run: FinishedRun) -> None:
     assert "".join(e.text for e in run.all(TextDelta, message_id=answer.message_id)) == answer.content
 
 
-async def test_node_that_calls_a_model_streams_its_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_node_that_calls_a_model_streams_its_reply(tmp_path: Path, requests: Requests) -> None:
     async with serve_agent(graphs.chatting, TALK, tmp_path) as server:
         run = await server.run("hello", session_id="a")
         assert_answer_was_streamed(run)
@@ -67,8 +66,7 @@ async def test_message_that_a_node_returns_is_shown(tmp_path: Path) -> None:
 
 async def test_subgraph_is_a_sub_agent_that_ends_with_its_node(tmp_path: Path) -> None:
     script = "- steps: [{text: I say.}]\n- steps: [{text: I doubt.}]"
-    async with serve_agent(graphs.with_subgraph, script, tmp_path) as server:
-        run = await server.run("hello")
+    run = await run_agent(graphs.with_subgraph, script, tmp_path, "hello")
     assert_answer_was_streamed(run)
     expert, critic = run.all(AgentStarted)
     assert (expert.name, expert.call_id, critic.name) == ("expert", "", "critic")
@@ -78,8 +76,7 @@ async def test_subgraph_is_a_sub_agent_that_ends_with_its_node(tmp_path: Path) -
 
 
 async def test_parallel_nodes_stream_separate_messages(tmp_path: Path) -> None:
-    async with serve_agent(graphs.parallel_talkers, TALK, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(graphs.parallel_talkers, TALK, tmp_path)
     assert_answer_was_streamed(run)
     assert len(run.all(TextFinished)) == 2
     assert run.answer == "Second."
@@ -88,16 +85,14 @@ async def test_parallel_nodes_stream_separate_messages(tmp_path: Path) -> None:
 async def test_tool_node_with_several_calls_in_one_task_ends_each(tmp_path: Path) -> None:
     calls = "{name: add, arguments: {a: 2, b: 3}}, {name: slow, arguments: {name: x, seconds: 0.1}}"
     script = answering(f"- steps: [{{tool_calls: [{calls}]}}]")
-    async with serve_agent(graphs.with_tool_node, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(graphs.with_tool_node, script, tmp_path)
     assert_answer_was_streamed(run)
     assert (run.call("add").result, run.call("slow").result) == ("5", "x is done")
     assert run.call("slow").started_at < run.call("add").ended_at < run.call("slow").ended_at
 
 
 async def test_tool_that_code_calls_as_a_function_is_a_call(tmp_path: Path) -> None:
-    async with serve_agent(graphs.calling_a_tool, "", tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(graphs.calling_a_tool, "", tmp_path)
     assert_answer_was_streamed(run)
     first, second = run.call("add", 0), run.call("add", 1)
     assert (first.args, first.result, first.error) == ({"a": 2, "b": 3}, "5", None)
@@ -118,8 +113,7 @@ async def test_agents_that_parallel_tools_run_are_separate_sub_agents(tmp_path: 
             - {name: delegate, arguments: {what: second}}
     - steps: [{text: All done.}]
 """
-    async with serve_agent(graphs.agents_as_tools, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(graphs.agents_as_tools, script, tmp_path)
     assert_answer_was_streamed(run)
     one, two = run.all(AgentStarted)
     assert (one.name, two.name) == ("adder", "adder")
@@ -130,8 +124,7 @@ async def test_agents_that_parallel_tools_run_are_separate_sub_agents(tmp_path: 
 
 async def test_handoff_between_agents_shows_both(tmp_path: Path) -> None:
     script = "- steps: [{tool_calls: [{name: transfer, arguments: {}, id: call_t}]}]\n- steps: [{text: All done.}]"
-    async with serve_agent(graphs.handing_over, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(graphs.handing_over, script, tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     first, second = run.all(AgentStarted)
     assert (first.name, second.name, second.parent_id) == ("first", "second", "")
@@ -152,8 +145,7 @@ async def test_state_that_is_an_object_works(tmp_path: Path, schema: Any) -> Non
 
 async def test_graph_without_a_text_key_fails_with_its_keys(tmp_path: Path) -> None:
     graph = graphs.one_node(lambda state: {}, graphs.WrongState)
-    async with serve_agent(lambda _: graph, "", tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(lambda _: graph, "", tmp_path)
     assert isinstance(run.terminal, RunFailed)
     assert "width, height" in run.terminal.message and "`messages`" in run.terminal.message
 
@@ -168,16 +160,15 @@ async def test_messages_without_a_reducer_get_the_history_each_time(tmp_path: Pa
 
     async with serve_agent(lambda _: graphs.one_node(note, schema), "", tmp_path) as server:
         for _ in range(2):
-            told = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]
-            assert_answer_was_streamed(await server.run(messages=told, session_id="a"))
+            instructed = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}]
+            assert_answer_was_streamed(await server.run(messages=instructed, session_id="a"))
     assert seen[0] == ["system", "human"]
     assert "remove" not in seen[1]
     assert [kind for kind in seen[1] if kind != "system"] == ["human", "ai", "human"]
 
 
 async def test_context_schema_gets_the_ids_of_the_run(tmp_path: Path) -> None:
-    async with serve_agent(graphs.with_context, "", tmp_path) as server:
-        run = await server.run(session_id="a")
+    run = await run_agent(graphs.with_context, "", tmp_path, session_id="a")
     assert run.answer == "local in a is in a good mood"
 
 
@@ -209,10 +200,7 @@ async def _messages(graph: Any, thread_id: str) -> list[Any]:
     return (await graph.aget_state({"configurable": {"thread_id": thread_id}})).values["messages"]
 
 
-async def test_graph_without_a_checkpointer_gets_the_history_each_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requests = record_requests(monkeypatch)
+async def test_graph_without_a_checkpointer_gets_the_history_each_time(tmp_path: Path, requests: Requests) -> None:
     async with serve_agent(
         lambda endpoint: graphs.chatting(endpoint).compile(checkpointer=False), TALK, tmp_path
     ) as server:
@@ -248,8 +236,7 @@ async def test_entrypoint_function_gets_its_input_by_type(tmp_path: Path, functi
 
 
 async def test_parallel_tasks_of_a_function_stream_separate_messages(tmp_path: Path) -> None:
-    async with serve_agent(graphs.with_tasks, TALK, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(graphs.with_tasks, TALK, tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert run.answer == "First things first. Second."
     assert not run.all(AgentStarted)
@@ -258,8 +245,7 @@ async def test_parallel_tasks_of_a_function_stream_separate_messages(tmp_path: P
 @pytest.mark.parametrize("ids", [("a", "b"), (1, 2)])
 async def test_data_with_names_and_ids_is_not_a_tool_call(tmp_path: Path, ids: tuple[Any, Any]) -> None:
     people = [{"id": ids[0], "name": "Ann"}, {"id": ids[1], "name": "Bob"}]
-    async with serve_agent(lambda _: graphs.sending(people), "", tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(lambda _: graphs.sending(people), "", tmp_path)
     assert_answer_was_streamed(run)
     assert run.answer == "Ann, Bob"
     assert not run.all(ToolStarted)
@@ -267,15 +253,13 @@ async def test_data_with_names_and_ids_is_not_a_tool_call(tmp_path: Path, ids: t
 
 @pytest.mark.parametrize("todos", [["milk", "bread"], [{"item": "milk"}], "milk", None])
 async def test_todos_in_another_form_are_not_a_plan(tmp_path: Path, todos: Any) -> None:
-    async with serve_agent(lambda endpoint: graphs.shopping(endpoint, todos), graphs.SHOP, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(lambda endpoint: graphs.shopping(endpoint, todos), graphs.SHOP, tmp_path)
     assert run.call("shop").result == "noted"
     assert not run.all(Plan)
 
 
-async def test_sync_checkpointer_is_called_in_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_sync_checkpointer_is_called_in_threads(tmp_path: Path, requests: Requests) -> None:
     """`SqliteSaver` raises outside of threads. It keeps the conversation, and `forget` deletes it."""
-    requests = record_requests(monkeypatch)
     connection = sqlite3.connect(tmp_path / "own.db", check_same_thread=False)
     saver = SqliteSaver(connection)
     with closing(connection):
@@ -293,8 +277,7 @@ async def test_sync_checkpointer_is_called_in_threads(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("checkpointer", [None, False])
 async def test_state_that_cannot_be_saved_fails_with_advice(tmp_path: Path, checkpointer: Any) -> None:
-    async with serve_agent(lambda _: graphs.connecting(checkpointer), "", tmp_path) as server:
-        run = await server.run(session_id="a")
+    run = await run_agent(lambda _: graphs.connecting(checkpointer), "", tmp_path, session_id="a")
     if checkpointer is False:
         assert_answer_was_streamed(run)
         assert run.answer == "connected"

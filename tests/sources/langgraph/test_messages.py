@@ -1,8 +1,6 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownLambdaType=false
 """LangGraph: messages of agents, tools, middlewares and code of the graph, each of which is shown once."""
 
-import asyncio
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +28,7 @@ from limelight.events import (
     Usage,
 )
 from tests.sources.langgraph.langgraph_scenarios import answering, deep, model, plain
-from tests.sources.live_turn import ModelEndpoint, serve_agent
-from tests.support.wait import eventually
+from tests.sources.live_turn import ModelEndpoint, run_agent, serve_agent
 
 
 class Weather(BaseModel):
@@ -50,8 +47,7 @@ async def test_structured_response_by_a_tool_is_the_answer(tmp_path: Path) -> No
     def make(endpoint: ModelEndpoint) -> Any:
         return create_agent(model(endpoint), [], response_format=ToolStrategy(Weather))
 
-    async with serve_agent(make, calling("Weather", "{place: Rome, degrees: 30}"), tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, calling("Weather", "{place: Rome, degrees: 30}"), tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert run.answer == {"place": "Rome", "degrees": 30}
     assert run.one(FinalAnswer).message_id is None
@@ -64,8 +60,7 @@ async def test_structured_response_as_text_names_its_message(tmp_path: Path) -> 
         return create_agent(model(endpoint), [], response_format=ProviderStrategy(Weather))
 
     script = """- steps: [{text: '{"place": "Rome", "degrees": 30}'}]"""
-    async with serve_agent(make, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, script, tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert run.answer == {"place": "Rome", "degrees": 30}
     assert run.one(FinalAnswer).message_id is not None
@@ -83,8 +78,7 @@ class Redacting(AgentMiddleware[Any, Any, Any]):
 
 
 async def test_answer_that_was_changed_after_streaming_is_the_answer(tmp_path: Path) -> None:
-    async with serve_agent(lambda endpoint: plain(endpoint, middleware=[Redacting()]), answering(), tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(lambda endpoint: plain(endpoint, middleware=[Redacting()]), answering(), tmp_path)
     assert (run.answer, run.one(FinalAnswer).message_id) == ("[redacted]", None)
 
 
@@ -130,16 +124,15 @@ async def test_reply_to_a_tool_is_output_of_the_tool(tmp_path: Path) -> None:
     def make(endpoint: ModelEndpoint) -> Any:
         @tool
         async def consult(what: str) -> str:
-            """Ask somebody."""
-            return str((await model(endpoint).ainvoke(f"tell me: {what}")).content)
+            """Ask another model."""
+            return str((await model(endpoint).ainvoke(f"explain: {what}")).content)
 
         return create_agent(model(endpoint), [consult])
 
-    script = '- match: "tell me:"\n  turns: [{steps: [{text: A secret thing.}]}]\n- turns:\n' + "\n".join(
+    script = '- match: "explain:"\n  turns: [{steps: [{text: A secret thing.}]}]\n- turns:\n' + "\n".join(
         f"    {line}" for line in answering(calling("consult", "{what: x}")).split("\n")
     )
-    async with serve_agent(make, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, script, tmp_path)
     assert run.text() == run.answer == "All done."
     assert run.call("consult").output == run.call("consult").result == "A secret thing."
     assert len(run.all(Usage)) == 3
@@ -161,7 +154,7 @@ async def announce() -> str:
 
 
 @tool
-def tell() -> str:
+def locate() -> str:
     """Say where one is."""
     limelight.status("From a sync tool.")
     here = limelight.current()
@@ -170,11 +163,10 @@ def tell() -> str:
 
 
 async def test_tools_can_emit_statuses_and_events(tmp_path: Path) -> None:
-    script = answering("- steps: [{tool_calls: [{name: announce, arguments: {}}, {name: tell, arguments: {}}]}]")
-    async with serve_agent(
-        lambda endpoint: create_agent(model(endpoint), [announce, tell]), script, tmp_path
-    ) as server:
-        run = await server.run(session_id="a")
+    script = answering("- steps: [{tool_calls: [{name: announce, arguments: {}}, {name: locate, arguments: {}}]}]")
+    run = await run_agent(
+        lambda endpoint: create_agent(model(endpoint), [announce, locate]), script, tmp_path, session_id="a"
+    )
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert {s.text for s in run.all(Status)} == {
         "A plain word.",
@@ -184,27 +176,7 @@ async def test_tools_can_emit_statuses_and_events(tmp_path: Path) -> None:
         "From a sync tool.",
     }
     assert run.one(Plan).items == (Todo("Rest"),)
-    assert run.call("tell").result == "a local"
-
-
-async def test_sync_tools_do_not_block_the_event_loop(tmp_path: Path) -> None:
-    entered, may_leave = threading.Event(), threading.Event()
-
-    @tool
-    def block() -> bool:
-        """Stand still until somebody says that the server works."""
-        entered.set()
-        return may_leave.wait(10)
-
-    async with serve_agent(
-        lambda endpoint: create_agent(model(endpoint), [block]), answering(calling("block")), tmp_path
-    ) as server:
-        playing = asyncio.create_task(server.run())
-        await eventually(entered.is_set)
-        assert (await server.served.http.get("/health")).status_code == 200
-        may_leave.set()
-        run = await playing
-    assert run.call("block").result == "true"
+    assert run.call("locate").result == "a local"
 
 
 # Sub-agents
@@ -222,8 +194,7 @@ async def test_equal_calls_of_a_sub_agent_are_two_sub_agents(tmp_path: Path) -> 
     - steps: [{{tool_calls: [{same}]}}]
     - steps: [{{text: All done.}}]
 """
-    async with serve_agent(deep, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(deep, script, tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     first, second = run.all(AgentStarted)
     assert (first.name, second.name) == ("helper", "helper")
@@ -238,7 +209,6 @@ async def test_equal_calls_of_a_sub_agent_are_two_sub_agents(tmp_path: Path) -> 
 @pytest.mark.parametrize("number", [2, 3])
 async def test_calls_of_one_reply_with_one_id_become_unique(tmp_path: Path, number: int) -> None:
     calls = ", ".join(f"{{name: add, arguments: {{a: {n}, b: 1}}, id: same}}" for n in range(number))
-    async with serve_agent(plain, answering(f"- steps: [{{tool_calls: [{calls}]}}]"), tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(plain, answering(f"- steps: [{{tool_calls: [{calls}]}}]"), tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert {run.call("add", n).result for n in range(number)} == {str(n + 1) for n in range(number)}

@@ -9,10 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pytest
 from langgraph.graph import StateGraph
 
-from limelight.events import RunCancelled, RunFailed, ToolReady
 from limelight.sources.base import Source
 from limelight.sources.langgraph import LangGraphSource
 from limelight.understudy.scripts import parse_scripts
@@ -20,7 +18,7 @@ from limelight.understudy.server import Understudy
 from tests.sources.conformance import Case
 from tests.sources.langgraph.langgraph_scenarios import CASES, HELPER, deep, plain, small_graph
 from tests.sources.live_turn import ModelEndpoint, serve_agent
-from tests.sources.recorded_requests import conversation_in, record_requests
+from tests.sources.recorded_requests import Requests, conversation_in
 from tests.sources.suite import SourceSuite
 
 
@@ -72,10 +70,7 @@ REMEMBER = """
 FIRST = ("user", "my name is Ada")
 
 
-async def test_session_continues_and_other_sessions_are_isolated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requests = record_requests(monkeypatch)
+async def test_session_continues_and_other_sessions_are_isolated(tmp_path: Path, requests: Requests) -> None:
     async with serve_agent(plain, REMEMBER, tmp_path) as server:
         await server.run("my name is Ada", session_id="a")
         await server.run("a number", session_id="a")
@@ -88,8 +83,7 @@ async def test_session_continues_and_other_sessions_are_isolated(
     assert conversation_in(requests[-1]) == [("user", "who am I?")]
 
 
-async def test_session_continues_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_session_continues_after_a_restart(tmp_path: Path, requests: Requests) -> None:
     for question in ("my name is Ada", "and now?"):
         async with serve_agent(plain, REMEMBER, tmp_path) as server:
             await server.run(question, session_id="a")
@@ -106,18 +100,17 @@ HISTORY: list[dict[str, Any]] = [
     {"role": "tool", "tool_call_id": "c1", "content": "2"},
     {"role": "assistant", "content": "Hello Ada."},
 ]
-AS_TOLD = [FIRST, ("assistant", "[add]"), ("tool", "2"), ("assistant", "Hello Ada.")]
+AS_SENT = [FIRST, ("assistant", "[add]"), ("tool", "2"), ("assistant", "Hello Ada.")]
 
 
-async def test_history_of_a_request_is_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_history_of_a_request_is_added_once(tmp_path: Path, requests: Requests) -> None:
     async with serve_agent(plain, REMEMBER, tmp_path) as server:
         asked = [*HISTORY, {"role": "user", "content": "and now?"}]
         await server.run(messages=asked, chat_id="a")
-        assert conversation_in(requests[-1]) == [*AS_TOLD, ("user", "and now?")]
+        assert conversation_in(requests[-1]) == [*AS_SENT, ("user", "and now?")]
         again = [*asked, {"role": "assistant", "content": "I see!"}, {"role": "user", "content": "go on"}]
         await server.run(messages=again, chat_id="a")
-        kept = [*AS_TOLD, ("user", "and now?"), ("assistant", "I see."), ("user", "go on")]
+        kept = [*AS_SENT, ("user", "and now?"), ("assistant", "I see."), ("user", "go on")]
         assert conversation_in(requests[-1]) == kept
         edited = [{"role": "user", "content": "my name is Bob"}, *HISTORY[3:], {"role": "user", "content": "go on"}]
         await server.run(messages=edited, chat_id="a")
@@ -127,11 +120,10 @@ async def test_history_of_a_request_is_added_once(tmp_path: Path, monkeypatch: p
         assert conversation_in(requests[-1]) == [("user", "my name is Carl")]
 
 
-async def test_system_messages_are_applied_for_one_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_system_messages_are_applied_for_one_turn(tmp_path: Path, requests: Requests) -> None:
     async with serve_agent(plain, REMEMBER, tmp_path) as server:
-        told = [{"role": "system", "content": "Speak like a pirate."}, {"role": "user", "content": "hello"}]
-        await server.run(messages=told, session_id="a")
+        instructed = [{"role": "system", "content": "Speak like a pirate."}, {"role": "user", "content": "hello"}]
+        await server.run(messages=instructed, session_id="a")
         await server.run("go on", session_id="a")
     assert [m["role"] for m in requests[0]["messages"]] == ["system", "user"]
     assert "pirate" not in str(requests[1]["messages"])
@@ -151,36 +143,10 @@ def threads(data: Path) -> int:
         return db.execute("SELECT count(DISTINCT thread_id) FROM checkpoints").fetchone()[0]
 
 
-@pytest.mark.parametrize("tool", ["slow", "nap"])
-async def test_turn_after_a_stop_in_a_tool_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str) -> None:
-    requests = record_requests(monkeypatch)
-    given = "{name: x, seconds: 3}" if tool == "slow" else "{seconds: 3}"
-    script = (
-        f"- match: begin\n  turns: [{{steps: [{{tool_calls: [{{name: {tool}, arguments: {given}}}]}}]}}]\n{REMEMBER}"
-    )
-    async with serve_agent(plain, script, tmp_path) as server:
-        stopped = await server.run_until(lambda e: isinstance(e, ToolReady), question="begin", session_id="a")
-        assert isinstance(stopped.terminal, RunCancelled)
-        run = await server.run("go on", session_id="a")
-        assert run.answer == "I see."
-    assert [role for role, _ in conversation_in(requests[-1])] == ["user", "assistant", "tool", "user"]
-
-
-@pytest.mark.parametrize("fault", ["{error: {status: 500}}", "{text: half}, {cut: true}"])
-async def test_turn_after_a_model_error_works(tmp_path: Path, fault: str) -> None:
-    script = f"- match: begin\n  turns: [{{steps: [{fault}]}}]\n{REMEMBER}"
-    async with serve_agent(plain, script, tmp_path) as server:
-        assert isinstance((await server.run("begin", session_id="a")).terminal, RunFailed)
-        assert (await server.run("go on", session_id="a")).answer == "I see."
-
-
 # Requests to the model
 
 
-async def test_model_gets_the_same_requests_with_and_without_limelight(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requests = record_requests(monkeypatch)
+async def test_model_gets_the_same_requests_with_and_without_limelight(tmp_path: Path, requests: Requests) -> None:
     script = HELPER % ("add", "{a: 2, b: 3}")
     async with Understudy(parse_scripts(script)) as understudy:
         graph = deep(ModelEndpoint(understudy.base_url, understudy.key))
@@ -193,8 +159,7 @@ async def test_model_gets_the_same_requests_with_and_without_limelight(
     assert [(r["messages"], r["tools"]) for r in requests] == alone
 
 
-async def test_sent_files_reach_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_sent_files_reach_the_model(tmp_path: Path, requests: Requests) -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
     content = [{"type": "text", "text": "what is this?"}, picture]
     async with serve_agent(plain, REMEMBER, tmp_path) as server:

@@ -21,7 +21,7 @@ from limelight.events import (
 )
 from tests.sources.langgraph import tool_node_graphs as graphs
 from tests.sources.langgraph.langgraph_scenarios import answering
-from tests.sources.live_turn import FinishedRun, ModelEndpoint, serve_agent
+from tests.sources.live_turn import FinishedRun, ModelEndpoint, run_agent, serve_agent
 
 ONE = answering("- steps: [{tool_calls: [{name: add, arguments: {a: 2, b: 3}, id: c1}]}]")
 TWO = answering(
@@ -120,8 +120,7 @@ async def test_tool_that_a_node_runs_is_shown_once_with_its_result(tmp_path: Pat
 @pytest.mark.parametrize("make", [graphs.looping(graphs.alone), graphs.other_key, graphs.tuples_of_functions])
 async def test_result_alone_or_under_another_key_ends_its_call(tmp_path: Path, make: Any) -> None:
     kept = Kept(make)
-    async with serve_agent(kept, ONE, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(kept, ONE, tmp_path)
     assert len(run.all(ToolStarted)) == 1
     assert (run.call("add").result, run.call("add").error, run.call("add").finished.result_seen) == ("5", None, True)
 
@@ -132,8 +131,7 @@ async def test_results_as_tuples_end_the_calls_in_their_order(tmp_path: Path, ma
         "- steps: [{tool_calls: [{name: add, arguments: {a: 2, b: 3}, id: c1},"
         " {name: add, arguments: {a: 20, b: 30}, id: c2}]}]"
     )
-    async with serve_agent(make, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(make, script, tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert [(s.call_id, s.name) for s in run.all(ToolStarted)] == [("c1", "add"), ("c2", "add")]
     assert [(f.call_id, f.result, f.error) for f in run.all(ToolFinished)] == [("c1", "5", None), ("c2", "50", None)]
@@ -196,16 +194,14 @@ async def test_tool_with_another_name_than_its_call_is_matched(tmp_path: Path) -
 
 
 async def test_helper_tool_with_the_arguments_of_a_call_is_a_call_of_its_own(tmp_path: Path) -> None:
-    async with serve_agent(graphs.looping(graphs.with_a_check_of_the_arguments), ONE, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(graphs.looping(graphs.with_a_check_of_the_arguments), ONE, tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert sorted(started.name for started in run.all(ToolStarted)) == ["add", "multiply"]
     assert (run.call("add").result, run.call("multiply").result) == ("sum: 5", 6)
 
 
 async def test_calls_without_ids_end_each_with_its_result(tmp_path: Path) -> None:
-    async with serve_agent(graphs.calls_without_ids, "", tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(graphs.calls_without_ids, "", tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert [started.args for started in run.all(ToolStarted)] == [{"a": 2, "b": 3}, {"a": 7, "b": 3}]
     assert [(f.result, f.error) for f in run.all(ToolFinished)] == [("sum: 5", None), ("sum: 10", None)]
@@ -242,15 +238,13 @@ async def test_tool_that_raises_fails_its_call_once(tmp_path: Path, form: Any) -
 
 
 async def test_tool_that_raises_fails_its_call_whatever_its_message_says(tmp_path: Path) -> None:
-    async with serve_agent(graphs.looping(graphs.catching(graphs.dict_of)), FAILING, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(graphs.looping(graphs.catching(graphs.dict_of)), FAILING, tmp_path)
     assert len(run.all(ToolStarted)) == 1
     assert (run.call("fail").error, run.call("fail").result) == ("no such file", "no such file")
 
 
 async def test_node_that_raises_keeps_the_result_of_its_tool(tmp_path: Path) -> None:
-    async with serve_agent(graphs.failing_after_the_tool, ONE, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(graphs.failing_after_the_tool, ONE, tmp_path)
     assert isinstance(run.terminal, RunFailed)
     assert len(run.all(ToolStarted)) == 1
     assert (run.call("add").result, run.call("add").error) == ("5", None)
@@ -261,8 +255,12 @@ async def test_stop_keeps_the_result_of_a_tool_that_has_returned(tmp_path: Path)
         "- steps: [{tool_calls: [{name: add, arguments: {a: 2, b: 3}, id: c1},"
         " {name: slow, arguments: {name: x, seconds: 60}, id: c2}]}]"
     )
-    async with serve_agent(graphs.looping(graphs.by_args(graphs.message_of)), script, tmp_path) as server:
-        run = await server.run_until(lambda event: isinstance(event, ToolReady) and event.call_id == "c2")
+    run = await run_agent(
+        graphs.looping(graphs.by_args(graphs.message_of)),
+        script,
+        tmp_path,
+        stop_at=lambda event: isinstance(event, ToolReady) and event.call_id == "c2",
+    )
     assert isinstance(run.terminal, RunCancelled)
     assert (run.call("add").result, run.call("add").error) == ("5", None)
     assert run.call("slow").error == "stopped"
@@ -303,8 +301,7 @@ async def test_loop_in_one_node_shows_each_call_once_and_live(tmp_path: Path) ->
 
 async def test_message_after_the_run_of_its_tool_does_not_show_it_again(tmp_path: Path) -> None:
     kept = Kept(graphs.one_node_without_a_model)
-    async with serve_agent(kept, "", tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(kept, "", tmp_path)
     assert isinstance(run.terminal, RunFinished)
     assert len(run.all(ToolStarted)) == 1
     assert (run.call("add").args, run.call("add").result) == ({"a": 2, "b": 3}, "5")
@@ -313,8 +310,7 @@ async def test_message_after_the_run_of_its_tool_does_not_show_it_again(tmp_path
 
 
 async def test_task_of_the_functional_api_shows_its_tool_once(tmp_path: Path) -> None:
-    async with serve_agent(lambda _: graphs.functional, "", tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(lambda _: graphs.functional, "", tmp_path)
     assert isinstance(run.terminal, RunFinished)
     assert len(run.all(ToolStarted)) == 1
     assert (run.call("add").args, run.call("add").result) == ({"a": 2, "b": 3}, "5")
@@ -322,8 +318,7 @@ async def test_task_of_the_functional_api_shows_its_tool_once(tmp_path: Path) ->
 
 
 async def test_node_that_runs_again_after_an_interrupt_shows_both_runs(tmp_path: Path) -> None:
-    async with serve_agent(graphs.asking_after_the_tool, ONE, tmp_path) as server:
-        run = await server.run_deciding(lambda _: {"decision": "approve"})
+    run = await run_agent(graphs.asking_after_the_tool, ONE, tmp_path, decide=lambda _: {"decision": "approve"})
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert [(f.result, f.error) for f in run.all(ToolFinished)] == [("5", None), ("5", None)]
 
@@ -334,10 +329,9 @@ async def test_node_that_runs_again_after_an_interrupt_shows_both_runs(tmp_path:
 @pytest.mark.parametrize("schema", [graphs.MessagesState, graphs.AddedState])
 async def test_assistant_messages_in_every_form_are_shown_once(tmp_path: Path, schema: Any) -> None:
     script = "- steps: [{text: I think.}]"
-    async with serve_agent(lambda endpoint: graphs.with_dict_messages(endpoint, schema), script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(lambda endpoint: graphs.with_dict_messages(endpoint, schema), script, tmp_path)
     assert isinstance(run.terminal, RunFinished)
-    assert texts_of(run) == ["I begin.", "I think.", "I go on.", "I end."]
+    assert texts_of(run) == ["I begin.", "I think.", "I proceed.", "I end."]
     assert run.answer == "I end."
 
 
@@ -394,8 +388,7 @@ async def test_workers_of_a_node_show_their_tools_once(tmp_path: Path) -> None:
             - {name: delegate, arguments: {topic: two}, id: d2}
     - steps: [{text: All done.}]
 """
-    async with serve_agent(graphs.supervised, script, tmp_path) as server:
-        run = await server.run()
+    run = await run_agent(graphs.supervised, script, tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert [(f.result, f.error) for f in run.all(ToolFinished, agent_id="")] == [("Found it.", None)] * 2
     workers = run.all(AgentStarted)

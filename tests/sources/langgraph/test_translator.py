@@ -37,8 +37,8 @@ from limelight.events import (
 from limelight.grammar import Grammar, unseen_result
 from limelight.sources.base import Approval, FileMade, with_defaults
 from limelight.sources.langgraph.approvals import interrupt_of, resume_value
-from limelight.sources.langgraph.node_messages import is_message_form
 from limelight.sources.langgraph.stream_parts import MODES, call_ids_in, part_of
+from limelight.sources.langgraph.tasks import is_message_form
 from limelight.sources.langgraph.tool_calls import GraphCall
 from limelight.sources.langgraph.translator import DROPS, MODEL_MESSAGES, LangGraphTranslator
 
@@ -205,9 +205,9 @@ def test_streamed_call_starts_runs_and_ends_once(run: Run) -> None:
 
 def test_events_of_unknown_calls_are_ignored(run: Run) -> None:
     run.say("", tool_call_chunks=[chunk("{}")])
-    run.tool("tool-finished", "nobody", output="x")
-    run.tool("tool-error", "nobody", message="x")
-    run.feed("messages", (ToolMessage("x", tool_call_id="nobody"), META))
+    run.tool("tool-finished", "unknown", output="x")
+    run.tool("tool-error", "unknown", message="x")
+    run.feed("messages", (ToolMessage("x", tool_call_id="unknown"), META))
     assert run.events[1:] == []
 
 
@@ -623,8 +623,8 @@ def test_values_of_a_subgraph_are_ignored(run: Run) -> None:
 )
 def test_custom_data_becomes_a_status(run: Run, data: Any, text: str | None) -> None:
     run.feed("custom", data)
-    told = [s.text for s in run.of(Status)]
-    assert told == ([] if text is None else told) and (text is None or text in told[0])
+    statuses = [status.text for status in run.of(Status)]
+    assert (statuses == []) if text is None else (text in statuses[0])
 
 
 # Interrupts

@@ -17,6 +17,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, Send, interrupt
 from typing_extensions import TypedDict
 
+from tests.sources.langgraph.graphs import chain, model_node
 from tests.sources.langgraph.langgraph_scenarios import add, fail, model, slow
 from tests.sources.live_turn import ModelEndpoint
 
@@ -26,7 +27,7 @@ Act = Callable[[Any], Awaitable[Update]]
 
 @tool
 def weather(city: str) -> dict[str, Any]:
-    """Tell the weather of a city."""
+    """Return the weather of a city."""
     return {"city": city, "degrees": 21}
 
 
@@ -76,15 +77,8 @@ def loop(
     after: str = "think",
 ) -> Any:
     """A model node, a tool node, and an edge back, or to the end."""
-    asked = model(endpoint).bind_tools(TOOLS)
-
-    async def think(state: Any) -> Update:
-        return {"messages": [await asked.ainvoke(prompt(state))]}
-
-    builder = StateGraph(schema)
-    builder.add_node("think", think)
+    builder = chain(schema, think=model_node(model(endpoint).bind_tools(TOOLS), prompt))
     builder.add_node("act", act)
-    builder.add_edge(START, "think")
     builder.add_conditional_edges("think", lambda state: "act" if calls_of(state) else END, ["act", END])
     builder.add_edge("act", after)
     return builder.compile()
@@ -281,19 +275,8 @@ def tuples_of_functions(endpoint: ModelEndpoint) -> Any:
 
 
 def _answering_itself(endpoint: ModelEndpoint, act: Any) -> Any:
-    asked = model(endpoint).bind_tools(TOOLS)
-
-    async def think(state: Any) -> Update:
-        return {"messages": [await asked.ainvoke(state["messages"])]}
-
-    builder = StateGraph(AddedState)
-    builder.add_node("think", think)
-    builder.add_node("act", act)
-    builder.add_node("answer", lambda _: {"messages": [("ai", "All done.")]})
-    builder.add_edge(START, "think")
-    builder.add_edge("think", "act")
-    builder.add_edge("act", "answer")
-    return builder
+    think = model_node(model(endpoint).bind_tools(TOOLS))
+    return chain(AddedState, think=think, act=act, answer=lambda _: {"messages": [("ai", "All done.")]})
 
 
 # One task for each call
@@ -332,10 +315,7 @@ def call_as_text(call: Any, _: Any) -> Any:
 
 def fan_out(endpoint: ModelEndpoint, steps: str, payload: Callable[[Any, Any], Any]) -> Any:
     """One task for each call, by `Send`. The message is not what the tool returned."""
-    asked, order = model(endpoint).bind_tools(TOOLS), Order(*steps.split(", "))
-
-    async def think(state: Any) -> Update:
-        return {"messages": [await asked.ainvoke(state["messages"])]}
+    order = Order(*steps.split(", "))
 
     async def worker(given: Any) -> Update:
         call = json.loads(given["text"]) if "text" in given else given.get("call") or given["work"]["calls"][0]
@@ -347,10 +327,8 @@ def fan_out(endpoint: ModelEndpoint, steps: str, payload: Callable[[Any, Any], A
     def route(state: Any) -> Any:
         return [Send("worker", payload(call, state)) for call in calls_of(state)] or END
 
-    builder = StateGraph(MessagesState)
-    builder.add_node("think", think)
+    builder = chain(think=model_node(model(endpoint).bind_tools(TOOLS)))
     builder.add_node("worker", worker)
-    builder.add_edge(START, "think")
     builder.add_conditional_edges("think", route, ["worker", END])
     builder.add_edge("worker", "think")
     return builder
@@ -361,20 +339,11 @@ def calls_without_ids(_: ModelEndpoint) -> Any:
     calls: list[Any] = [{"name": "add", "args": args, "id": None} for args in ({"a": 2, "b": 3}, {"a": 7, "b": 3})]
     asked = FakeMessagesListChatModel(responses=[AIMessage("", tool_calls=calls)])
 
-    async def think(state: Any) -> Update:
-        return {"messages": [await asked.ainvoke(state["messages"])]}
-
     async def act(state: Any) -> Update:
         results = [await add.ainvoke(call["args"]) for call in calls_of(state)]
         return {"messages": [{"role": "tool", "content": f"sum: {result}", "tool_call_id": ""} for result in results]}
 
-    builder = StateGraph(MessagesState)
-    builder.add_node("think", think)
-    builder.add_node("act", act)
-    builder.add_node("answer", lambda _: {"messages": [AIMessage("All done.")]})
-    for before, after in ((START, "think"), ("think", "act"), ("act", "answer")):
-        builder.add_edge(before, after)
-    return builder
+    return chain(think=model_node(asked), act=act, answer=lambda _: {"messages": [AIMessage("All done.")]})
 
 
 # Subgraphs
@@ -382,17 +351,11 @@ def calls_without_ids(_: ModelEndpoint) -> Any:
 
 def tools_in_a_subgraph(endpoint: ModelEndpoint, act: Any) -> Any:
     """The model is in the graph, the node that runs its calls is in a subgraph."""
-    inner = StateGraph(MessagesState)
-    inner.add_node("act", act)
-    inner.add_edge(START, "act")
-    return loop(endpoint, inner.compile())
+    return loop(endpoint, chain(act=act).compile())
 
 
 def loop_in_a_subgraph(endpoint: ModelEndpoint, act: Any) -> Any:
-    builder = StateGraph(MessagesState)
-    builder.add_node("worker", loop(endpoint, act))
-    builder.add_edge(START, "worker")
-    return builder
+    return chain(worker=loop(endpoint, act))
 
 
 # All in one node
@@ -410,10 +373,7 @@ def one_node_loop(endpoint: ModelEndpoint) -> Any:
             new.append(await asked.ainvoke([*state["messages"], *new]))
         return {"messages": new}
 
-    builder = StateGraph(MessagesState)
-    builder.add_node("work", work)
-    builder.add_edge(START, "work")
-    return builder
+    return chain(work=work)
 
 
 def one_node_without_a_model(_: ModelEndpoint) -> Any:
@@ -430,10 +390,7 @@ def one_node_without_a_model(_: ModelEndpoint) -> Any:
             ]
         }
 
-    builder = StateGraph(MessagesState)
-    builder.add_node("work", work)
-    builder.add_edge(START, "work")
-    return builder
+    return chain(work=work)
 
 
 @task
@@ -457,7 +414,7 @@ def asking_after_the_tool(endpoint: ModelEndpoint) -> Any:
 
     async def act(state: Any) -> Update:
         made = [message_of(call, await add.ainvoke(call["args"])) for call in calls_of(state)]
-        interrupt("Shall I go on?")
+        interrupt("Shall I continue?")
         return {"messages": made}
 
     return loop(endpoint, act)
@@ -483,14 +440,13 @@ def with_dict_messages(endpoint: ModelEndpoint, schema: Any = MessagesState) -> 
         reply = await asked.ainvoke([("user", "go")])
         return {"messages": [{"role": "assistant", "content": reply.content}]}
 
-    builder = StateGraph(schema)
-    builder.add_node("begin", lambda _: {"messages": [{"role": "assistant", "content": "I begin."}]})
-    builder.add_node("think", think)
-    builder.add_node("go_on", lambda _: {"messages": [("ai", "I go on.")]})
-    builder.add_node("end", lambda _: Command(update={"messages": [{"type": "ai", "content": "I end."}]}))
-    for before, after in ((START, "begin"), ("begin", "think"), ("think", "go_on"), ("go_on", "end")):
-        builder.add_edge(before, after)
-    return builder
+    return chain(
+        schema,
+        begin=lambda _: {"messages": [{"role": "assistant", "content": "I begin."}]},
+        think=think,
+        proceed=lambda _: {"messages": [("ai", "I proceed.")]},
+        end=lambda _: Command(update={"messages": [{"type": "ai", "content": "I end."}]}),
+    )
 
 
 def with_whole_lists(endpoint: ModelEndpoint) -> Any:
@@ -504,30 +460,19 @@ def with_whole_lists(endpoint: ModelEndpoint) -> Any:
     def more(state: Any) -> Update:
         return {"messages": [*state["messages"], {"role": "assistant", "content": "And more."}]}
 
-    builder = StateGraph(ListState)
-    builder.add_node("begin", more)
-    builder.add_node("think", think)
-    builder.add_node("end", more)
-    for before, after in ((START, "begin"), ("begin", "think"), ("think", "end")):
-        builder.add_edge(before, after)
-    return builder
+    return chain(ListState, begin=more, think=think, end=more)
 
 
 def dicts_in_a_subgraph(_: ModelEndpoint) -> Any:
     """Messages of a subgraph are in the update of its node, too, as other objects."""
-    inner = StateGraph(MessagesState)
     call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 2, "b": 3}'}}
     asked = {"role": "assistant", "content": "I add.", "tool_calls": [call]}
-    inner.add_node("ask", lambda _: {"messages": [asked]})
-    inner.add_node("act", lambda state: {"messages": [dict_of(c, "5") for c in calls_of(state)]})
-    inner.add_edge(START, "ask")
-    inner.add_edge("ask", "act")
-    builder = StateGraph(MessagesState)
-    builder.add_node("worker", inner.compile())
-    builder.add_node("end", lambda _: {"messages": [{"role": "assistant", "content": "It is 5."}]})
-    builder.add_edge(START, "worker")
-    builder.add_edge("worker", "end")
-    return builder
+    inner = chain(
+        ask=lambda _: {"messages": [asked]},
+        act=lambda state: {"messages": [dict_of(c, "5") for c in calls_of(state)]},
+    )
+    answer = {"role": "assistant", "content": "It is 5."}
+    return chain(worker=inner.compile(), end=lambda _: {"messages": [answer]})
 
 
 # The graph of a tutorial
@@ -558,10 +503,8 @@ def tutorial(endpoint: ModelEndpoint) -> Any:
     def should_continue(state: CountingState) -> str:
         return "tool_node" if state["messages"][-1].tool_calls else END
 
-    builder = StateGraph(CountingState)
-    builder.add_node("llm_call", llm_call)
+    builder = chain(CountingState, llm_call=llm_call)
     builder.add_node("tool_node", tool_node)
-    builder.add_edge(START, "llm_call")
     builder.add_conditional_edges("llm_call", should_continue, ["tool_node", END])
     builder.add_edge("tool_node", "llm_call")
     return builder
@@ -607,9 +550,9 @@ def supervised(endpoint: ModelEndpoint) -> Any:
     worker = worker_builder.compile()
 
     async def lead(state: SupervisorState) -> Update:
-        told = state.get("supervisor_messages") or [("user", "lead")]
+        messages = state.get("supervisor_messages") or [("user", "lead")]
         new: list[Any] = [] if state.get("supervisor_messages") else [("user", "lead")]
-        return {"supervisor_messages": [*new, await leading.ainvoke(told)]}
+        return {"supervisor_messages": [*new, await leading.ainvoke(messages)]}
 
     async def run_workers(state: SupervisorState) -> Update:
         calls = state["supervisor_messages"][-1].tool_calls
@@ -617,11 +560,9 @@ def supervised(endpoint: ModelEndpoint) -> Any:
         reports = [result["report"] for result in await asyncio.gather(*tasks)]
         return {"supervisor_messages": [message_of(c, report) for c, report in zip(calls, reports, strict=True)]}
 
-    builder = StateGraph(SupervisorState)
-    builder.add_node("lead", lead)
+    builder = chain(SupervisorState, lead=lead)
     builder.add_node("run_workers", run_workers)
     builder.add_node("answer", lambda _: {"messages": [AIMessage("Reported.")]})
-    builder.add_edge(START, "lead")
     builder.add_conditional_edges(
         "lead", lambda state: "run_workers" if state["supervisor_messages"][-1].tool_calls else "answer"
     )

@@ -5,6 +5,7 @@
 # The framework's own types are partly unknown.
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from datetime import date
@@ -59,7 +60,7 @@ class Patient(Tool):
 
 @tool
 def nap(seconds: float) -> str:
-    """Take a while, and let nobody interrupt.
+    """Block for a while.
 
     Args:
         seconds: How long.
@@ -347,6 +348,11 @@ CASES = {
     "stopped_in_a_tool": Case(calling(Patient()), LONG),
     "stopped_in_a_sync_tool": Case(calling(nap), NAP),
 }
+
+
+def working() -> list[str]:
+    """The threads of agents that run."""
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("limelight-run_")]
 
 
 def messages_of(steps: list[Any]) -> list[tuple[str, str]]:

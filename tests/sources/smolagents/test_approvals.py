@@ -1,6 +1,5 @@
 """smolagents: approvals before the tools that the setting `approve` names, for which the agent's thread waits."""
 
-import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -19,7 +18,7 @@ from limelight.sources.threads import ThreadCancelled
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.live_turn import AgentServer, ModelEndpoint
-from tests.sources.smolagents.smolagents_scenarios import DONE, calling, coding, leading
+from tests.sources.smolagents.smolagents_scenarios import DONE, calling, coding, leading, working
 from tests.support.server import serving
 from tests.support.wait import eventually
 
@@ -128,7 +127,7 @@ async def test_stop_releases_a_thread_that_waits(tmp_path: Path) -> None:
     async with serve_agent(calling(), ADDING, tmp_path, "add") as server:
         run = await server.run_until(lambda event: isinstance(event, ApprovalRequested))
         assert isinstance(run.terminal, RunCancelled)
-        await eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("limelight-run_")], 5)
+        await eventually(lambda: not working(), 5)
     assert not any("cannot be interrupted" in str(event) for event in run.events)
 
 

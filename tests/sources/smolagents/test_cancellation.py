@@ -21,29 +21,21 @@ from limelight.events import (
     RunFailed,
     Status,
     StepFinished,
-    TextDelta,
     ToolFinished,
     ToolOutputDelta,
-    ToolReady,
     ToolStarted,
 )
 from limelight.sources.base import UNSTOPPABLE
 from limelight.sources.running_threads import still_running_text
-from tests.sources.live_turn import record_of, serve_agent, status_is
-from tests.sources.recorded_requests import record_requests
-from tests.sources.smolagents.smolagents_scenarios import DONE, calling, coding, leading, nap
+from tests.sources.live_turn import serve_agent, status_is
+from tests.sources.recorded_requests import Requests
+from tests.sources.smolagents.smolagents_scenarios import DONE, calling, coding, leading, nap, working
 from tests.support.wait import eventually
 
 TALK = "- steps: [{delay: 0.02}, {text: '" + "word " * 500 + "'}]\n" + DONE
 
 
-def working() -> list[str]:
-    """The threads of agents that run."""
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("limelight-run_")]
-
-
-async def test_stop_during_a_reply_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_stop_during_a_reply_ends_the_run(tmp_path: Path, requests: Requests) -> None:
     async with serve_agent(calling(), TALK, tmp_path) as server:
         run = await server.run_until(lambda e: isinstance(e, ReasoningDelta))
         await eventually(lambda: not working(), 2)  # the reply would take ten seconds
@@ -53,8 +45,7 @@ async def test_stop_during_a_reply_ends_the_run(tmp_path: Path, monkeypatch: pyt
     assert Status(text=UNSTOPPABLE) not in run.events
 
 
-async def test_stop_during_a_plan_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = record_requests(monkeypatch)
+async def test_stop_during_a_plan_ends_the_run(tmp_path: Path, requests: Requests) -> None:
     async with serve_agent(calling(planning_interval=3), TALK, tmp_path) as server:
         run = await server.run_until(lambda e: isinstance(e, PlanDelta))
         await eventually(lambda: not working(), 2)
@@ -64,10 +55,7 @@ async def test_stop_during_a_plan_ends_the_run(tmp_path: Path, monkeypatch: pyte
     assert [(step.step_kind, step.error) for step in run.all(StepFinished)] == [("planning", "stopped")]
 
 
-async def test_stop_during_a_reply_of_a_managed_agent_ends_both_agents(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requests = record_requests(monkeypatch)
+async def test_stop_during_a_reply_of_a_managed_agent_ends_both_agents(tmp_path: Path, requests: Requests) -> None:
     script = (
         "- match: a long tale\n  turns: [{steps: [{delay: 0.02}, {text: '" + "word " * 500 + "'}]}]\n"
         "- turns:\n    - steps: [{tool_calls: [{name: helper, arguments: {task: a long tale}},"
@@ -81,9 +69,8 @@ async def test_stop_during_a_reply_of_a_managed_agent_ends_both_agents(
 
 
 async def test_stop_in_a_tool_ends_the_run_at_once_and_the_thread_with_the_tool(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, requests: Requests
 ) -> None:
-    requests = record_requests(monkeypatch)
     script = f"- steps: [{{tool_calls: [{{name: nap, arguments: {{seconds: 1.2}}}}]}}]\n{DONE}"
     async with serve_agent(calling(nap), script, tmp_path) as server:
         begun = time.monotonic()
@@ -97,9 +84,8 @@ async def test_stop_in_a_tool_ends_the_run_at_once_and_the_thread_with_the_tool(
         assert len(requests) == 1  # no further request to the model
 
 
-async def test_stop_before_the_first_token_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stop_before_the_first_token_ends_the_run(tmp_path: Path, requests: Requests) -> None:
     """A request that waits for its first token cannot be interrupted; the run ends at once, and the thread later."""
-    requests = record_requests(monkeypatch)
     async with serve_agent(calling(), "- steps: [{delay: 2.5}, {text: late}]\n", tmp_path) as server:
         playing = asyncio.create_task(server.run(session_id="s"))
         await eventually(lambda: requests)
@@ -215,31 +201,3 @@ async def test_stop_cancels_async_tools(make: Any, tmp_path: Path) -> None:
     assert isinstance(run.terminal, RunCancelled)
     assert dream.ended == ["awake"]
     assert Status(text=UNSTOPPABLE) not in run.events
-
-
-async def test_blocking_tool_does_not_block_other_agents(tmp_path: Path) -> None:
-    """While one run sleeps in a blocking tool, another streams to its end, and the server answers."""
-    script = (
-        "- match: nap\n  turns:\n"
-        "    - steps: [{tool_calls: [{name: slow, arguments: {name: it, seconds: 3}}]}]\n"
-        "    - steps: [{tool_calls: [{name: final_answer, arguments: {answer: Rested.}}]}]\n"
-        "- match: talk\n  turns:\n    - steps: [{delay: 0.005}, {text: " + "word " * 20 + "},"
-        " {tool_calls: [{name: final_answer, arguments: {answer: Said.}}]}]\n"
-    )
-    async with serve_agent(calling(), script, tmp_path) as server:
-        napping = asyncio.Event()
-
-        async def nap() -> None:
-            async for frame in server.served.ask("nap", format="records", session_id="a"):
-                if isinstance(record_of(frame).event, ToolReady):
-                    napping.set()
-
-        sleeper = asyncio.create_task(nap())
-        await asyncio.wait_for(napping.wait(), 10)
-        run = await server.run("talk", session_id="b")
-        health = await server.served.http.get("/health")
-        assert not sleeper.done()
-        await sleeper
-    assert health.status_code == 200
-    assert run.answer == "Said." and len("".join(delta.text for delta in run.all(ReasoningDelta)).split()) == 20
-    assert run.all(TextDelta) == []

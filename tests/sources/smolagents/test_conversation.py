@@ -17,17 +17,12 @@ from limelight.sources.smolagents.conversation import CUT_OFF, Conversation
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.fake_turn import FakeContext, new_turn
-from tests.sources.live_turn import ModelEndpoint, serve_agent
+from tests.sources.live_turn import ModelEndpoint, run_agent, serve_agent
 from tests.sources.recorded_requests import Requests, conversation_in
-from tests.sources.smolagents.smolagents_scenarios import (
-    TWO_TURNS,
-    calling,
-    coding,
-    messages_of,
-)
+from tests.sources.smolagents.smolagents_scenarios import TWO_TURNS, calling, coding, messages_of
 
 
-def told(request: dict[str, Any]) -> str:
+def conversation_text(request: dict[str, Any]) -> str:
     """The texts of a request without the instructions."""
     return "\n".join(f"{role}: {text}" for role, text in conversation_in(request))
 
@@ -41,7 +36,7 @@ async def test_next_turn_continues_with_all_earlier_steps(tmp_path: Path, reques
         requests.clear()
         await server.run("and what was that?", session_id="a")
     (request,) = requests
-    text = told(request)
+    text = conversation_text(request)
     assert text.count("the sum please") == 1 and text.count("and what was that?") == 1
     assert text.count("'name': 'add'") == 1 and "I add." in text and "Observation:\n5" in text
 
@@ -51,7 +46,7 @@ async def test_conversations_are_isolated(tmp_path: Path, requests: Requests) ->
         await asyncio.gather(server.run("the sum please", session_id="a"), server.run("hello", session_id="b"))
         requests.clear()
         await server.run("and what?", session_id="b")
-    assert "sum" not in told(requests[0])
+    assert "sum" not in conversation_text(requests[0])
 
 
 async def test_conversation_without_a_copy_gets_the_history_from_the_log(tmp_path: Path, requests: Requests) -> None:
@@ -62,7 +57,7 @@ async def test_conversation_without_a_copy_gets_the_history_from_the_log(tmp_pat
         await source.close()  # as after an hour, or a restart
         requests.clear()
         await server.run("and what was that?", session_id="a")
-    text = told(requests[0])
+    text = conversation_text(requests[0])
     assert text.count("the sum please") == 1
     assert text.count("'name': 'add'") == 1 and text.count("It is five.") == 2  # the call, and what it returned
 
@@ -81,10 +76,9 @@ HISTORY = [
 
 async def test_history_of_a_stateless_client_becomes_the_agents_memory(tmp_path: Path, requests: Requests) -> None:
     asked = {"role": "user", "content": "and what was that?"}
-    async with serve_agent(calling(), TWO_TURNS, tmp_path) as server:
-        run = await server.run(messages=[*HISTORY, asked])
+    run = await run_agent(calling(), TWO_TURNS, tmp_path, messages=[*HISTORY, asked])
     assert run.answer == "It was the sum."
-    text = told(requests[0])
+    text = conversation_text(requests[0])
     assert text.count("the sum please") == 1 and text.count("I add.") == 1 and "Observation:\n5" in text
     assert (
         text.index("the sum please") < text.index("'name': 'add'") < text.index("It is five.") < text.index("and what")
@@ -97,8 +91,8 @@ async def test_history_in_memory_is_not_added_twice(tmp_path: Path, requests: Re
         requests.clear()
         again = [*HISTORY, {"role": "user", "content": "and what was that?"}]
         await server.run(messages=again, session_id="a")
-    assert told(requests[0]).count("the sum please") == 1
-    assert told(requests[0]).count("'name': 'add'") == 1
+    assert conversation_text(requests[0]).count("the sum please") == 1
+    assert conversation_text(requests[0]).count("'name': 'add'") == 1
 
 
 async def test_edited_history_starts_a_new_memory(tmp_path: Path, requests: Requests) -> None:
@@ -107,7 +101,7 @@ async def test_edited_history_starts_a_new_memory(tmp_path: Path, requests: Requ
         requests.clear()
         other = [{"role": "user", "content": "good morning"}, {"role": "assistant", "content": "Morning!"}]
         await server.run(messages=[*other, {"role": "user", "content": "and what?"}], session_id="a")
-    text = told(requests[0])
+    text = conversation_text(requests[0])
     assert "good morning" in text and "sum please" not in text
 
 
@@ -137,7 +131,7 @@ async def test_turn_after_a_failure_works(fault: str, tmp_path: Path, requests: 
         assert failed.all(StepFinished)[-1].error
         requests.clear()
         assert (await server.run("hello", session_id="a")).answer == "Hello!"
-    text = told(requests[0])
+    text = conversation_text(requests[0])
     assert text.count("This task was broken off here") == 1
     assert ("Observation:\n5" in text) == (fault == "break")
 
@@ -153,8 +147,8 @@ async def test_turn_after_a_stop_works(question: str, tmp_path: Path, requests: 
         assert isinstance(stopped.terminal, RunCancelled)
         requests.clear()
         assert (await server.run("hello", session_id="a")).answer == "Hello!"
-    assert told(requests[0]).count("This task was broken off here") == 1
-    assert "Calling tools" not in told(requests[0])
+    assert conversation_text(requests[0]).count("This task was broken off here") == 1
+    assert "Calling tools" not in conversation_text(requests[0])
 
 
 def test_turn_after_a_stop_does_not_use_an_agent_that_still_runs() -> None:

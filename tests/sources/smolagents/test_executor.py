@@ -3,7 +3,6 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
 
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,17 @@ from limelight.events import (
     ToolStarted,
 )
 from tests.sources.conformance import SCENARIOS, Case
-from tests.sources.live_turn import FinishedRun, serve_agent
-from tests.sources.smolagents.smolagents_scenarios import CODE, CUT_STREAM, MODEL_ERROR, calling, coding, leading, odd
+from tests.sources.live_turn import run_agent, serve_agent
+from tests.sources.smolagents.smolagents_scenarios import (
+    CODE,
+    CUT_STREAM,
+    MODEL_ERROR,
+    calling,
+    coding,
+    leading,
+    odd,
+    working,
+)
 from tests.sources.suite import golden
 from tests.support.wait import eventually
 
@@ -70,11 +78,6 @@ CODE_CASES = {
 }
 
 
-async def run_agent(make: Any, script: str, data: Path, **body: Any) -> FinishedRun:
-    async with serve_agent(make, script, data) as server:
-        return await server.run(**body)
-
-
 @pytest.mark.parametrize("name", CODE_CASES)
 async def test_code_agent_plays_the_scenarios(name: str, tmp_path: Path) -> None:
     run = await run_agent(CODE_CASES[name].make, CODE_CASES[name].script, tmp_path)
@@ -94,8 +97,7 @@ async def test_code_is_streamed_as_arguments(tmp_path: Path) -> None:
 async def test_prints_are_streamed_while_code_runs(tmp_path: Path) -> None:
     """The run is stopped after the first line, and the second is never printed."""
     script = writing('print("one")\nwhile True:\n    pass')
-    async with serve_agent(coding(), script, tmp_path) as server:
-        run = await server.run_until(lambda e: isinstance(e, ToolOutputDelta))
+    run = await run_agent(coding(), script, tmp_path, stop_at=lambda e: isinstance(e, ToolOutputDelta))
     assert run.call("python_interpreter").output == "one\n"
     assert isinstance(run.terminal, RunCancelled)
 
@@ -190,7 +192,7 @@ async def test_tools_that_code_calls_have_the_context_of_their_run(tmp_path: Pat
             question: Anything.
         """
         context = current()
-        return context.session_id if context else "nobody's"
+        return context.session_id if context else "no session"
 
     run = await run_agent(coding(whose), writing('whose("this")'), tmp_path, session_id="mine")
     assert run.call("whose").result == "mine"
@@ -228,11 +230,6 @@ async def test_stop_ends_an_endless_loop_in_code(tmp_path: Path) -> None:
         await eventually(lambda: not working())
     assert isinstance(run.terminal, RunCancelled)
     assert not any("cannot be interrupted" in str(event) for event in run.events)
-
-
-def working() -> list[str]:
-    """The threads of agents that run."""
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("limelight-run_")]
 
 
 async def test_variables_of_code_are_kept_between_turns(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from limelight.events import (
     FinalAnswer,
     Plan,
@@ -23,31 +25,27 @@ from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.fake_turn import new_turn
 from tests.sources.live_turn import ModelEndpoint, run_agent
-from tests.sources.smolagents.smolagents_scenarios import (
-    DONE,
-    PLAN,
-    TEXT,
-    calling,
-)
+from tests.sources.smolagents.smolagents_scenarios import DONE, PLAN, TEXT, calling
 
 
 def answering(answer: str) -> str:
     return f"- steps:\n    - tool_calls: [{{name: final_answer, arguments: {{answer: {answer}}}}}]\n"
 
 
-async def test_answer_with_title_and_sources_is_a_structured_answer(tmp_path: Path) -> None:
-    script = answering(
-        '{title: Bees, content: They dance., sources: ["https://a.example", {url: "https://b.example"}]}'
-    )
-    answer = (await run_agent(calling(), script, tmp_path)).one(FinalAnswer)
-    assert (answer.title, answer.content) == ("Bees", "They dance.")
-    assert answer.sources == ("https://a.example", "https://b.example")
-
-
-async def test_answer_as_json_text_is_a_structured_answer(tmp_path: Path) -> None:
-    script = answering("""'{"title": "Bees", "content": "They dance."}'""")
-    answer = (await run_agent(calling(), script, tmp_path)).one(FinalAnswer)
-    assert (answer.title, answer.content) == ("Bees", "They dance.")
+@pytest.mark.parametrize(
+    ("given", "sources"),
+    [
+        (
+            '{title: Bees, content: They dance., sources: ["https://a.example", {url: "https://b.example"}]}',
+            ("https://a.example", "https://b.example"),
+        ),
+        ("""'{"title": "Bees", "content": "They dance."}'""", ()),
+    ],
+    ids=["object", "JSON text"],
+)
+async def test_answer_with_a_title_is_a_structured_answer(given: str, sources: tuple[str, ...], tmp_path: Path) -> None:
+    answer = (await run_agent(calling(), answering(given), tmp_path)).one(FinalAnswer)
+    assert (answer.title, answer.content, answer.sources) == ("Bees", "They dance.", sources)
 
 
 async def test_smolagents_drops_reasoning_content(tmp_path: Path) -> None:
@@ -57,14 +55,12 @@ async def test_smolagents_drops_reasoning_content(tmp_path: Path) -> None:
     assert (run.reasoning(), run.answer) == ("Shown.", "All done.")
 
 
-async def test_answer_that_is_a_list_stays_a_list(tmp_path: Path) -> None:
-    run = await run_agent(calling(), answering("[1, two, {three: 3}]"), tmp_path)
-    assert run.answer == [1, "two", {"three": 3}]
-
-
-async def test_empty_answer_is_an_answer(tmp_path: Path) -> None:
-    run = await run_agent(calling(), answering("null"), tmp_path)
-    assert run.answer == ""
+@pytest.mark.parametrize(
+    ("given", "answer"), [("[1, two, {three: 3}]", [1, "two", {"three": 3}]), ("null", "")], ids=["list", "null"]
+)
+async def test_answer_of_any_json_type_is_an_answer(given: str, answer: Any, tmp_path: Path) -> None:
+    run = await run_agent(calling(), answering(given), tmp_path)
+    assert run.answer == answer
     assert isinstance(run.terminal, RunFinished)
 
 

@@ -42,7 +42,7 @@ def test_calls_of_code_are_left_out_beside_the_code() -> None:
 
 def test_malformed_history_is_converted_as_far_as_possible() -> None:
     past = [
-        Message(role="tool", tool_call_id="nobody", content="lost"),
+        Message(role="tool", tool_call_id="unknown", content="lost"),
         Message(role="assistant", content=None, tool_calls=[{"function": {"name": "add", "arguments": "{broken"}}, 7]),
         Message(
             role="user",

@@ -5,19 +5,10 @@
 
 from pathlib import Path
 
-import pytest
-
-from limelight.events import (
-    AgentFinished,
-    AgentStarted,
-)
+from limelight.events import AgentFinished, AgentStarted
 from tests.sources.live_turn import ModelEndpoint, run_agent
-from tests.sources.recorded_requests import conversation_in, record_requests
-from tests.sources.smolagents.smolagents_scenarios import (
-    PARALLEL_SUB_AGENTS,
-    calling,
-    leading,
-)
+from tests.sources.recorded_requests import Requests, conversation_in
+from tests.sources.smolagents.smolagents_scenarios import PARALLEL_SUB_AGENTS, calling, leading
 
 DEEP = """
 - match: the inner task
@@ -58,20 +49,13 @@ async def test_failed_managed_agent_is_shown_and_its_manager_continues(tmp_path:
     - steps: [{tool_calls: [{name: helper, arguments: {task: a hopeless task}}]}]
     - steps: [{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}]
 """
-
-    def make(endpoint: ModelEndpoint) -> object:
-        return calling(managed_agents=[calling(name="helper", description="Helps.")(endpoint)])(endpoint)
-
-    run = await run_agent(make, script, tmp_path)
+    run = await run_agent(leading(calling, calling), script, tmp_path)
     assert "On fire." in (run.one(AgentFinished).error or "")
     assert "On fire." in (run.call("helper").error or "")
     assert run.answer == "All done."
 
 
-async def test_parallel_calls_of_a_managed_agent_do_not_share_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    requests = record_requests(monkeypatch)
+async def test_parallel_calls_of_a_managed_agent_do_not_share_memory(tmp_path: Path, requests: Requests) -> None:
     run = await run_agent(leading(calling, calling), PARALLEL_SUB_AGENTS, tmp_path)
     helpers = [
         str(conversation_in(request)) for request in requests if "helpful agent" in str(conversation_in(request)[0])
@@ -91,10 +75,6 @@ async def test_sequential_calls_of_a_managed_agent_have_unique_ids(tmp_path: Pat
     - steps: [{tool_calls: [{id: same, name: helper, arguments: {task: a small task}}]}]
     - steps: [{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}]
 """
-
-    def make(endpoint: ModelEndpoint) -> object:
-        return calling(managed_agents=[calling(name="helper", description="Helps.")(endpoint)])(endpoint)
-
-    run = await run_agent(make, script, tmp_path)
+    run = await run_agent(leading(calling, calling), script, tmp_path)
     assert [a.agent_id for a in run.all(AgentStarted)] == ["helper-1", "helper-2"]
     assert len({a.call_id for a in run.all(AgentStarted)}) == 2

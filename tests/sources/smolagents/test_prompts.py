@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from limelight.events import Status
-from tests.sources.live_turn import ModelEndpoint, serve_agent
+from tests.sources.live_turn import ModelEndpoint, run_agent, serve_agent
 from tests.sources.recorded_requests import Requests
 from tests.sources.smolagents.smolagents_scenarios import (
     CODE,
@@ -83,8 +83,7 @@ async def test_sent_image_reaches_the_model_and_is_not_an_artifact_of_the_agent(
         {"type": "image_url", "image_url": {"url": picture()}},
         {"type": "file", "file": {"filename": "notes.txt", "file_data": "data:text/plain,abc"}},
     ]
-    async with serve_agent(calling(), TWO_TURNS, tmp_path) as server:
-        run = await server.run(messages=[{"role": "user", "content": content}])
+    run = await run_agent(calling(), TWO_TURNS, tmp_path, messages=[{"role": "user", "content": content}])
     assert "image_url" in str(requests[0]["messages"])
     assert "artifact_made" not in run.kinds and "ArtifactMade" not in run.kinds
     assert [s.text for s in run.all(Status)] == ["Left out, as this agent takes pictures only: notes.txt"]

@@ -13,25 +13,13 @@ import pytest
 from smolagents import OpenAIModel
 from smolagents import agents as smolagents_agents
 
-from limelight.events import (
-    AgentStarted,
-    RunFailed,
-    RunFinished,
-    Usage,
-)
+from limelight.events import AgentStarted, RunFailed, RunFinished, Usage
 from limelight.sources.base import Source
 from limelight.sources.smolagents import SmolagentsSource
 from limelight.sources.smolagents.instrument import DROPS, OBSERVED
 from tests.sources.conformance import Case
 from tests.sources.live_turn import ModelEndpoint, run_agent
-from tests.sources.smolagents.smolagents_scenarios import (
-    CASES,
-    ONE_TOOL,
-    calling,
-    coding,
-    leading,
-    model_at,
-)
+from tests.sources.smolagents.smolagents_scenarios import CASES, ONE_TOOL, calling, coding, leading, model_at
 from tests.sources.suite import SourceSuite
 
 

@@ -15,25 +15,11 @@ from PIL import Image
 from smolagents import Tool, tool
 
 from limelight import current, status
-from limelight.events import (
-    ArtifactMade,
-    RunFailed,
-    RunFinished,
-    Status,
-    StepFinished,
-    ToolFinished,
-    ToolStarted,
-)
+from limelight.events import ArtifactMade, RunFailed, RunFinished, Status, StepFinished, ToolFinished, ToolStarted
 from limelight.sources.smolagents.files import result_of
 from limelight.sources.smolagents.instrument import StepCalls
 from tests.sources.live_turn import run_agent, serve_agent
-from tests.sources.smolagents.smolagents_scenarios import (
-    DONE,
-    ONE_TOOL,
-    calling,
-    coding,
-    odd,
-)
+from tests.sources.smolagents.smolagents_scenarios import DONE, ONE_TOOL, calling, coding, odd
 
 ANSWERED = "{tool_calls: [{name: final_answer, arguments: {answer: All done.}}]}"
 
@@ -165,7 +151,7 @@ class Fetch(Tool):
         await asyncio.sleep(0)
         status(f"Fetching {page}")
         context = current()
-        return f"{page} for {context.user.user_id if context else 'nobody'}"
+        return f"{page} for {context.user.user_id if context else 'no user'}"
 
 
 def test_started_call_is_found_by_the_identity_of_its_arguments() -> None:
@@ -197,7 +183,7 @@ async def test_parallel_tools_have_the_context_of_their_run(tmp_path: Path) -> N
             question: Anything.
         """
         context = current()
-        return context.session_id if context else "nobody's"
+        return context.session_id if context else "no session"
 
     script = f"""
 - steps:

@@ -3,7 +3,6 @@
 Agno gives every delegation a run of its own, with a parent run. A team inside a team is therefore a tree of AgentRuns.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 from limelight.events import AgentFinished, AnyEvent, Plan, StepFinished, StepStarted, Todo, TodoStatus, Usage
@@ -13,24 +12,6 @@ from limelight.sources.values import args_value
 
 TODO_STATUSES: dict[str, TodoStatus] = {"in_progress": "in_progress", "completed": "completed", "failed": "completed"}
 """Agno's statuses of tasks; any other means pending."""
-
-
-class AgentIds:
-    """Assigns the ids of the sub-agents of a turn: the name of the member, with a number from the second run on."""
-
-    def __init__(self) -> None:
-        self._used: set[str] = set()
-
-    def reserve(self, used: Iterable[str]) -> None:
-        self._used.update(used)
-
-    def assign(self, name: str) -> str:
-        agent_id, number = name, 1
-        while agent_id in self._used:
-            number += 1
-            agent_id = f"{name}-{number}"
-        self._used.add(agent_id)
-        return agent_id
 
 
 class AgnoCall(ToolCall):

@@ -9,12 +9,10 @@ first.
 from collections.abc import Collection
 from typing import Any, NamedTuple, cast
 
-import msgspec
-
 from limelight.events import Decision
 from limelight.json_values import json_value
 from limelight.sources.base import DECISIONS, Approval
-from limelight.sources.values import fields_of
+from limelight.sources.values import fields_of, json_text
 
 REJECTED = "rejected"
 EDIT_OR_REJECT: tuple[Decision, ...] = ("edit", "reject")
@@ -85,7 +83,7 @@ def apply_decision(requirement: Any, approval: Approval) -> CallOutcome | None:
         return CallOutcome(chosen)
     if requirement.pause_type == "external_execution":
         result = approval.args.get("result", "")
-        requirement.set_external_execution_result(result if isinstance(result, str) else _json(result))
+        requirement.set_external_execution_result(result if isinstance(result, str) else json_text(result))
         return CallOutcome(result)
     if requirement.pause_type == "user_input":
         return _provide_input(requirement, approval.args)
@@ -124,7 +122,3 @@ def _labels(ask: Any) -> list[str]:
 def _list(value: Any) -> list[str]:
     chosen = cast("list[Any]", value) if isinstance(value, list) else [value]
     return [str(one) for one in chosen]
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(json_value(value)).decode()

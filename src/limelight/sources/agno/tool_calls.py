@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from typing import Any, NamedTuple, cast
 
-import msgspec
-
 from limelight.events import AnyEvent, Status
 from limelight.grammar import parse_args
 from limelight.json_values import json_value, safe_text
@@ -22,7 +20,7 @@ from limelight.sources.agno.files import Media
 from limelight.sources.base import Item
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.tool_calls import CallIds, ToolCall
-from limelight.sources.values import args_value
+from limelight.sources.values import args_value, json_text
 
 DELEGATE_ONE = ("delegate_task_to_member", "execute_task")
 DELEGATE_MANY = ("delegate_task_to_members", "execute_tasks_parallel")
@@ -200,7 +198,7 @@ def _custom_text(event: Any) -> str:
         return content
     own = cast("dict[str, Any]", vars(event))
     fields = {name: value for name, value in own.items() if name not in EVENT_FIELDS and value is not None}
-    return msgspec.json.encode(json_value(fields)).decode() if fields else ""
+    return json_text(fields) if fields else ""
 
 
 def _appended_texts(event: Any) -> list[str]:

@@ -11,13 +11,14 @@ from typing import Any
 from limelight.errors import AgentFailed
 from limelight.events import AgentStarted, AnyEvent, FinalAnswer, RunCancelled, RunFinished, Status
 from limelight.json_values import safe_text
-from limelight.sources.agno.agents import AgentIds, AgentRun, AgnoCall
+from limelight.sources.agno.agents import AgentRun, AgnoCall
 from limelight.sources.agno.files import Media
 from limelight.sources.agno.messages import CONTENT_EVENTS, Citations, TextReader, reasoning_text
 from limelight.sources.agno.tool_calls import Rejection, ToolCalls, member_error, spawning_call
 from limelight.sources.base import Item
 from limelight.sources.messages import MessageIds
 from limelight.sources.resume_state import ResumeState
+from limelight.sources.tool_calls import UniqueIds
 from limelight.sources.values import final_answer
 
 STATUS = {
@@ -70,7 +71,7 @@ class AgnoTranslator:
         self._max_steps = max_steps
         self._address = address
         self._message_ids = MessageIds()
-        self._agent_ids = AgentIds()
+        self._agent_ids = UniqueIds()
         self._main = AgentRun("", self._message_ids)
         self._main_id = ""
         self._runs: dict[str, AgentRun] = {}

@@ -21,7 +21,7 @@ from limelight.sources.langgraph.tool_calls import GraphCall
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.values import args_value, fields_of, items_of
 
-NO_ANSWER = "Nobody has answered."
+NO_ANSWER = "No answer was given."
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True):

@@ -8,14 +8,7 @@ from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import (
-    AIMessage,
-    AnyMessage,
-    BaseMessage,
-    RemoveMessage,
-    ToolMessage,
-    convert_to_messages,
-)
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage, ToolMessage, convert_to_messages
 
 from limelight.messages import Message
 from limelight.sources.history import CUT_OFF, normalized

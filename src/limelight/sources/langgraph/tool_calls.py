@@ -11,12 +11,16 @@ import msgspec
 
 from limelight.events import AnyEvent, SourceCited
 from limelight.grammar import parse_args
-from limelight.json_values import json_value, safe_text
+from limelight.json_values import safe_text
 from limelight.sources.base import Item
 from limelight.sources.langgraph.stream_parts import Namespace
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.tool_calls import CallIds, ToolCall
-from limelight.sources.values import args_value, fields_of, items_of, tool_result
+from limelight.sources.values import args_value, fields_of, items_of, json_text, tool_result
+
+
+def elapsed_ms(started_at: float, now: float) -> int:
+    return max(0, round((now - started_at) * 1000))
 
 
 class ToolRun(msgspec.Struct):
@@ -45,7 +49,7 @@ class ToolRun(msgspec.Struct):
 
     def end(self, now: float) -> None:
         self.live = False
-        self.duration_ms = max(0, round((now - self.started_at) * 1000))
+        self.duration_ms = elapsed_ms(self.started_at, now)
 
 
 class GraphCall(ToolCall):
@@ -75,7 +79,7 @@ class GraphCall(ToolCall):
         """The tool has emitted a piece of output, which may be any value."""
         if value in (None, ""):
             return []
-        return self.output(value if isinstance(value, str) else msgspec.json.encode(json_value(value)).decode() + "\n")
+        return self.output(value if isinstance(value, str) else json_text(value) + "\n")
 
     def finish_with_message(self, message: Any, duration_ms: int | None = None) -> list[Item]:
         """End the call with its message. If the node's run has failed, the call has failed, whatever the message says.

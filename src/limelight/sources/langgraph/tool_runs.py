@@ -2,18 +2,20 @@
 
 A node may run a tool with the arguments of a call but without its id; LangChain reports such a run under an id of its
 own. The run is matched to the open call with that name and those arguments, or else to the only call that a running
-task was given and that it can be. The returned value is kept until the node ends, because the message that the node
-makes of it is the result that the model gets.
+task was given and that it can be. The returned value is kept until the node ends, because the model gets the message
+into which the node converts that value.
 """
 
 import re
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
+from limelight.sources.langgraph.agents import SubAgents
 from limelight.sources.langgraph.stream_parts import Namespace
-from limelight.sources.langgraph.tool_calls import GraphCall, ToolRun
-from limelight.sources.values import args_value, fields_of
+from limelight.sources.langgraph.tasks import Tasks
+from limelight.sources.langgraph.tool_calls import GraphCall, ToolCalls, ToolRun
+from limelight.sources.values import args_value
 
 RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The form of LangChain's run ids. A tool that was given a call runs under the id of the call instead."""
@@ -57,23 +59,83 @@ def match_given_call(by_task: list[list[GraphCall]], name: str, given: Any, tool
 
 
 class ToolRuns:
-    """The runs of tools that nodes have started for open calls."""
+    """Finds the calls that tools run for, and keeps the runs that nodes have started for open calls."""
 
-    def __init__(self) -> None:
-        self._calls: dict[str, GraphCall] = {}
-        """By run id."""
+    def __init__(self, calls: ToolCalls, agents: SubAgents, tasks: Tasks) -> None:
+        self._calls = calls
+        self._agents = agents
+        self._tasks = tasks
+        self.tool_names: set[str] = set()
+        """The names of the tools that have run."""
+        self._by_run: dict[str, GraphCall] = {}
+        """The calls of the runs that nodes have started, by run id."""
 
     def call(self, run_id: str) -> GraphCall | None:
-        """The call that a run executes."""
-        return self._calls.get(run_id)
+        """The call that a run of a node executes."""
+        return self._by_run.get(run_id)
 
-    def start(self, call: GraphCall, run: ToolRun) -> ToolRun | None:
+    def find_call(self, ns: Namespace, raw_id: str, name: str | None = None) -> GraphCall | None:
+        """The call with this id: of the agent at this namespace or, for a subgraph that runs tools, of an ancestor."""
+        own = self._calls.get(self._agents.agent_id(ns) or "", raw_id)
+        if own is not None:
+            return own
+        agents, spawning = self._agents.ancestors(ns)
+        calls = [call for agent_id in agents if (call := self._calls.get(agent_id, raw_id)) is not None]
+        return next((c for c in calls if not c.finished and c not in spawning and name in (None, c.name)), None)
+
+    def match(
+        self, ns: Namespace, run_id: str, name: str, given: Any, now: float
+    ) -> tuple[GraphCall | None, ToolRun | None]:
+        """The call for which a node runs a tool without its id, and the run that was matched to it by mistake."""
+        if not RUN_ID.fullmatch(run_id):
+            return None, None
+        agents, _ = self._agents.ancestors(ns)
+        agents.insert(0, self._agents.agent_id(ns) or "")
+        matches = (match_call(self._calls.open, agent_id, name, given) for agent_id in agents)
+        matched = next((match for match in matches if match is not None), None)
+        by_task = {task.task_id: self.calls_given(task.task_id) for task in self._tasks.running_in(ns)}
+        call = matched or match_given_call(list(by_task.values()), name, given, self.tool_names)
+        if call is None:
+            return None, None
+        task_id = _task_running(by_task, call)
+        return call, self._start(call, ToolRun(run_id, name, given, task_id, ns, now, guessed=matched is None))
+
+    def calls_given(self, task_id: str) -> list[GraphCall]:
+        """The open calls that a task executes: those that a model has made in it, or else those in its input.
+
+        Single calls in the input come before those of its last messages, which each task of a fan-out may be given.
+        """
+        made_here = self._calls.open_made_in(task_id)
+        task = self._tasks.running.get(task_id)
+        if made_here or task is None:
+            return made_here
+        single, in_messages = task.call_ids
+        return self._open_calls(task.ns, single) or self._open_calls(task.ns, in_messages)
+
+    def _open_calls(self, ns: Namespace, raw_ids: list[str]) -> list[GraphCall]:
+        """The open calls with these ids, in their order. A repeated id means another call each time."""
+        calls: list[GraphCall] = []
+        for raw_id in raw_ids:
+            first = self.find_call(ns, raw_id)
+            same = [] if first is None else self._calls.open_with_id(first.agent_id, raw_id)
+            calls += [call for call in same if call not in calls][:1]
+        return calls
+
+    def find_task(self, ns: Namespace, call: GraphCall) -> None:
+        """Find the task that executes a call, which LangGraph does not say if a node takes calls out of the state."""
+        if self._agents.has_task(call):
+            return
+        for task in self._tasks.running_in(ns):
+            if call in self.calls_given(task.task_id):
+                self._agents.add_task_call(task.task_id, call)
+
+    def _start(self, call: GraphCall, run: ToolRun) -> ToolRun | None:
         """Match a run to a call. Returns the guessed run that it replaces, which is not the call's."""
         replaced = call.run if call.run is not None and call.run.guessed and not call.run.failed else None
         if replaced is not None:
-            self._calls.pop(replaced.run_id, None)
+            self._by_run.pop(replaced.run_id, None)
         call.run = run
-        self._calls[run.run_id] = call
+        self._by_run[run.run_id] = call
         return replaced
 
     def correct_match(self, call: GraphCall, task_id: str) -> None:
@@ -84,12 +146,12 @@ class ToolRuns:
         """
         if call.finished or call.running or (call.run is not None and not call.run.live):
             return
-        others = (other for other in self._calls.values() if other is not call and not other.finished)
+        others = (other for other in self._by_run.values() if other is not call and not other.finished)
         other = next((other for other in others if _may_have_run_of(call, other, task_id)), None)
         if other is None or other.run is None:
             return
         exchanged = {id(call): other, id(other): call}
-        self._calls = {run_id: exchanged.get(id(each), each) for run_id, each in self._calls.items()}
+        self._by_run = {run_id: exchanged.get(id(each), each) for run_id, each in self._by_run.items()}
         other_task = other.run.task_id
         call.run, other.run = other.run, call.run
         call.error, other.error = other.error, call.error
@@ -99,7 +161,7 @@ class ToolRuns:
 
     def in_task(self, task_id: str) -> list[tuple[GraphCall, ToolRun]]:
         """The open calls that a task has run."""
-        runs = [(call, call.run) for call in self._calls.values() if not call.finished]
+        runs = [(call, call.run) for call in self._by_run.values() if not call.finished]
         return [(call, run) for call, run in runs if run is not None and run.task_id == task_id]
 
     def ending_with(self, ns: Namespace, task_id: str, *, is_last: bool) -> list[tuple[GraphCall, ToolRun]]:
@@ -112,7 +174,14 @@ class ToolRuns:
         for _, run in self.ending_with(ns, task_id, is_last=is_last):
             if run.live:
                 run.end(now)
-        self._calls = {run_id: call for run_id, call in self._calls.items() if not call.finished}
+        self._by_run = {run_id: call for run_id, call in self._by_run.items() if not call.finished}
+
+
+def _task_running(by_task: dict[str, list[GraphCall]], call: GraphCall) -> str:
+    """The task that runs a call: the only one that was given it, or the only one; "" if it may be one of several."""
+    given = [task_id for task_id, calls in by_task.items() if call in calls]
+    candidates = given or list(by_task)
+    return candidates[0] if len(candidates) == 1 else ""
 
 
 def _may_have_run_of(call: GraphCall, other: GraphCall, task_id: str) -> bool:
@@ -148,12 +217,13 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _is_converted(args: Any, given: Any) -> bool:
+def _is_converted(args: dict[str, Any] | str, given: dict[str, Any] | str) -> bool:
     """Whether a node can have converted the arguments of a call: each value is equal, or of another type."""
-    if not (isinstance(args, dict) and isinstance(given, dict)):
+    if isinstance(args, str) or isinstance(given, str):
         return False
-    made, got = fields_of(cast("object", args)), fields_of(cast("object", given))
-    return made.keys() <= got.keys() and all(type(got[k]) is not type(v) or got[k] == v for k, v in made.items())
+    return args.keys() <= given.keys() and all(
+        type(given[key]) is not type(value) or given[key] == value for key, value in args.items()
+    )
 
 
 def _only(calls: list[GraphCall]) -> GraphCall | None:

@@ -16,24 +16,22 @@ from limelight.sources.base import Item
 from limelight.sources.langgraph.agents import Steps, SubAgent, SubAgents
 from limelight.sources.langgraph.approvals import Interrupt, interrupt_of, restored_interrupt
 from limelight.sources.langgraph.messages import Messages, usage_of
-from limelight.sources.langgraph.node_messages import TaskResults
 from limelight.sources.langgraph.stream_parts import (
     Namespace,
     Part,
-    call_ids_in,
     calls_in,
     is_command,
     is_hook,
     is_internal,
     is_model_run,
-    last_call_ids,
     messages_in,
     task_in,
     text_in,
     todos_in,
 )
-from limelight.sources.langgraph.tool_calls import GraphCall, ToolCalls, ToolRun, take_equal
-from limelight.sources.langgraph.tool_runs import RUN_ID, ToolRuns, match_call, match_given_call
+from limelight.sources.langgraph.tasks import Tasks
+from limelight.sources.langgraph.tool_calls import GraphCall, ToolCalls, ToolRun, elapsed_ms, take_equal
+from limelight.sources.langgraph.tool_runs import ToolRuns
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.values import fields_of, final_answer
 
@@ -78,19 +76,12 @@ class LangGraphTranslator:
         self._agents = SubAgents()
         self._messages = Messages()
         self._steps = Steps(max_steps)
-        self._results = TaskResults()
-        self._tool_runs = ToolRuns()
+        self._tasks = Tasks()
+        self._tool_runs = ToolRuns(self._calls, self._agents, self._tasks)
         self._planned: set[str] = set()
         self._interrupts: dict[str, Interrupt] = {}
         self._expected_messages: Counter[tuple[Namespace, str]] = Counter()
         """How often LangGraph will stream the result of a tool again as a message, by namespace and raw id."""
-        self._tasks: dict[str, tuple[Namespace, Any]] = {}
-        """The running tasks, each with its namespace and its input."""
-        self._given_ids: dict[str, tuple[list[str], list[str]]] = {}
-        """The ids of calls in the inputs of tasks: of single calls, and of calls in the last messages."""
-        self._task_starts: dict[str, float] = {}
-        self._tool_names: set[str] = set()
-        """The names of the tools that have run."""
         self._returned_count = 0
         self._runs_without_call: dict[Namespace, list[GraphCall]] = {}
         """Runs of tools without a model's call, while a task runs in their namespace: their messages may follow."""
@@ -171,7 +162,7 @@ class LangGraphTranslator:
         if self._messages.is_known(message.id):
             return []
         is_returned = not is_model_run(metadata)
-        if is_returned and self._results.is_repeated(task_id, message):
+        if is_returned and self._tasks.is_repeated(task_id, message):
             return []
         events: list[Item] = [*self._agents.start(ns, metadata.get("lc_agent_name") or "")]
         agent_id = self.agent_at(ns)
@@ -213,18 +204,15 @@ class LangGraphTranslator:
     # Tools
 
     def _tool(self, part: Part) -> list[Item]:
-        data = part.data
-        events: list[Item] = [*self._agents.start(part.ns)]
+        ns, data = part.ns, part.data
         raw_id, name = data.get("tool_call_id") or "", data.get("tool_name")
-        call = self._tool_runs.call(raw_id) or self._call(part.ns, raw_id, name)
-        if call is None and data["event"] == "tool-started":
-            call, replaced = self._match_run(part.ns, raw_id, data)
-            events += self._show_replaced_run(part.ns, replaced) if replaced is not None else []
-            if call is None:
-                events += self._start_run_without_call(part.ns, raw_id, name or "", data.get("input"))
-                call = self._call(part.ns, raw_id)
+        events: list[Item] = [*self._agents.start(ns)]
+        call = self._tool_runs.call(raw_id) or self._tool_runs.find_call(ns, raw_id, name)
         if data["event"] == "tool-started":
-            self._tool_names.add(name or "")
+            if call is None:
+                call, started = self._start_run(ns, raw_id, name or "", data.get("input"))
+                events += started
+            self._tool_runs.tool_names.add(name or "")
         if call is None:
             return events
         run = call.run if self._tool_runs.call(raw_id) is call else None
@@ -233,14 +221,14 @@ class LangGraphTranslator:
                 call.error = ""
                 if run is None:
                     call.running = True
-                    self._find_task(part.ns, call)
+                    self._tool_runs.find_task(ns, call)
                 events += call.ready_with(data.get("input"))
             case "tool-output-delta":
                 events += call.output_value(data.get("delta"))
             case "tool-finished" if run is not None:
-                events += self._returned_to_node(part.ns, call, run, data.get("output"))
+                events += self._returned_to_node(ns, call, run, data.get("output"))
             case "tool-finished":
-                events += self._returned(part.ns, call, data.get("output"))
+                events += self._returned(ns, call, data.get("output"))
             case "tool-error":
                 call.error = str(data.get("message") or "Unknown error")
                 if run is not None:
@@ -249,14 +237,14 @@ class LangGraphTranslator:
                 pass
         return events
 
-    def _call(self, ns: Namespace, raw_id: str, name: str | None = None) -> GraphCall | None:
-        """The call with this id: of the agent at this namespace or, for a subgraph that runs tools, of an ancestor."""
-        own = self._calls.get(self.agent_at(ns), raw_id)
-        if own is not None:
-            return own
-        agents, spawning = self._agents.ancestors(ns)
-        calls = [call for agent_id in agents if (call := self._calls.get(agent_id, raw_id)) is not None]
-        return next((c for c in calls if not c.finished and c not in spawning and name in (None, c.name)), None)
+    def _start_run(self, ns: Namespace, run_id: str, name: str, args: Any) -> tuple[GraphCall | None, list[Item]]:
+        """Match a run to the call of a model, or show it as a call of its own."""
+        call, replaced = self._tool_runs.match(ns, run_id, name, args, self._clock())
+        events: list[Item] = [] if replaced is None else self._show_replaced_run(ns, replaced)
+        if call is None:
+            events += self._start_run_without_call(ns, run_id, name, args)
+            call = self._tool_runs.find_call(ns, run_id)
+        return call, events
 
     def _start_run_without_call(self, ns: Namespace, run_id: str, name: str, args: Any) -> list[AnyEvent]:
         """Show a run that matches no call of a model as a call of its own."""
@@ -269,57 +257,10 @@ class LangGraphTranslator:
     def _show_replaced_run(self, ns: Namespace, run: ToolRun) -> list[Item]:
         """Show a run as a call of its own, after a better match has replaced it."""
         events: list[Item] = [*self._start_run_without_call(ns, run.run_id, run.name, run.args)]
-        call = self._call(ns, run.run_id)
+        call = self._tool_runs.find_call(ns, run.run_id)
         if call is not None and run.returned:
             events += call.finish_with_value(run.value, duration_ms=run.duration_ms)
         return events
-
-    def _match_run(self, ns: Namespace, run_id: str, data: dict[str, Any]) -> tuple[GraphCall | None, ToolRun | None]:
-        """The call for which a node runs a tool without its id, and the run that was matched to it by mistake."""
-        if not RUN_ID.fullmatch(run_id):
-            return None, None
-        agents, _ = self._agents.ancestors(ns)
-        name, given = data.get("tool_name") or "", data.get("input")
-        matches = (match_call(self._calls.open, agent_id, name, given) for agent_id in (self.agent_at(ns), *agents))
-        matched = next((match for match in matches if match is not None), None)
-        by_task = {task_id: self._calls_given(task_id) for task_id, (place, _) in self._tasks.items() if place == ns}
-        call = matched or match_given_call(list(by_task.values()), name, given, self._tool_names)
-        if call is None:
-            return None, None
-        task_id = _task_running(by_task, call)
-        run = ToolRun(run_id, name, given, task_id, ns, self._clock(), guessed=matched is None)
-        return call, self._tool_runs.start(call, run)
-
-    def _calls_given(self, task_id: str) -> list[GraphCall]:
-        """The open calls that a task executes: those that a model has made in it, or else those in its input.
-
-        Single calls in the input come before those of its last messages, which each task of a fan-out may be given.
-        """
-        ns, task_input = self._tasks.get(task_id, ((), None))
-        made_here = self._calls.open_made_in(task_id)
-        if made_here or task_id not in self._tasks:
-            return made_here
-        if task_id not in self._given_ids:
-            self._given_ids[task_id] = (call_ids_in(task_input), last_call_ids(task_input))
-        single, in_messages = self._given_ids[task_id]
-        return self._open_calls(ns, single) or self._open_calls(ns, in_messages)
-
-    def _open_calls(self, ns: Namespace, raw_ids: list[str]) -> list[GraphCall]:
-        """The open calls with these ids, in their order. A repeated id means another call each time."""
-        calls: list[GraphCall] = []
-        for raw_id in raw_ids:
-            first = self._call(ns, raw_id)
-            same = [] if first is None else self._calls.open_with_id(first.agent_id, raw_id)
-            calls += [call for call in same if call not in calls][:1]
-        return calls
-
-    def _find_task(self, ns: Namespace, call: GraphCall) -> None:
-        """Find the task that executes a call, which LangGraph does not say if a node takes calls out of the state."""
-        if self._agents.has_task(call):
-            return
-        for task_id, (place, _) in self._tasks.items():
-            if place == ns and call in self._calls_given(task_id):
-                self._agents.add_task_call(task_id, call)
 
     def _returned_to_node(self, ns: Namespace, call: GraphCall, run: ToolRun, output: Any) -> list[Item]:
         """Keep what a tool has returned until its node has made a message of it, or ends."""
@@ -352,9 +293,9 @@ class LangGraphTranslator:
             return []
         events: list[Item] = [*self._agents.start(ns)]
         if message.tool_call_id:
-            call = self._call(ns, message.tool_call_id)
+            call = self._tool_runs.find_call(ns, message.tool_call_id)
         else:  # the result of the first open call that the task was given
-            call = next(iter(self._calls_given(task_id)), None)
+            call = next(iter(self._tool_runs.calls_given(task_id)), None)
         if call is None:
             return events
         self._tool_runs.correct_match(call, task_id)
@@ -364,9 +305,10 @@ class LangGraphTranslator:
 
     def _task_duration(self, call: GraphCall, task_id: str) -> int | None:
         """The duration of a call that no tool has run: that of the node which returns its result."""
-        if call.running or call.run is not None or task_id not in self._task_starts:
+        task = self._tasks.running.get(task_id)
+        if call.running or call.run is not None or task is None:
             return None
-        return max(0, round((self._clock() - self._task_starts[task_id]) * 1000))
+        return elapsed_ms(task.started_at, self._clock())
 
     def _plan(self, agent_id: str, output: Any) -> list[AnyEvent]:
         """The plan in what a tool has returned, if there is one."""
@@ -386,9 +328,7 @@ class LangGraphTranslator:
         events: list[Item] = [*self._agents.start(ns, metadata.get("lc_agent_name") or "")]
         agent_id = self.agent_at(ns)
         calls = calls_in(data["input"])
-        self._tasks[data["id"]] = (ns, data["input"])
-        self._task_starts[data["id"]] = self._clock()
-        self._results.start_task(ns, data["id"], data["input"])
+        self._tasks.start(ns, data["id"], data["input"], self._clock())
         for made in calls:
             events += self._calls.start(agent_id, made["id"], made["name"], made.get("args"))
             call = self._calls.get(agent_id, made["id"])
@@ -403,10 +343,8 @@ class LangGraphTranslator:
     def _task_ended(self, ns: Namespace, data: dict[str, Any]) -> list[Item]:
         task_id, agent_id = data["id"], self._agents.agent_id(ns)
         events = self._returned_messages(ns, data)
-        self._tasks.pop(task_id, None)
-        self._task_starts.pop(task_id, None)
-        self._given_ids.pop(task_id, None)
-        is_last = ns not in [place for place, _ in self._tasks.values()]
+        self._tasks.running.pop(task_id, None)
+        is_last = not self._tasks.running_in(ns)
         if is_last:
             self._runs_without_call.pop(ns, None)
         if agent_id is None:
@@ -425,7 +363,7 @@ class LangGraphTranslator:
     def _returned_messages(self, ns: Namespace, data: dict[str, Any]) -> list[Item]:
         """The messages that a node has returned as dicts or tuples: LangGraph streams only message objects."""
         task_id, events = data["id"], list[Item]()
-        for message, is_shown in self._results.end_task(ns, task_id, data.get("result")):
+        for message, is_shown in self._tasks.returned_messages(ns, task_id, data.get("result")):
             if message.type == "tool":
                 events += self._tool_message(ns, message, task_id)
             elif is_shown and not is_hook(data["name"]):
@@ -512,13 +450,6 @@ class LangGraphTranslator:
         if not isinstance(answer, str):
             return final_answer(answer, self._messages.find_object(json_value(answer)))
         return FinalAnswer(content=answer, message_id=self._messages.find_text(answer, raw_id))
-
-
-def _task_running(by_task: dict[str, list[GraphCall]], call: GraphCall) -> str:
-    """The task that runs a call: the only one that was given it, or the only one; "" if it may be one of several."""
-    given = [task_id for task_id, calls in by_task.items() if call in calls]
-    candidates = given or list(by_task)
-    return candidates[0] if len(candidates) == 1 else ""
 
 
 def _status_text(data: Any) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from limelight.events import AnyEvent, Plan, PlanDelta, StepFinished, StepStarted
 from limelight.grammar import parse_args
-from limelight.sources.base import FileMade, Item
+from limelight.sources.base import Item
 from limelight.sources.messages import AgentMessages, MessageIds
 from limelight.sources.smolagents.messages import CodeParser, Piece, PlanParser, content_text, plan_in
 from limelight.sources.smolagents.signals import CODE, AgentBegan, CallReady, StepBegan
@@ -42,7 +42,7 @@ class AgentRun:
     # Steps
 
     def start_step(self, signal: StepBegan) -> list[Item]:
-        closed = self._close_step(None)
+        closed = self.end_step(None)
         self._mode = "planning" if signal.step_kind == "planning" else "thinking"
         self._step = StepStarted(agent_id=self.agent_id, number=signal.number, step_kind=signal.step_kind)
         self._step_error = None
@@ -54,20 +54,17 @@ class AgentRun:
     def fail_step(self, error: str) -> None:
         self._step_error = error
 
-    def end_step(self, step: Any) -> list[Item]:
-        """End the step with an ActionStep; one that was reported before is ignored."""
-        return self._close_step(step)
-
     def end_plan(self, step: Any) -> list[Item]:
         """End the step with a PlanningStep."""
         reply = getattr(step.model_output_message, "content", None)
         text = reply if isinstance(reply, str) and reply.strip() else str(step.plan)
         plan = Plan(agent_id=self.agent_id, text=plan_in(text), update=self._plans > 0)
         self._plans += 1
-        return [plan, *self._close_step(step)]
+        return [plan, *self.end_step(step)]
 
-    def _close_step(self, record: Any) -> list[Item]:
-        if self._step is None:
+    def end_step(self, record: Any) -> list[Item]:
+        """End the open step. `record` is smolagents' ActionStep or PlanningStep, or None if it is not known."""
+        if self._step is None:  # smolagents reports some steps twice
             return []
         raised = getattr(record, "error", None)
         error = self._step_error or (None if raised is None else str(getattr(raised, "message", None) or raised))
@@ -84,9 +81,6 @@ class AgentRun:
         )
         self._step, self._mode = None, "idle"
         return [*self._messages.close(), *self.calls.close(error), finished]
-
-    def observe_images(self, files: list[FileMade]) -> list[Item]:
-        return [msgspec.structs.replace(file, agent_id=self.agent_id) for file in files]
 
     # Replies of the model
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import Context, copy_context
-from typing import Any
+from typing import Any, NamedTuple
 
 from smolagents.local_python_executor import LocalPythonExecutor, PrintContainer
 
@@ -22,7 +22,6 @@ from limelight.sources.smolagents.signals import (
     CODE,
     CURRENT_CALL,
     NO_RESULT,
-    ApprovalRejected,
     CallEnded,
     CallOutput,
     CallReady,
@@ -86,6 +85,49 @@ class _ObservedCount(dict[str, int]):
         super().__setitem__(name, value)
 
 
+class ObservedCall(NamedTuple):
+    """A tool call, or a piece of code, that starts to run."""
+
+    agent_id: str
+    call_number: int
+    name: str
+    caller: str = ""
+    """The tool that makes the call, such as code."""
+
+    def run(
+        self,
+        observer: Observer,
+        args: Any,
+        run: Callable[[Any], Any],
+        *,
+        result: Callable[[Any, str], ToolResult] = result_of,
+        describe: Callable[[BaseException], str] = error_text,
+    ) -> Any:
+        """Call `run` with the arguments, after an approval if the tool needs one, and emit the end of the call.
+
+        The end is emitted at once, also if smolagents drops the output.
+        """
+        token = CURRENT_CALL.set(self.call_number)
+        started: float | None = None
+        """None until the tool runs, so that its duration excludes the wait for a person."""
+        try:
+            approved = observer.approved_args(self.agent_id, self.call_number, self.name, args)
+            started = time.perf_counter()
+            with observer.running(self.name, self.caller):
+                output = encodable(run(approved))
+        except ThreadCancelled:
+            raise
+        except BaseException as error:  # a tool may also exit
+            seconds = 0.0 if started is None else time.perf_counter() - started
+            observer.emit(CallEnded(self.agent_id, self.call_number, error=describe(error), seconds=seconds))
+            raise
+        finally:
+            CURRENT_CALL.reset(token)
+        seconds = time.perf_counter() - started
+        observer.emit(CallEnded(self.agent_id, self.call_number, result(output, self.name), seconds=seconds))
+        return output
+
+
 class ObservedExecutor:
     """Wraps an agent's executor for one turn."""
 
@@ -119,20 +161,17 @@ class ObservedExecutor:
         self._context = copy_context()
         if isinstance(state := getattr(self._executor, "state", None), ObservedState):
             state.observe(self._observer.check_cancelled, self._emit_output)
-        code = self._approved_code(code)
-        started = time.perf_counter()
-        try:
-            with self._observer.running(CODE), self._without_timeout():
-                output = self._executor(code)
-        except ThreadCancelled:
-            raise
-        except BaseException as error:  # a tool may also exit
-            self._emit_end(started, error=error_text(error))
-            raise
+        call = ObservedCall(self._agent_id, self._call_number, CODE)
+        return call.run(self._observer, {"code": code}, self._run_code, result=self._code_result)
+
+    def _run_code(self, args: dict[str, Any]) -> Any:
+        with self._without_timeout():
+            return self._executor(str(args.get("code", "")))
+
+    def _code_result(self, output: Any, _: str) -> ToolResult:
         if output.logs and not self._printed:
             self._emit_output(output.logs)
-        self._emit_end(started, NO_RESULT if output.is_final_answer else result_of(output.output, "output"))
-        return output
+        return NO_RESULT if output.is_final_answer else result_of(output.output, "output")
 
     def call(self, tool: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a tool from the running code."""
@@ -142,23 +181,12 @@ class ObservedExecutor:
         number = self._observer.next_call_number()
         given = _named_arguments(tool, args, kwargs)
         self._observer.emit(CallReady(self._agent_id, number, name, given, inner=True))
-        CURRENT_CALL.set(number)
-        started = time.perf_counter()
-        try:
-            approved = self._observer.approved_args(self._agent_id, number, name, given)
-            if approved is not given:
-                args, kwargs = (), approved
-            started = time.perf_counter()
-            with self._observer.running(name, caller=CODE):
-                output = encodable(tool(*args, **kwargs))
-        except ThreadCancelled:
-            raise
-        except BaseException as error:
-            text = str(error) if isinstance(error, ApprovalRejected) else named_error_text(error)
-            self._emit_end(started, error=text, call_number=number)
-            raise
-        self._emit_end(started, result_of(output, name), call_number=number)
-        return output
+
+        def run(approved: dict[str, Any]) -> Any:
+            return tool(*args, **kwargs) if approved is given else tool(**approved)
+
+        call = ObservedCall(self._agent_id, number, name, caller=CODE)
+        return call.run(self._observer, given, run, describe=named_error_text)
 
     @contextmanager
     def _without_timeout(self) -> Generator[None]:
@@ -172,24 +200,9 @@ class ObservedExecutor:
         finally:
             self._executor.timeout_seconds = timeout
 
-    def _approved_code(self, code: str) -> str:
-        given = {"code": code}
-        try:
-            approved = self._observer.approved_args(self._agent_id, self._call_number, CODE, given)
-        except ApprovalRejected as rejected:
-            self._emit_end(time.perf_counter(), error=str(rejected))
-            raise
-        return code if approved is given else str(approved.get("code", code))
-
     def _emit_output(self, text: str) -> None:
         self._printed = True
         self._observer.emit(CallOutput(self._agent_id, self._call_number, text))
-
-    def _emit_end(
-        self, started: float, result: ToolResult = NO_RESULT, error: str | None = None, call_number: int = 0
-    ) -> None:
-        seconds = time.perf_counter() - started
-        self._observer.emit(CallEnded(self._agent_id, call_number or self._call_number, result, error, seconds))
 
 
 def tool_for_code(tool: Any, name: str, executor: ObservedExecutor) -> Callable[..., Any]:

@@ -8,11 +8,10 @@ of `_run_stream`.
 
 import asyncio
 import copy
-import functools
 import inspect
-import time
 from collections.abc import Coroutine, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial, wraps
 from threading import Lock
 from typing import Any, cast
 
@@ -20,13 +19,12 @@ from limelight.events import Status
 from limelight.messages import Message
 from limelight.sources.base import CURRENT_AGENT_ID, Options, Turn
 from limelight.sources.smolagents.conversation import Conversation, copy_agent
-from limelight.sources.smolagents.executor import ObservedExecutor
+from limelight.sources.smolagents.executor import ObservedCall, ObservedExecutor
 from limelight.sources.smolagents.files import result_of, sent_files
-from limelight.sources.smolagents.model import encodable, observed_model
+from limelight.sources.smolagents.model import observed_model
 from limelight.sources.smolagents.signals import (
     CODE,
     CURRENT_CALL,
-    NO_RESULT,
     AgentBegan,
     AgentEnded,
     AnswerAccepted,
@@ -43,7 +41,6 @@ from limelight.sources.smolagents.signals import (
     error_text,
 )
 from limelight.sources.threads import ThreadBridge, ThreadCancelled
-from limelight.sources.values import ToolResult
 
 REPLACED = frozenset(
     {
@@ -217,32 +214,13 @@ class ObservedMethods:
         return self._answer(task)
 
     def execute(self, tool_name: str, arguments: Any) -> Any:
-        """Execute a tool call in any thread. Its end is emitted at once, also if smolagents drops the result."""
+        """Execute a tool call in any thread."""
         self._observer.check_cancelled()
-        number = self._calls.start(tool_name, arguments)
+        call = ObservedCall(self._agent_id, self._calls.start(tool_name, arguments), tool_name)
         try:
-            arguments = self._observer.approved_args(self._agent_id, number, tool_name, arguments)
+            return call.run(self._observer, arguments, partial(self._execute, tool_name))
         except ApprovalRejected as rejected:  # if it were raised, the calls beside it would fail too
-            self._emit_end(number, time.perf_counter(), error=str(rejected))
             return str(rejected)
-        token = CURRENT_CALL.set(number)
-        started = time.perf_counter()
-        try:
-            with self._observer.running(tool_name):
-                output = encodable(self._execute(tool_name, arguments))
-        except ThreadCancelled:
-            raise
-        except BaseException as error:  # a tool may also exit
-            self._emit_end(number, started, error=error_text(error))
-            raise
-        finally:
-            CURRENT_CALL.reset(token)
-        self._emit_end(number, started, result_of(output, tool_name))
-        return output
-
-    def _emit_end(self, number: int, started: float, result: ToolResult = NO_RESULT, error: str | None = None) -> None:
-        seconds = time.perf_counter() - started
-        self._observer.emit(CallEnded(self._agent_id, number, result, error, seconds))
 
     def _emit_call(self, item: Any) -> None:
         match type(item).__name__:
@@ -364,7 +342,7 @@ def _sync_tool(tool: Any, observer: Observer) -> Any:
     if not inspect.iscoroutinefunction(forward):
         return tool
 
-    @functools.wraps(forward)
+    @wraps(forward)
     def run(*args: Any, **kwargs: Any) -> Any:
         return asyncio.run(_until_cancelled(forward(*args, **kwargs), observer))
 

@@ -141,12 +141,7 @@ class AbortableModel:
 
 def encodable(value: Any) -> Any:
     """Replace characters of a text that UTF-8 cannot encode; any other value is returned unchanged."""
-    if isinstance(value, str) and not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return value.encode("utf-8", "replace").decode()
-    return value
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def encodable_messages(messages: Any) -> Any:

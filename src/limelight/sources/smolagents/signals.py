@@ -263,5 +263,5 @@ def error_text(error: BaseException) -> str:
 
 def named_error_text(error: BaseException) -> str:
     """The same with the name of the error, as in `KeyError: 'size'`."""
-    has_name = type(error).__name__ in WRAPPERS or not isinstance(error, Exception)
-    return error_text(error) if has_name else f"{type(error).__name__}: {error_text(error)}"
+    lacks_name = isinstance(error, Exception) and type(error).__name__ not in {*WRAPPERS, "ApprovalRejected"}
+    return f"{type(error).__name__}: {error_text(error)}" if lacks_name else error_text(error)

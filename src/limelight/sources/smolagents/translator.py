@@ -7,6 +7,8 @@ tool call: its value is the answer, once smolagents has accepted it.
 from collections.abc import Sequence
 from typing import assert_never
 
+import msgspec
+
 from limelight.events import AgentFinished, AgentStarted, AnyEvent, RunFinished, Usage
 from limelight.sources.base import Item
 from limelight.sources.messages import MessageIds
@@ -89,7 +91,7 @@ class SmolagentsTranslator:
             case PlanEnded():
                 return agent.end_plan(signal.step)
             case ImagesObserved():
-                return agent.observe_images(signal.files)
+                return [msgspec.structs.replace(file, agent_id=signal.agent_id) for file in signal.files]
             case AnswerAccepted():
                 return self._answer(agent, signal)
             case AgentEnded():

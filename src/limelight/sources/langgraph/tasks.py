@@ -1,14 +1,15 @@
-"""Messages that nodes return as dicts or tuples, in every form that LangChain accepts. Pure.
+"""The running tasks of a graph, and the messages that their nodes return as dicts or tuples. Pure.
 
-LangGraph streams message objects only. Other forms appear in the results of tasks. A result may also repeat messages:
-those in the input of the node, and those of a subgraph that ran in it.
+A task is one execution of a node. LangGraph streams message objects only; messages in other forms that LangChain
+accepts are found in the results of tasks. A result may also repeat messages: those in the input of the node, and those
+of a subgraph that ran in it.
 """
 
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from limelight.sources.langgraph.stream_parts import Namespace, task_of, text_in
+from limelight.sources.langgraph.stream_parts import Namespace, call_ids_in, last_call_ids, task_of, text_in
 from limelight.sources.values import fields_of, items_of
 
 ROLES = frozenset({"ai", "assistant", "tool"})
@@ -30,54 +31,73 @@ class ReturnedMessage(NamedTuple):
     """Whether the key is for messages of the conversation. Other keys may have prompts or examples."""
 
 
-class RunningTask(msgspec.Struct):
+class Task(msgspec.Struct):
     """A task that has not ended."""
 
+    task_id: str
     ns: Namespace
-    given: dict[str, list[Any]]
+    input: Any = None
+    started_at: float = 0.0
+    """In seconds; the origin is the caller's."""
+    lists: dict[str, list[Any]] = {}
     """The lists in its input by key, as they were at its start."""
-    nested: list[Any]
+    nested: list[Any] = []
     """The messages that tasks inside of it have returned."""
-    nested_replies: list[tuple[str, list[str]]]
+    nested_replies: list[tuple[str, list[str]]] = []
     """The assistant's messages among them: their texts, and the ids of their calls."""
+    _call_ids: tuple[list[str], list[str]] | None = None
+
+    @property
+    def call_ids(self) -> tuple[list[str], list[str]]:
+        """The ids of calls in its input: of single calls, and of the calls in the last messages."""
+        if self._call_ids is None:
+            self._call_ids = (call_ids_in(self.input), last_call_ids(self.input))
+        return self._call_ids
 
 
-class TaskResults:
-    """The tasks of one run, with the new messages in their results."""
+class Tasks:
+    """The running tasks of one run."""
 
     def __init__(self) -> None:
-        self._tasks: dict[str, RunningTask] = {}
+        self.running: dict[str, Task] = {}
+        """By task id."""
 
-    def start_task(self, ns: Namespace, task_id: str, given: Any) -> None:
-        self._tasks[task_id] = RunningTask(ns, _lists_in(given), [], [])
+    def start(self, ns: Namespace, task_id: str, task_input: Any, now: float) -> None:
+        self.running[task_id] = Task(task_id, ns, task_input, now, _lists_in(task_input))
 
-    def end_task(self, ns: Namespace, task_id: str, result: Any) -> list[ReturnedMessage]:
+    def running_in(self, ns: Namespace) -> list[Task]:
+        """The running tasks of the graph at a namespace."""
+        return [task for task in self.running.values() if task.ns == ns]
+
+    def returned_messages(self, ns: Namespace, task_id: str, result: Any) -> list[ReturnedMessage]:
         """The messages that a task has returned as dicts or tuples, without those that repeat others."""
-        task = self._tasks.pop(task_id, None) or RunningTask(ns, {}, [], [])
+        task = self.running.get(task_id) or Task(task_id, ns)
+        task.nested_replies = []  # the result is complete: no other message of the task can repeat them
         returned: list[ReturnedMessage] = []
         for key, value in fields_of(result).items():
-            known = [*task.given.get(key, ()), *task.nested]
+            known = [*task.lists.get(key, ()), *task.nested]
             new = [item for item in _items_in(value) if is_message_form(item) and not _take_equal(item, known)]
             is_shown = _is_conversation(key, task)
             messages = [(item, message) for item in new if (message := _converted(item)) is not None]
             returned += [ReturnedMessage(message, is_shown) for _, message in messages]
-            self._add_nested(ns, key, messages)
+            self._add_nested(ns, task_id, key, messages)
         return returned
 
     def is_repeated(self, task_id: str, message: Any) -> bool:
         """Whether a task inside of this task has returned a message in another form. Each one counts once."""
-        task = self._tasks.get(task_id)
+        task = self.running.get(task_id)
         reply = _text_and_calls(message)
         if task is None or reply not in task.nested_replies:
             return False
         task.nested_replies.remove(reply)
         return True
 
-    def _add_nested(self, ns: Namespace, key: str, messages: list[tuple[Any, Any]]) -> None:
+    def _add_nested(self, ns: Namespace, task_id: str, key: str, messages: list[tuple[Any, Any]]) -> None:
         """Add messages to the enclosing tasks, whose results will repeat them."""
-        for task_id, task in self._tasks.items():
-            inside = ns[: len(task.ns)] == task.ns and len(ns) > len(task.ns) and task_of(ns[len(task.ns)]) == task_id
-            if inside or (key == RETURN and ns == task.ns):
+        for task in self.running.values():
+            depth = len(task.ns)
+            is_inside = ns[:depth] == task.ns and len(ns) > depth and task_of(ns[depth]) == task.task_id
+            if is_inside or (key == RETURN and ns == task.ns and task.task_id != task_id):
                 task.nested += [item for item, _ in messages]
                 task.nested_replies += [_text_and_calls(message) for _, message in messages if message.type == "ai"]
 
@@ -134,10 +154,10 @@ def _items_in(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else [value]
 
 
-def _is_conversation(key: str, task: RunningTask) -> bool:
+def _is_conversation(key: str, task: Task) -> bool:
     if key in PLAIN_KEYS or key.endswith(MESSAGES):
         return True
-    return any(hasattr(item, "additional_kwargs") for item in task.given.get(key, ()))
+    return any(hasattr(item, "additional_kwargs") for item in task.lists.get(key, ()))
 
 
 def _take_equal(item: Any, known: list[Any]) -> bool:
