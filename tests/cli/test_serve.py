@@ -17,6 +17,7 @@ from tests.system.processes.agents import hello
 from tests.system.processes.server_process import AGENTS_FILE, free_port
 
 
+@pytest.mark.requirement("start-temporary-fault")
 def test_serve_on_a_used_port_is_a_temporary_failure(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -31,6 +32,7 @@ def test_serve_refuses_an_invalid_port(tmp_path: Path) -> None:
     assert "`server.port`" in refused("--port", "99999", folder=tmp_path)
 
 
+@pytest.mark.requirement("public-address-needs-key")
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_serve_refuses_a_public_address_without_a_key(tmp_path: Path, host: str) -> None:
     line = refused("--host", host, "--port", str(free_port()), folder=tmp_path)
@@ -44,6 +46,7 @@ def test_serve_refuses_a_data_folder_that_cannot_be_written(tmp_path: Path) -> N
     assert "--data" in line
 
 
+@pytest.mark.requirement("one-server-per-folder")
 def test_serve_on_a_used_data_folder_is_a_temporary_failure(tmp_path: Path) -> None:
     with serve_in_thread(hello, data=tmp_path / "data"):
         line = refused("--data", "data", "--port", str(free_port()), folder=tmp_path, code=TEMPORARY_FAILURE)

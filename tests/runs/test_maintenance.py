@@ -100,6 +100,7 @@ async def test_leases_are_renewed_often_and_sweeps_are_rare(store: WatchedStore,
     assert len(store.renewed) == rounds
 
 
+@pytest.mark.requirement("retention")
 async def test_what_is_past_its_retention_goes(store: WatchedStore, guard: RetentionGuard, tmp_path: Path) -> None:
     now = now_ms()
     await complete_run(store, "old", S1, at=now - 2 * DAY_MS)

@@ -48,6 +48,7 @@ async def run_of(served: Served) -> str:
     return (await served.http.post("/chat", json=asking("hi", session_id="s"))).json()["run_id"]
 
 
+@pytest.mark.requirement("no-traceback")
 async def test_unexpected_error_of_a_request_is_logged_under_its_error_id(
     tmp_path: Path, log: LogRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

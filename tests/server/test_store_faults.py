@@ -113,6 +113,7 @@ async def test_drain_logs_a_run_as_left_open_if_its_end_cannot_be_written(
     await follower
 
 
+@pytest.mark.requirement("store-fault-memory")
 async def test_agent_waits_once_256_events_are_uncommitted(served: Served, database: Path) -> None:
     found: list[Frame] = []
     follower = asyncio.create_task(follow(served, found))
@@ -166,6 +167,7 @@ def make_fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
+@pytest.mark.requirement("store-fault-reads")
 async def test_reads_work_in_both_interfaces_during_a_store_fault(tmp_path: Path, database: Path) -> None:
     async with serving(agents.echo, data=tmp_path / "data") as served:
         assert (await served.http.post("/chat", json=asking("hi", session_id="s"))).status_code == 200

@@ -50,6 +50,7 @@ async def rest_of_stream(server: AgentServer, run_id: str, after: str) -> list[F
     return await collect(server.served.stream("GET", f"/runs/{run_id}/stream", params=params))
 
 
+@pytest.mark.requirement("waiting-run-survives-restart")
 @pytest.mark.parametrize(("framework", "name"), ALL)
 async def test_decision_after_a_restart_resumes_the_run(framework: str, name: str, tmp_path: Path) -> None:
     scenario, case = SCENARIOS[name], FRAMEWORKS[framework][name]

@@ -110,6 +110,7 @@ async def test_login_accepts_a_token(issuer: LocalIssuer, tmp_path: Path) -> Non
         assert (refused["code"], "expired" in refused["detail"]) == ("unauthorized", True)
 
 
+@pytest.mark.requirement("issuer-unavailable")
 async def test_unreachable_issuer_refuses_tokens_but_not_keys(issuer: LocalIssuer, tmp_path: Path) -> None:
     issuer.is_down = True
     async with serving(agents.echo, data=tmp_path, **issuer.settings, auth__api_key="secret") as served:
@@ -147,6 +148,7 @@ async def test_tokens_with_unknown_keys_cause_one_request_to_the_issuer(issuer: 
     assert issuer.key_requests == 1
 
 
+@pytest.mark.requirement("issuer-unavailable")
 async def test_known_keys_are_used_while_the_issuer_is_down(issuer: LocalIssuer) -> None:
     clock = Clock()
     tokens = reader(issuer, clock)

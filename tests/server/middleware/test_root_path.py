@@ -139,6 +139,7 @@ async def test_documents_contain_the_root(tmp_path: Path) -> None:
 # Links in responses
 
 
+@pytest.mark.requirement("links-below-root")
 @pytest.mark.parametrize("format_", ["typed", "records", "tool_calls", "v2"])
 async def test_result_links_of_every_format_lead_to_results(tmp_path: Path, format_: str) -> None:
     async with rooted(tmp_path) as served:

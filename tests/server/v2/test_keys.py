@@ -27,6 +27,7 @@ async def test_command_with_a_revoked_key_is_refused_and_starts_no_run(keyed: Ke
     assert (await keyed.served.http.get("/sessions/s", headers=keyed.headers("ann"))).json()["turns"] == 0
 
 
+@pytest.mark.requirement("revocation")
 async def test_revoked_key_closes_an_idle_socket(tmp_path: Path) -> None:
     async with serving(agents.patient, data=tmp_path, server__heartbeat_seconds=0.1) as served:
         keyed = KeyedServer(served, Keyring(tmp_path), tmp_path / KEYS_FILE)

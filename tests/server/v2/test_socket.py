@@ -34,6 +34,7 @@ async def test_conversation_has_states_and_unique_messages(tmp_path: Path) -> No
         assert not {m["message_id"] for m in messages(second)} & {m["message_id"] for m in messages(frames)}
 
 
+@pytest.mark.requirement("socket-commands-during-run")
 async def test_commands_are_answered_during_a_run(tmp_path: Path) -> None:
     async with serving(agents.patient, data=tmp_path) as served, socket(served) as ws:
         await ws.send("query", query="go")
@@ -56,6 +57,7 @@ async def test_commands_are_answered_during_a_run(tmp_path: Path) -> None:
         assert await ws.error() == ("Session is not processing a query", "not_processing")
 
 
+@pytest.mark.requirement("socket-invalid-message")
 @pytest.mark.parametrize(
     ("sent", "text", "code"),
     [
@@ -101,6 +103,7 @@ async def test_each_ping_is_answered_once(tmp_path: Path) -> None:
         assert [await ws.receive() for _ in range(MESSAGE_BURST)] == [{"type": "pong"}] * MESSAGE_BURST
 
 
+@pytest.mark.requirement("socket-many-watchers")
 async def test_all_sockets_of_a_session_get_the_run_and_a_disconnect_does_not_stop_it(tmp_path: Path) -> None:
     everybody_is_here = asyncio.Event()
 
@@ -125,6 +128,7 @@ async def test_all_sockets_of_a_session_get_the_run_and_a_disconnect_does_not_st
     assert states(seen + at_last[2]) == ["processing", "completed"]
 
 
+@pytest.mark.requirement("socket-resume")
 async def test_reconnect_at_every_cursor_gets_exactly_the_missed_messages(tmp_path: Path) -> None:
     async with serving(agents.worker, data=tmp_path) as served:
         async with socket(served) as ws:

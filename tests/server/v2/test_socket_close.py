@@ -20,6 +20,7 @@ from tests.support.server import serving
 from tests.support.wait import eventually
 
 
+@pytest.mark.requirement("socket-close-codes")
 async def test_deleting_a_session_closes_its_sockets(tmp_path: Path) -> None:
     async with serving(agents.patient, data=tmp_path) as served, socket(served) as ws:
         await ws.send("query", query="go")

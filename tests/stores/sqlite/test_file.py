@@ -240,6 +240,7 @@ def test_from_url_rejects_invalid_urls(tmp_path: Path, url: str) -> None:
         SqliteStore.from_url(url, tmp_path)
 
 
+@pytest.mark.requirement("data-private")
 async def test_new_data_folder_is_private(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "data" / "limelight.db")
     await store.open()

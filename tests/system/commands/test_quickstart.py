@@ -13,7 +13,7 @@ from tests.system.processes.server_process import free_port
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_quickstart_works_word_by_word(tmp_path: Path) -> None:
+def test_commands_of_the_quickstart_work(tmp_path: Path) -> None:
     port = str(free_port())
     start, *rest = [block.replace("8000", port) for block in blocks((ROOT / "docs/quickstart.md").read_text(), "sh")]
     assert start.strip() == "make run"

@@ -84,8 +84,9 @@ def raising(error: Raise) -> list[Callable[..., Any]]:
     return [at_once, in_the_middle, in_finally, in_a_thread, in_a_coroutine, in_a_task]
 
 
+@pytest.mark.requirement("agent-error")
 @pytest.mark.parametrize("kind", KINDS)
-async def test_its_run_fails_and_nothing_else_does(tmp_path: Path, kind: str) -> None:
+async def test_exception_of_an_agent_fails_its_run_only(tmp_path: Path, kind: str) -> None:
     ways = raising(KINDS[kind])
     if kind in ("exit", "interrupt"):
         ways.pop()  # it would stop the test's own loop; test_agent_exit.py does it in a process

@@ -15,6 +15,7 @@ PATIENCE = 10
 CASES = [case for case in (*HTTP_CASES, *SOCKET_CASES) if case.connections > 1]
 
 
+@pytest.mark.requirement("attacks")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_others_are_served_during_an_attack(tmp_path: Path, case: Case) -> None:
     with open_house(tmp_path / "data") as house:

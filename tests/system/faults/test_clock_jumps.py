@@ -9,6 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.system.faults import shifted_clock_agents
 from tests.system.faults.invariants import nothing_is_left, sessions, settled, whole
 from tests.system.faults.threaded_viewers import Listener, Reader, Watcher
@@ -41,7 +43,8 @@ def check_records(server: ServerProcess, run_id: str) -> None:
     assert run["ended_at"] >= run["started_at"]
 
 
-def test_back_by_an_hour_in_the_middle_of_a_run(tmp_path: Path) -> None:
+@pytest.mark.requirement("clock-set-back")
+def test_clock_set_back_during_a_run_keeps_order_and_resume(tmp_path: Path) -> None:
     hands = clock(tmp_path)
     with ServerProcess(tmp_path / "data", *AGENTS, CLOCK=str(hands)) as server:
         ask(server, "hello", "warm")
@@ -65,7 +68,8 @@ def test_back_by_an_hour_in_the_middle_of_a_run(tmp_path: Path) -> None:
         nothing_is_left(server, before, watchers)
 
 
-def test_back_by_an_hour_between_two_starts(tmp_path: Path) -> None:
+@pytest.mark.requirement("clock-set-back")
+def test_clock_set_back_between_two_starts_does_not_delay_sealing(tmp_path: Path) -> None:
     hands = clock(tmp_path)
     data = tmp_path / "data"
     with ServerProcess(data, *AGENTS, CLOCK=str(hands)) as server:
@@ -91,7 +95,8 @@ def test_back_by_an_hour_between_two_starts(tmp_path: Path) -> None:
         assert seqs == sorted(seqs)
 
 
-def test_a_question_expires_after_its_time_all_the_same(tmp_path: Path) -> None:
+@pytest.mark.requirement("clock-set-back")
+def test_approval_expires_in_time_if_the_clock_is_set_back(tmp_path: Path) -> None:
     hands = clock(tmp_path)
     with ServerProcess(tmp_path / "data", *AGENTS, CLOCK=str(hands), LIMELIGHT_APPROVAL_SECONDS="1.5") as server:
         stream = server.ask(agent="asker", session_id="s")
@@ -107,7 +112,8 @@ def test_a_question_expires_after_its_time_all_the_same(tmp_path: Path) -> None:
         nothing_is_left(server)
 
 
-def test_limits_of_a_run_are_not_the_clocks(tmp_path: Path) -> None:
+@pytest.mark.requirement("clock-set-back")
+def test_time_limits_do_not_depend_on_the_wall_clock(tmp_path: Path) -> None:
     """An hour forth and back again: the run is neither too long nor silent for too long, until it really is."""
     hands = clock(tmp_path)
     with ServerProcess(tmp_path / "data", *AGENTS, CLOCK=str(hands), LIMELIGHT_SILENCE_SECONDS="3") as server:
@@ -121,7 +127,8 @@ def test_limits_of_a_run_are_not_the_clocks(tmp_path: Path) -> None:
         check_records(server, watching.run_id)
 
 
-def test_who_was_refused_is_let_in_after_a_minute_and_not_after_an_hour(tmp_path: Path) -> None:
+@pytest.mark.requirement("clock-set-back")
+def test_rate_limit_does_not_depend_on_the_wall_clock(tmp_path: Path) -> None:
     """The minute of the rate limit is measured with a clock that cannot be set."""
     hands = clock(tmp_path)
     headers = {"authorization": "Bearer " + "k" * 40, "x-limelight-user-id": "ann"}

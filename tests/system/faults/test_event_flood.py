@@ -15,8 +15,9 @@ AGENTS_FILE = agents.__file__
 AGENTS = {"flood": agents.FLOOD, "thread_flood": agents.SMALL_FLOOD, "talk_flood": agents.SMALL_FLOOD}
 
 
+@pytest.mark.requirement("event-flood")
 @pytest.mark.parametrize("agent", AGENTS)
-def test_all_of_it_arrives_and_others_are_served_meanwhile(tmp_path: Path, agent: str) -> None:
+def test_flood_of_events_arrives_completely_and_others_are_served(tmp_path: Path, agent: str) -> None:
     with ServerProcess(tmp_path / "data", f"{AGENTS_FILE}:{agent}", "hello") as server:
         other = {"messages": [{"role": "user", "content": "hi"}], "agent": "hello"}
         server.post("/chat", other)

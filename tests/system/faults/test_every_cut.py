@@ -15,8 +15,9 @@ from tests.system.processes.agents import work
 from tests.system.processes.server_process import joined
 
 
+@pytest.mark.requirement("log-in-every-format", "resume-exact")
 @pytest.mark.parametrize("format_", sorted(plugins.find("dialects")))
-async def test_every_cut_point(tmp_path: Path, format_: str) -> None:
+async def test_resume_at_every_cursor_is_exact(tmp_path: Path, format_: str) -> None:
     async def long(messages: object, ctx: object) -> AsyncIterator[str | AnyEvent]:
         async for item in work(340, 0):
             yield item

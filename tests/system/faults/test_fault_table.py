@@ -28,7 +28,8 @@ def provider() -> Iterator[Provider]:
         yield provider
 
 
-async def test_stop_closes_the_providers_stream_at_once(tmp_path: Path, provider: Provider) -> None:
+@pytest.mark.requirement("stop-closes-provider-stream")
+async def test_stop_closes_the_stream_of_the_provider(tmp_path: Path, provider: Provider) -> None:
     async def agent(messages: object, ctx: object) -> AsyncIterator[str]:
         async with httpx.AsyncClient(trust_env=False) as http, http.stream("GET", provider.url) as reply:
             async for text in reply.aiter_text():
@@ -45,7 +46,8 @@ async def test_stop_closes_the_providers_stream_at_once(tmp_path: Path, provider
         assert ending(await watching)[0] == "cancelled"
 
 
-def test_a_run_that_was_killed_is_sealed_and_never_played_again(tmp_path: Path) -> None:
+@pytest.mark.requirement("kill")
+def test_killed_run_is_sealed_and_never_repeated(tmp_path: Path) -> None:
     plays = tmp_path / "plays"
     data = tmp_path / "data"
     agent = f"{agents.__file__}:played"
@@ -63,7 +65,8 @@ def test_a_run_that_was_killed_is_sealed_and_never_played_again(tmp_path: Path) 
     assert plays.read_text() == "1"
 
 
-def test_fifty_megabytes_are_refused_without_being_kept(tmp_path: Path) -> None:
+@pytest.mark.requirement("large-body")
+def test_body_of_50_megabytes_is_refused_and_not_kept(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "hello") as server:
         list(server.ask())
         before = settled(server)

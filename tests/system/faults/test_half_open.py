@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.system.faults import short_timeout_agents, stoppable_client
 from tests.system.faults.invariants import nothing_is_left, settled, traces
@@ -41,7 +42,8 @@ def until_connections(server: ServerProcess, count: int) -> None:
         time.sleep(0.1)  # nobody tells when a process has closed a connection
 
 
-def test_streams_and_sockets_of_a_client_that_stands_still_are_let_go(tmp_path: Path) -> None:
+@pytest.mark.requirement("dead-connections-close")
+def test_connections_of_a_stopped_client_are_closed(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", *AGENTS, LIMELIGHT_HEARTBEAT_SECONDS="0.5") as server:
         list(server.ask(agent="hello"))
         before = settled(server)
@@ -57,7 +59,7 @@ def test_streams_and_sockets_of_a_client_that_stands_still_are_let_go(tmp_path: 
         nothing_is_left(server, before, [asking])
 
 
-def test_a_silent_stream_that_takes_its_heartbeats_stays(tmp_path: Path) -> None:
+def test_silent_stream_that_accepts_heartbeats_stays_open(tmp_path: Path) -> None:
     """Whoever takes in what is sent is left alone, however little that is."""
     with ServerProcess(tmp_path / "data", *AGENTS, LIMELIGHT_HEARTBEAT_SECONDS="0.2") as server:
         stream = server.ask(agent="quiet", session_id="q")
@@ -71,7 +73,8 @@ def test_a_silent_stream_that_takes_its_heartbeats_stays(tmp_path: Path) -> None
         nothing_is_left(server)
 
 
-def test_a_client_that_reads_a_byte_a_second_costs_nobody_anything(tmp_path: Path) -> None:
+@pytest.mark.requirement("slow-viewers")
+def test_client_that_reads_a_byte_per_second_delays_nobody(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "chatty", "hello") as server:
         list(server.ask(agent="hello"))
         before = settled(server)

@@ -54,8 +54,9 @@ VALUES: dict[str, Callable[[], Json]] = {
 """Results of tools, arguments and answers that no wire can carry as they are."""
 
 
+@pytest.mark.requirement("invalid-events")
 @pytest.mark.parametrize("name", VALUES)
-async def test_a_value_is_made_to_fit_wherever_it_stands(tmp_path: Path, name: str) -> None:
+async def test_value_that_json_cannot_express_is_converted(tmp_path: Path, name: str) -> None:
     value = VALUES[name]
 
     async def values(messages: object, ctx: object) -> AsyncIterator[object]:
@@ -122,8 +123,9 @@ STREAMS: dict[str, tuple[str, list[Any]]] = {
 """What comes, and whether the run goes on with it."""
 
 
+@pytest.mark.requirement("invalid-events")
 @pytest.mark.parametrize("name", STREAMS)
-async def test_a_stream_of_garbage_ends_once(tmp_path: Path, name: str) -> None:
+async def test_invalid_events_are_converted_or_fail_the_run(tmp_path: Path, name: str) -> None:
     expected, items = STREAMS[name]
 
     async def garbage(messages: object, ctx: object) -> AsyncIterator[object]:
@@ -164,10 +166,11 @@ def returns_at_once(messages: object, ctx: object) -> Iterator[str]:
     yield "never"
 
 
+@pytest.mark.requirement("invalid-events")
 @pytest.mark.parametrize(
     "agent", [returns_a_generator, returns_a_future, returns_nothing, yields_nothing, returns_at_once]
 )
-async def test_what_returns_in_place_of_yielding_ends_too(tmp_path: Path, agent: Callable[..., Any]) -> None:
+async def test_agent_that_yields_nothing_finishes(tmp_path: Path, agent: Callable[..., Any]) -> None:
     async with misbehaving(agent, data=tmp_path / "data") as served:
         found = await collect(served.ask("go", agent=agent.__name__))
         assert ending(found) == (FINE, "")

@@ -34,8 +34,9 @@ def follow(server: ServerProcess, rng: random.Random, watchers: list[Watcher]) -
     return [Reader(server, rng.choice(["typed", "records"]), run_id=run_id).begin() for run_id in known]
 
 
+@pytest.mark.requirement("log-before-viewers")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_kill_at_random_points(tmp_path: Path, seed: int) -> None:
+def test_kill_at_random_points_loses_nothing_that_was_received(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     data = tmp_path / "data"
     watchers: list[Watcher] = []
@@ -67,7 +68,8 @@ def turn(session_id: str) -> dict[str, object]:
     return {"messages": [{"role": "user", "content": "hi"}], "session_id": session_id, "agent": "hello"}
 
 
-def test_a_run_whose_beginning_nobody_was_told_is_sealed_too(tmp_path: Path) -> None:
+@pytest.mark.requirement("kill")
+def test_killed_run_without_a_response_is_sealed(tmp_path: Path) -> None:
     """The request is sent and the server killed before its answer is read, at ten more points."""
     data = tmp_path / "data"
     rng = random.Random("unanswered")

@@ -38,7 +38,7 @@ def run_through(server: ServerProcess, text: str = "go", headers: dict[str, str]
     return stream.run_id
 
 
-def test_a_run_arrives_as_one_trace(tmp_path: Path) -> None:
+def test_run_is_exported_as_one_trace(tmp_path: Path) -> None:
     environment = {**QUICK, "OTEL_EXPORTER_OTLP_HEADERS": "x-team=bees", "OTEL_RESOURCE_ATTRIBUTES": "site=cellar"}
     with Collector() as collector:
         environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.url
@@ -71,9 +71,7 @@ def test_a_run_arrives_as_one_trace(tmp_path: Path) -> None:
     assert (path, headers["x-team"], headers["content-type"]) == ("/v1/traces", "bees", "application/x-protobuf")
 
 
-def test_the_file_can_say_all_of_it_and_a_client_can_have_a_span(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_file_and_traceparent_of_a_client_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with Collector() as collector:
         Path("config.toml").write_text(f'[tracing]\nendpoint = "{collector.url}/v1/traces"\ncontent = true\n')
@@ -98,7 +96,7 @@ def test_the_file_can_say_all_of_it_and_a_client_can_have_a_span(
     assert collector.resource["service.name"] == "stage"
 
 
-def test_what_is_left_is_sent_at_the_end(tmp_path: Path) -> None:
+def test_shutdown_exports_the_remaining_spans(tmp_path: Path) -> None:
     with Collector() as collector:
         environment = {"OTEL_BSP_SCHEDULE_DELAY": "600000", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"{collector.url}/x"}
         with busy_server(tmp_path, environment) as server:
@@ -113,7 +111,7 @@ def test_what_is_left_is_sent_at_the_end(tmp_path: Path) -> None:
     assert attributes_of(named(collector.spans, "execute_tool wait").attributes)["error.type"] == "interrupted"
 
 
-def test_a_run_that_a_crash_has_cut_off_ends_in_its_trace(tmp_path: Path) -> None:
+def test_run_interrupted_by_a_crash_ends_in_its_trace(tmp_path: Path) -> None:
     with Collector() as collector:
         environment = {**QUICK, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
         with busy_server(tmp_path, environment) as server:
@@ -131,7 +129,7 @@ def test_a_run_that_a_crash_has_cut_off_ends_in_its_trace(tmp_path: Path) -> Non
     assert len({span.span_id for span in spans}) == len(spans)
 
 
-def test_a_run_that_waits_over_a_restart_is_one_span(tmp_path: Path) -> None:
+def test_run_that_waits_over_a_restart_is_one_span(tmp_path: Path) -> None:
     with Collector() as collector:
         environment: Any = {**QUICK, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
         with ServerProcess(tmp_path / "data", "asks", **environment) as server:
@@ -150,7 +148,7 @@ def test_a_run_that_waits_over_a_restart_is_one_span(tmp_path: Path) -> None:
     assert events == ["limelight.approval.requested", "limelight.approval.resolved"]
 
 
-def test_a_collector_that_is_away_is_told_once(tmp_path: Path) -> None:
+def test_unavailable_collector_is_logged_once(tmp_path: Path) -> None:
     url = f"http://user:letmein@127.0.0.1:{free_port()}"
     environment = {**QUICK, "OTEL_EXPORTER_OTLP_TIMEOUT": "1", "OTEL_EXPORTER_OTLP_ENDPOINT": url}
     with busy_server(tmp_path, environment) as server:
@@ -166,7 +164,7 @@ def test_a_collector_that_is_away_is_told_once(tmp_path: Path) -> None:
     assert "letmein" not in server.log
 
 
-def test_a_collector_that_refuses_and_comes_to_reason(tmp_path: Path) -> None:
+def test_refusing_collector_is_logged_once_and_its_recovery_too(tmp_path: Path) -> None:
     with Collector(status=400) as collector:
         environment = {**QUICK, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
         with busy_server(tmp_path, environment) as server:
@@ -185,7 +183,8 @@ def test_a_collector_that_refuses_and_comes_to_reason(tmp_path: Path) -> None:
     assert "400" in server.log
 
 
-def test_a_collector_that_hangs_slows_no_run_and_does_not_keep_the_server(tmp_path: Path) -> None:
+@pytest.mark.requirement("tracing-harmless")
+def test_hanging_collector_delays_neither_runs_nor_the_shutdown(tmp_path: Path) -> None:
     with Collector(hangs=True) as collector:
         environment = {**QUICK, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_EXPORTER_OTLP_TIMEOUT": "600"}
         environment |= {"OTEL_BSP_MAX_QUEUE_SIZE": "8", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "4"}
@@ -211,7 +210,7 @@ def eventually_in_log(server: ServerProcess, text: str) -> None:
 @pytest.mark.parametrize(
     "off", [{"OTEL_SDK_DISABLED": "true"}, {"OTEL_TRACES_EXPORTER": "none"}, {"OTEL_EXPORTER_OTLP_ENDPOINT": ""}]
 )
-def test_it_can_be_off(tmp_path: Path, off: dict[str, str]) -> None:
+def test_tracing_can_be_disabled(tmp_path: Path, off: dict[str, str]) -> None:
     with Collector() as collector:
         environment = {**QUICK, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, **off}
         with busy_server(tmp_path, environment) as server:

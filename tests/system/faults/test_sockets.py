@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
@@ -74,7 +75,8 @@ def listed(server: ServerProcess, session_id: str) -> list[tuple[str, str, str]]
     return [(m["message_id"], m["metadata"]["message_type"], m["content"]) for m in page["messages"]]
 
 
-def test_leaving_in_the_middle_and_coming_back_loses_and_repeats_nothing(tmp_path: Path) -> None:
+@pytest.mark.requirement("socket-resume")
+def test_socket_that_reconnects_misses_and_repeats_nothing(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "steady", "hello") as server:
         list(server.ask(agent="hello"))
         before = settled(server)
@@ -99,7 +101,8 @@ def test_leaving_in_the_middle_and_coming_back_loses_and_repeats_nothing(tmp_pat
         nothing_is_left(server, before)
 
 
-def test_a_socket_that_breaks_off_leaves_no_stuck_session(tmp_path: Path) -> None:
+@pytest.mark.requirement("socket-many-watchers")
+def test_socket_that_breaks_leaves_no_stuck_session(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "endless", "hello") as server:
         list(server.ask(agent="hello"))
         before = settled(server)
@@ -122,7 +125,8 @@ def test_a_socket_that_breaks_off_leaves_no_stuck_session(tmp_path: Path) -> Non
         nothing_is_left(server, before)
 
 
-def test_a_socket_that_never_reads_costs_nothing(tmp_path: Path) -> None:
+@pytest.mark.requirement("slow-viewers")
+def test_sockets_that_never_read_do_not_delay_the_run(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "dump", "hello") as server, ExitStack() as open_ones:
         process = psutil.Process(server.pid)
         list(server.ask(agent="hello"))
@@ -157,7 +161,8 @@ def _deaf(server: ServerProcess) -> sockets.socket:
     return connection
 
 
-def test_kill_and_restart(tmp_path: Path) -> None:
+@pytest.mark.requirement("socket-resume")
+def test_socket_resumes_after_kill_and_restart(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with ServerProcess(data, "steady", "hello") as server:
         with open_socket(server, "done", "agent_type=hello") as socket:
@@ -190,7 +195,8 @@ def test_kill_and_restart(tmp_path: Path) -> None:
         assert server.get("/api/v2/sessions/cut")[1]["message_count"] == len(folded(seen)) + len(folded(answered))
 
 
-def test_sigterm_tells_how_the_run_ended_and_that_the_server_goes(tmp_path: Path) -> None:
+@pytest.mark.requirement("socket-close-codes")
+def test_sigterm_sends_the_end_of_the_run_and_closes_with_1012(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "endless") as server, open_socket(server, "s") as socket:
         say(socket, "query", query="go")
         frames = heard(socket)

@@ -128,7 +128,8 @@ def check_mended(server: ServerProcess, following: Following, faults: int = 1) -
     assert 1 <= server.log.count(BEGAN) == server.log.count(ENDED) <= faults, server.log
 
 
-def test_a_disk_that_is_full_and_then_is_not(tmp_path: Path) -> None:
+@pytest.mark.requirement("store-fault")
+def test_full_disk_pauses_runs_until_there_is_space(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with small_disk(data, 16) as mounted:
         with live(data, "dump") as (server, following, before):
@@ -143,8 +144,9 @@ def test_a_disk_that_is_full_and_then_is_not(tmp_path: Path) -> None:
             check_kept(server, following)
 
 
+@pytest.mark.requirement("start-temporary-fault")
 @pytest.mark.parametrize("has_lock_file", [True, False])
-def test_a_start_on_a_disk_that_is_full(tmp_path: Path, has_lock_file: bool) -> None:
+def test_start_on_a_full_disk_is_a_temporary_failure(tmp_path: Path, has_lock_file: bool) -> None:
     """One line that says what to do, an exit code for which a service manager starts it again, and nothing is lost."""
     data = tmp_path / "data"
     with small_disk(data, 16) as mounted:
@@ -162,7 +164,8 @@ def test_a_start_on_a_disk_that_is_full(tmp_path: Path, has_lock_file: bool) -> 
             assert len(server.get("/sessions")[1]["sessions"]) == 2
 
 
-def test_an_agent_that_floods_meanwhile_has_to_wait(tmp_path: Path) -> None:
+@pytest.mark.requirement("store-fault-memory")
+def test_agent_that_floods_during_a_full_disk_has_to_wait(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with small_disk(data, 256) as mounted, live(data, "dump") as (server, following, warm):
         dump = Following(server.ask(agent="dump", session_id="d", format="records"))
@@ -179,7 +182,8 @@ def test_an_agent_that_floods_meanwhile_has_to_wait(tmp_path: Path) -> None:
             check_kept(server, following, dump)
 
 
-def test_a_lock_of_ten_seconds(tmp_path: Path) -> None:
+@pytest.mark.requirement("store-fault")
+def test_database_locked_for_ten_seconds_pauses_runs(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with live(data) as (server, following, before):
         with locked_by_another(data / "limelight.db", 10) as other:
@@ -198,7 +202,8 @@ def test_a_lock_of_ten_seconds(tmp_path: Path) -> None:
         check_kept(server, following)
 
 
-def test_a_database_that_can_only_be_read_for_a_while(tmp_path: Path) -> None:
+@pytest.mark.requirement("store-fault")
+def test_read_only_database_pauses_runs_until_it_is_writable(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with live(data) as (server, following, before):
         with unwritable(data, server):
@@ -213,8 +218,9 @@ def test_a_database_that_can_only_be_read_for_a_while(tmp_path: Path) -> None:
         check_kept(server, following)
 
 
+@pytest.mark.requirement("store-fault")
 @pytest.mark.parametrize("whole_folder", [True, False])
-def test_a_database_that_is_moved_away_and_back(tmp_path: Path, whole_folder: bool) -> None:
+def test_moved_database_pauses_runs_until_it_is_back(tmp_path: Path, whole_folder: bool) -> None:
     data = tmp_path / "data"
     place = data if whole_folder else data / "limelight.db"
     with live(data) as (server, following, before):
@@ -228,7 +234,8 @@ def test_a_database_that_is_moved_away_and_back(tmp_path: Path, whole_folder: bo
         check_kept(server, following)
 
 
-def test_a_data_folder_that_is_deleted(tmp_path: Path) -> None:
+@pytest.mark.requirement("deleted-database")
+def test_deleted_data_folder_is_rescued_at_shutdown(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with live(data) as (server, following, _):
         shutil.rmtree(data)
@@ -243,7 +250,8 @@ def test_a_data_folder_that_is_deleted(tmp_path: Path) -> None:
         answered(server)
 
 
-def test_another_server_in_a_folder_that_was_moved_away(tmp_path: Path) -> None:
+@pytest.mark.requirement("foreign-database")
+def test_server_does_not_write_to_the_database_that_replaced_its_own(tmp_path: Path) -> None:
     """The first one writes nothing to what the second has made at the same place."""
     data = tmp_path / "data"
     with live(data) as (server, following, _):

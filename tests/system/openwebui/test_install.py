@@ -1,12 +1,14 @@
 """`limelight openwebui install` against a real Open WebUI."""
 
 import httpx
+import pytest
 
 from tests.system.openwebui.chat import Chat
 from tests.system.openwebui.conftest import Environment
 from tests.system.openwebui.processes import EMAIL, PASSWORD
 
 
+@pytest.mark.requirement("pipe-install")
 def test_second_installation_changes_nothing(environment: Environment) -> None:
     result = environment.install("--token", environment.token)
     assert result.returncode == 0, result.stderr

@@ -69,7 +69,8 @@ def unharmed(tab: Tab) -> None:
     assert handlers == []
 
 
-def test_the_conversation(attacked: Tab) -> None:
+@pytest.mark.requirement("page-hostile-output")
+def test_hostile_text_in_the_conversation_is_inert(attacked: Tab) -> None:
     tab = attacked
     question = tab.page.get_by_role("region", name=re.compile("^Approve ask"))
     expect(question).to_contain_text(hostile_agent.TAG)
@@ -88,7 +89,7 @@ def test_the_conversation(attacked: Tab) -> None:
     unharmed(tab)
 
 
-def test_the_steps(attacked: Tab) -> None:
+def test_hostile_text_in_steps_is_inert(attacked: Tab) -> None:
     tab = attacked
     tab.page.set_viewport_size({"width": 1440, "height": 8000})
     open_all(tab)
@@ -100,7 +101,8 @@ def test_the_steps(attacked: Tab) -> None:
     expect(tab.page.locator(".lane-name")).to_contain_text(hostile_agent.TAG)
 
 
-def test_the_panes_and_the_list(attacked: Tab, stage: Stage) -> None:
+@pytest.mark.requirement("page-hostile-output")
+def test_hostile_text_in_panes_and_titles_is_inert(attacked: Tab, stage: Stage) -> None:
     tab = attacked
     for pane in ("Code", "Terminal", "Timeline", "Files"):
         tab.pick_pane(pane)
@@ -121,7 +123,7 @@ def test_the_panes_and_the_list(attacked: Tab, stage: Stage) -> None:
     unharmed(tab)
 
 
-def test_search(attacked: Tab) -> None:
+def test_hostile_text_in_search_results_is_inert(attacked: Tab) -> None:
     tab = attacked
     tab.button("Search in steps and results").click()
     tab.page.get_by_role("textbox", name="Search in steps and results").fill("onerror")
@@ -130,7 +132,7 @@ def test_search(attacked: Tab) -> None:
     unharmed(tab)
 
 
-def test_an_error(new_tab: NewTab) -> None:
+def test_hostile_text_in_an_error_is_inert(new_tab: NewTab) -> None:
     tab = new_tab().open()
     tab.button("Agent: stage").click()
     tab.page.get_by_role("menuitem", name="hostile").click()
@@ -139,7 +141,8 @@ def test_an_error(new_tab: NewTab) -> None:
     unharmed(tab)
 
 
-def test_the_policy_is_strict(tab: Tab, stage: Stage) -> None:
+@pytest.mark.requirement("page-hostile-output")
+def test_content_security_policy_blocks_inline_scripts(tab: Tab, stage: Stage) -> None:
     response = tab.page.goto(stage.url)
     assert response is not None
     rules = dict(

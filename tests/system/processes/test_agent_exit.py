@@ -8,8 +8,9 @@ import pytest
 from tests.system.processes.server_process import ServerProcess
 
 
+@pytest.mark.requirement("agent-error")
 @pytest.mark.parametrize("agent", ["quits", "quitting_graph"])
-def test_the_server_goes_on(tmp_path: Path, agent: str) -> None:
+def test_exit_in_a_task_of_an_agent_fails_its_run_only(tmp_path: Path, agent: str) -> None:
     with ServerProcess(tmp_path / "data", agent, "steady") as server:
         other = server.ask(agent="steady", session_id="other")
         frames = iter(other)

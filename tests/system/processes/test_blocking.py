@@ -14,8 +14,9 @@ from tests.support.server import asking, collect, serving, text_of
 from tests.support.wait import eventually
 
 
+@pytest.mark.requirement("agents-do-not-block-each-other")
 @pytest.mark.parametrize("name", ["sleeper", "burster"])
-async def test_others_go_on_meanwhile(tmp_path: Path, name: str) -> None:
+async def test_busy_agent_does_not_block_others(tmp_path: Path, name: str) -> None:
     async with serving(agents.talker, agents.sleeper, agents.bursting(20_000), data=tmp_path) as served:
         busy = asyncio.create_task(collect(served.ask("go", agent=name)))
         answered = 0
@@ -47,7 +48,7 @@ async def test_slow_tools_in_threads_leave_threads_for_others(tmp_path: Path) ->
         assert {text_of(await task) for task in slow_ones} == {"slow"}
 
 
-async def test_a_run_with_very_many_slow_tools_leaves_threads_for_others(tmp_path: Path) -> None:
+async def test_run_with_many_slow_tools_leaves_threads_for_others(tmp_path: Path) -> None:
     """It has its share of the threads, and what it wants beyond waits for its own."""
     may_end, begun, ended = threading.Event(), threading.Semaphore(0), list[int]()
 
@@ -73,7 +74,7 @@ async def test_a_run_with_very_many_slow_tools_leaves_threads_for_others(tmp_pat
     assert sorted(ended) == sorted([*range(THREADS)] * 3)
 
 
-async def test_what_is_stopped_while_it_waits_for_a_thread_never_runs(tmp_path: Path) -> None:
+async def test_call_that_is_stopped_before_it_gets_a_thread_never_runs(tmp_path: Path) -> None:
     may_end, begun = threading.Event(), list[int]()
 
     def work(number: int) -> None:

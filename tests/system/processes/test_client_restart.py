@@ -33,6 +33,7 @@ async def restart(stack: AsyncExitStack, server: ServerProcess, data: Path, *, k
     stack.callback(new.__exit__)
 
 
+@pytest.mark.requirement("client-complete")
 @pytest.mark.parametrize("kill", [True, False], ids=["killed", "terminated"])
 async def test_follow_and_watch_continue_after_the_server_restarts(tmp_path: Path, kill: bool) -> None:
     data = tmp_path / "data"
@@ -83,6 +84,7 @@ def test_sync_run_continues_after_the_server_restarts(tmp_path: Path) -> None:
             assert_complete(received, list(client.export(run.run_id)))
 
 
+@pytest.mark.requirement("client-socket")
 @pytest.mark.parametrize("kill", [True, False], ids=["killed", "terminated"])
 async def test_sockets_continue_after_the_server_restarts(tmp_path: Path, kill: bool) -> None:
     data = tmp_path / "data"

@@ -26,6 +26,7 @@ def url_of(server: ServerProcess) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
+@pytest.mark.requirement("heartbeat")
 async def test_silence_over_the_read_timeout_of_httpx_does_not_end_the_stream(server: ServerProcess) -> None:
     assert (httpx.AsyncClient().timeout.read or 0) < SILENCE
     client = DocumentedClient(url_of(server))
@@ -34,13 +35,14 @@ async def test_silence_over_the_read_timeout_of_httpx_does_not_end_the_stream(se
     assert client.statuses[-1] == "Complete"
 
 
-async def test_a_failed_run_has_its_message_in_the_chat(server: ServerProcess) -> None:
+@pytest.mark.requirement("typed-document")
+async def test_failed_run_has_its_message_in_the_chat(server: ServerProcess) -> None:
     client = DocumentedClient(url_of(server))
     await client.ask("honey", agent="raising")
     assert client.chat == "well\n\nError: ValueError: honey is not what I wanted"
 
 
-async def test_an_interrupted_run_has_its_message_in_the_chat(tmp_path: Path) -> None:
+async def test_interrupted_run_has_its_message_in_the_chat(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "quiet") as server:
         client = DocumentedClient(url_of(server))
         asking = asyncio.create_task(client.ask())
@@ -52,11 +54,12 @@ async def test_an_interrupted_run_has_its_message_in_the_chat(tmp_path: Path) ->
     assert client.chat == "…\n\nError: the server was shut down"
 
 
+@pytest.mark.requirement("typed-document")
 @pytest.mark.parametrize(
     ("decision", "outcome", "source"),
     [("approve", "Approved: send_mail", "sent"), ("reject", "Rejected: send_mail", "Error: rejected")],
 )
-async def test_an_open_approval_and_its_decision_are_statuses(
+async def test_open_approval_and_its_decision_are_statuses(
     server: ServerProcess, decision: str, outcome: str, source: str
 ) -> None:
     client = DocumentedClient(url_of(server))
@@ -81,7 +84,8 @@ async def test_an_open_approval_and_its_decision_are_statuses(
     assert client.chat == "Done."
 
 
-async def test_a_stopped_run_has_a_status(server: ServerProcess) -> None:
+@pytest.mark.requirement("typed-document")
+async def test_stopped_run_has_a_status(server: ServerProcess) -> None:
     client = DocumentedClient(url_of(server))
     asking = asyncio.create_task(client.ask(agent="quiet"))
     async with asyncio.timeout(30):

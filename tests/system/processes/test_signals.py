@@ -14,6 +14,7 @@ STUCK = Path(__file__).with_name("stuck_store_agents.py")
 """Not imported: it would make the stores of this process hang."""
 
 
+@pytest.mark.requirement("shutdown")
 def test_sigterm_ends_runs_streams_and_process_in_order(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with ServerProcess(data, "endless", "quiet", "hello") as server:
@@ -39,7 +40,8 @@ def test_sigterm_ends_runs_streams_and_process_in_order(tmp_path: Path) -> None:
         assert (run["state"], run["error"]["code"]) == ("failed", "interrupted")
 
 
-def test_runs_have_their_time_to_end(tmp_path: Path) -> None:
+@pytest.mark.requirement("shutdown")
+def test_runs_may_end_within_the_grace_time(tmp_path: Path) -> None:
     may_end = tmp_path / "may end"
     with ServerProcess(tmp_path / "data", "until_told", LIMELIGHT_GRACE_SECONDS="60") as server:
         stream = server.ask(str(may_end))
@@ -61,7 +63,7 @@ def test_runs_have_their_time_to_end(tmp_path: Path) -> None:
         assert server.get(f"/runs/{stream.run_id}")[1]["state"] == "finished"
 
 
-def test_a_run_that_waits_for_a_person_takes_no_time(tmp_path: Path) -> None:
+def test_run_that_waits_for_a_decision_does_not_delay_the_shutdown(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "asks", LIMELIGHT_GRACE_SECONDS="3600") as server:
         stream = server.ask()
         next(frame for _, frame in stream if frame["type"] == "approval")
@@ -69,7 +71,8 @@ def test_a_run_that_waits_for_a_person_takes_no_time(tmp_path: Path) -> None:
         assert "Limelight is stopping." in server.log
 
 
-def test_a_second_signal_ends_runs_now(tmp_path: Path) -> None:
+@pytest.mark.requirement("shutdown")
+def test_second_signal_ends_runs_at_once(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "quiet", LIMELIGHT_GRACE_SECONDS="3600") as server:
         stream = server.ask()
         frames = iter(stream)
@@ -80,8 +83,9 @@ def test_a_second_signal_ends_runs_now(tmp_path: Path) -> None:
         assert list(frames)[-2][1]["data"]["code"] == "interrupted"
 
 
+@pytest.mark.requirement("shutdown-ends")
 @pytest.mark.parametrize(("agent", "number"), [("blocks", signal.SIGTERM), ("hangs", signal.SIGINT)])
-def test_whatever_hangs_the_process_ends(tmp_path: Path, agent: str, number: signal.Signals) -> None:
+def test_process_ends_although_an_agent_hangs(tmp_path: Path, agent: str, number: signal.Signals) -> None:
     with ServerProcess(tmp_path / "data", agent, "hello") as server:
         stream = server.ask(agent=agent)
         next(iter(stream))
@@ -98,7 +102,8 @@ def test_whatever_hangs_the_process_ends(tmp_path: Path, agent: str, number: sig
         assert (run["state"], run["error"]["code"]) == ("failed", "interrupted")
 
 
-def test_a_store_that_does_not_close_keeps_nobody(tmp_path: Path) -> None:
+@pytest.mark.requirement("shutdown-ends")
+def test_process_ends_although_the_store_does_not_close(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", f"{STUCK}:hello") as server:
         list(server.ask())
         server.signal(signal.SIGTERM)
@@ -108,7 +113,8 @@ def test_a_store_that_does_not_close_keeps_nobody(tmp_path: Path) -> None:
         assert "shutdown timed out" in server.log
 
 
-def test_silence_is_filled_with_comments(tmp_path: Path) -> None:
+@pytest.mark.requirement("heartbeat")
+def test_silent_stream_gets_comments(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "quiet", LIMELIGHT_HEARTBEAT_SECONDS="0.2") as server:
         stream = server.ask()
         run_id = stream.run_id
@@ -120,7 +126,8 @@ def test_silence_is_filled_with_comments(tmp_path: Path) -> None:
         assert server.post(f"/runs/{run_id}/cancel")[1]["state"] == "cancelled"
 
 
-def test_the_default_heartbeat_is_shorter_than_the_default_read_timeout_of_httpx() -> None:
+@pytest.mark.requirement("heartbeat")
+def test_default_heartbeat_is_shorter_than_the_default_read_timeout_of_httpx() -> None:
     timeout = httpx.Client().timeout.read
     assert timeout is not None
     assert Settings().server.heartbeat_seconds < timeout

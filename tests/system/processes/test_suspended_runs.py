@@ -8,8 +8,9 @@ import pytest
 from tests.system.processes.server_process import ServerProcess
 
 
+@pytest.mark.requirement("waiting-run-survives-restart")
 @pytest.mark.parametrize("how", ["killed", "terminated"])
-def test_a_waiting_run_outlives_its_server(tmp_path: Path, how: str) -> None:
+def test_waiting_run_resumes_with_the_decision_after_a_restart(tmp_path: Path, how: str) -> None:
     data = tmp_path / "data"
     with ServerProcess(data, "asks") as server:
         stream = server.ask(session_id="s")
@@ -31,7 +32,8 @@ def test_a_waiting_run_outlives_its_server(tmp_path: Path, how: str) -> None:
         assert "Traceback" not in server.log
 
 
-def test_a_server_without_its_agent_can_end_a_waiting_run(tmp_path: Path) -> None:
+@pytest.mark.requirement("approval-without-agent")
+def test_waiting_run_without_its_agent_can_be_stopped(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with ServerProcess(data, "asks") as server:
         stream = server.ask(session_id="s")
