@@ -202,6 +202,14 @@ def test_every_document_is_in_the_index() -> None:
         assert name == "index.md" or f"({name})" in index, name
 
 
+def test_decisions_are_numbered_consecutively_and_have_a_status() -> None:
+    decisions = sorted((DOCS / "decisions").iterdir())
+    for number, path in enumerate(decisions, 1):
+        title, _, status = path.read_text().splitlines()[:3]
+        assert path.name.startswith(f"{number:04}-") and title.startswith(f"# {number:04}: "), path.name
+        assert re.match(r"\*\*Status\.\*\* (Accepted\.|Superseded (in part )?by \[\d{4}\])", status), path.name
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=by_name)
 def test_no_document_knows_the_machine_it_was_written_on(path: Path) -> None:
     assert not re.search(r"/(work|tmp|home|root|Users)/", path.read_text())
