@@ -16,7 +16,7 @@ from tests.openwebui.function_rules import pipe_module
 from tests.openwebui.output_items import calls_without_output
 from tests.support import agents
 from tests.support.server import serving
-from tests.support.wait import eventually
+from tests.support.wait import DEADLINE, eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -147,7 +147,7 @@ async def test_heartbeats_of_a_resumed_connection_reset_the_time_limit(
     server.set_stream(STREAM)
     server.faults = [ENDS[4], stream_response(heartbeats())]
     output, task = Chat(server.url).start("go")
-    await asyncio.wait_for(task, 20)
+    await asyncio.wait_for(task, DEADLINE)
     assert (output.errors, output.final_status) == ([], ("Complete", True))
     assert len(server.stream_requests) == 3
 

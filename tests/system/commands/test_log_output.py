@@ -45,7 +45,7 @@ def test_server_logs_json_lines_with_run_session_and_error_id(tmp_path: Path, mo
         _, run = server.get(f"/runs/{cut_off.run_id}")
         waits = server.ask("go", agent="quiet", session_id="four")
         next(iter(waits))
-        server.terminate(20)
+        server.terminate()
         (ended,) = [data["data"] for _, data in waits if data["type"] == "error"]
     found = {line["error_id"]: line for line in json_lines(server) if "error_id" in line}
     sealed = found[run["error"]["error_id"]]

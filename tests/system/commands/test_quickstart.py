@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 
 from tests.support.markdown import blocks
+from tests.support.wait import DEADLINE
 from tests.system.processes.server_process import free_port
 
 ROOT = Path(__file__).parents[3]
@@ -38,7 +39,7 @@ def test_commands_of_the_quickstart_work(tmp_path: Path) -> None:
         )
     finally:
         os.killpg(server.pid, 15)
-        server.wait(20)
+        server.wait(DEADLINE)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     drawn = ("✓ read_file /bees.md", "▸ agent Calculator")
     for seen in ('{"type":"done"}', '"Which rivers are long?"', '"state":"finished"', *drawn):

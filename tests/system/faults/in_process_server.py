@@ -16,7 +16,6 @@ from tests.support.wait import eventually
 from tests.system.faults.invariants import ENDS, MB, READER
 
 FORMATS = tuple(plugins.find("dialects"))
-PATIENCE = 5
 MEMORY = 150 * MB
 """How much more the process may have afterwards: it is the client's too, which reads all in every format."""
 POOLS = ("limelight-work", "limelight-sqlite")
@@ -72,7 +71,7 @@ async def nothing_is_left(served: Served, before: Inside) -> None:
                 kinds = [frame.data["event"]["kind"] for frame in found]
                 assert [kind in ENDS for kind in kinds] == [False] * (len(kinds) - 1) + [True]
     try:
-        await eventually(lambda: not _new(before), PATIENCE)
+        await eventually(lambda: not _new(before))
     except AssertionError:
         raise AssertionError(f"left: {_new(before)}") from None
     grown = inside().rss - before.rss

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import psutil
 
 from limelight.events import TERMINAL_TYPES, kind_of
+from tests.support.wait import DEADLINE
 from tests.system.faults.threaded_viewers import Watcher
 from tests.system.processes.server_process import ServerProcess, begins_with, joined
 
 MB = 1024 * 1024
 MEMORY = 60 * MB
 """How much more a warm process may have afterwards: what allocators keep, and what another run would use again."""
-PATIENCE = 30
 ENDS = {kind_of(kind) for kind in TERMINAL_TYPES}
 ENDED = {"finished", "failed", "cancelled"}
 
@@ -40,7 +40,7 @@ def traces(server: ServerProcess) -> Traces:
 
 def settled(server: ServerProcess) -> Traces:
     """The traces once all connections are put away, which takes a moment."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + DEADLINE
     while (now := traces(server)).connections:
         assert time.monotonic() < deadline, now
         time.sleep(0.02)  # nobody tells when a process has closed a file
@@ -63,7 +63,7 @@ def nothing_is_left(
     if before is None:
         return
     now = settled(server)
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + DEADLINE
     while now.files > before.files + READER.files or now.threads > before.threads + READER.threads:
         assert time.monotonic() < deadline, f"{now} is left, and there was {before}"
         time.sleep(0.02)

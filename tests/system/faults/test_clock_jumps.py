@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.wait import DEADLINE
 from tests.system.faults import shifted_clock_agents
 from tests.system.faults.invariants import nothing_is_left, sessions, settled, whole
 from tests.system.faults.threaded_viewers import Listener, Reader, Watcher
@@ -107,7 +108,7 @@ def test_approval_expires_in_time_if_the_clock_is_set_back(tmp_path: Path) -> No
         rest = [data for _, data in frames]
         assert rest[-1] == {"type": "done"}
         assert any(data["type"] == "approval" and data["data"].get("reason") == "expired" for data in rest), rest
-        assert time.monotonic() - began < 60, "it waited for the clock to come back"
+        assert time.monotonic() - began < DEADLINE, "it waited for the clock to come back"
         check_records(server, stream.run_id)
         nothing_is_left(server)
 
@@ -116,7 +117,7 @@ def test_approval_expires_in_time_if_the_clock_is_set_back(tmp_path: Path) -> No
 def test_time_limits_do_not_depend_on_the_wall_clock(tmp_path: Path) -> None:
     """An hour forth and back again: the run is neither too long nor silent for too long, until it really is."""
     hands = clock(tmp_path)
-    with ServerProcess(tmp_path / "data", *AGENTS, CLOCK=str(hands), LIMELIGHT_SILENCE_SECONDS="3") as server:
+    with ServerProcess(tmp_path / "data", *AGENTS, CLOCK=str(hands), LIMELIGHT_SILENCE_SECONDS="8") as server:
         watching = Reader(server, "typed", session_id="s", agent="quiet").begin()
         watching.until_something_came()
         hands.write_text(str(HOUR))

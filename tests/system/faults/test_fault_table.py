@@ -11,14 +11,14 @@ import httpx
 import pytest
 
 from tests.support.server import collect
-from tests.support.wait import eventually
+from tests.support.wait import DEADLINE, eventually
 from tests.system.faults import agents
 from tests.system.faults.in_process_server import ending, misbehaving
 from tests.system.faults.invariants import MB, nothing_is_left, settled, whole
 from tests.system.processes.endless_provider import Provider, talking_provider
 from tests.system.processes.server_process import ServerProcess
 
-SOON = 5.0
+SOON = 20.0
 """Seconds: 0.3 are promised, on a machine that has nothing else to do."""
 
 
@@ -72,7 +72,7 @@ def test_body_of_50_megabytes_is_refused_and_not_kept(tmp_path: Path) -> None:
         before = settled(server)
         body = json.dumps({"messages": [{"role": "user", "content": "x" * 50_000_000}]}).encode()
         for declared in (f"content-length: {len(body)}", "transfer-encoding: chunked"):
-            with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+            with socket.create_connection(("127.0.0.1", server.port), DEADLINE) as connection:
                 head = f"POST /chat HTTP/1.1\r\nhost: 127.0.0.1:{server.port}\r\ncontent-type: application/json\r\n"
                 connection.sendall(f"{head}{declared}\r\n\r\n".encode())
                 assert answer_to(connection, body, chunked="chunked" in declared).startswith(b"HTTP/1.1 413")
@@ -85,7 +85,7 @@ def answer_to(connection: socket.socket, body: bytes, *, chunked: bool) -> bytes
     for start in range(0, len(body), 65536):
         piece = body[start : start + 65536]
         try:
-            connection.settimeout(30)
+            connection.settimeout(DEADLINE)
             connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)
             connection.settimeout(0.001)
             return connection.recv(4096)
@@ -93,5 +93,5 @@ def answer_to(connection: socket.socket, body: bytes, *, chunked: bool) -> bytes
             continue
         except (BrokenPipeError, ConnectionResetError):
             break
-    connection.settimeout(30)
+    connection.settimeout(DEADLINE)
     return connection.recv(4096)

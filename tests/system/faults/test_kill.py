@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.wait import wait_for
 from tests.system.faults.invariants import ENDED, all_is_kept, assert_ended_once, nothing_is_left, sessions, settled
 from tests.system.faults.threaded_viewers import Listener, Reader, Watcher
 from tests.system.processes.server_process import ServerProcess
@@ -61,7 +62,7 @@ def test_kill_at_random_points_loses_nothing_that_was_received(tmp_path: Path, s
             for watcher in watchers:
                 watcher.until_over()
             received += sum(len(watcher.seen) for watcher in watchers)
-    assert received > 100 * KILLS, f"seed {seed}: too little was received to be worth a look"
+    assert received > 10 * KILLS, f"seed {seed}: too little was received to check anything"
 
 
 def turn(session_id: str) -> dict[str, object]:
@@ -70,19 +71,19 @@ def turn(session_id: str) -> dict[str, object]:
 
 @pytest.mark.requirement("kill")
 def test_killed_run_without_a_response_is_sealed(tmp_path: Path) -> None:
-    """The request is sent and the server killed before its answer is read, at ten more points."""
+    """The server is killed before its response is read: at ten random points, and once after the run has begun."""
     data = tmp_path / "data"
     rng = random.Random("unanswered")
-    begun = 0
-    for _ in range(10):
+    for attempt in range(11):
         with ServerProcess(data, "endless") as server:
-            body = {"messages": [{"role": "user", "content": "go"}]}
+            body = {"messages": [{"role": "user", "content": "go"}], "session_id": f"s{attempt}"}
             with server.request("POST", "/chat/stream", body):
                 time.sleep(rng.random() * 0.02)
+                if attempt == 10:
+                    wait_for("the run", lambda: server.get("/sessions/s10")[1].get("run_id"))
                 server.kill()
     with ServerProcess(data, "endless") as server:
-        found = server.get("/sessions?limit=200")[1]["sessions"]
+        found = sessions(server)
+        assert "s10" in {session["session_id"] for session in found}
         for session in found:
             assert_ended_once(server, session["run_id"])
-            begun += 1
-    assert begun >= 1

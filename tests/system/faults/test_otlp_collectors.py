@@ -16,8 +16,6 @@ from tests.tracing.collector import Collector, attributes_of, children, named
 
 QUICK = {"OTEL_BSP_SCHEDULE_DELAY": "50"}
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
-GENEROUS = 20
-"""Seconds for the end of a server: a hanging collector that was waited for would take far longer."""
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +79,7 @@ def test_settings_file_and_traceparent_of_a_client_are_used(tmp_path: Path, monk
             run_through(server, headers={"traceparent": f"00-{TRACE}-{SPAN}-00"})  # its client does not keep this one
             run_through(server)
             collector.wait_for("invoke_agent busy", count=3)
-            assert server.terminate(GENEROUS) == -signal.SIGTERM
+            assert server.terminate() == -signal.SIGTERM
         spans = collector.spans
     runs = [span for span in spans if span.name == "invoke_agent busy"]
     assert [(run.trace_id.hex() == TRACE, run.parent_span_id.hex()) for run in runs] == [
@@ -103,7 +101,7 @@ def test_shutdown_exports_the_remaining_spans(tmp_path: Path) -> None:
             stream = server.ask("wait", agent="busy")
             next(data for _, data in stream if data["type"] == "tool_start" and data["data"]["name"] == "wait")
             assert collector.requests == []
-            assert server.terminate(GENEROUS) == -signal.SIGTERM
+            assert server.terminate() == -signal.SIGTERM
         run = named(collector.spans, "invoke_agent busy")
     assert collector.requests[0][0] == "/x"
     assert run.status.code == Status.STATUS_CODE_ERROR
@@ -135,7 +133,7 @@ def test_run_that_waits_over_a_restart_is_one_span(tmp_path: Path) -> None:
         with ServerProcess(tmp_path / "data", "asks", **environment) as server:
             stream = server.ask(session_id="s")
             asked = next(frame for _, frame in stream if frame["type"] == "approval")["data"]
-            assert server.terminate(GENEROUS) == -signal.SIGTERM
+            assert server.terminate() == -signal.SIGTERM
         assert "invoke_agent asks" not in {span.name for span in collector.spans}
         with ServerProcess(tmp_path / "data", "asks", **environment) as server:
             restarted = time.time_ns()
@@ -153,11 +151,11 @@ def test_unavailable_collector_is_logged_once(tmp_path: Path) -> None:
     environment = {**QUICK, "OTEL_EXPORTER_OTLP_TIMEOUT": "1", "OTEL_EXPORTER_OTLP_ENDPOINT": url}
     with busy_server(tmp_path, environment) as server:
         run_through(server)
-        eventually_in_log(server, "cannot be sent")
+        server.until_it_says("cannot be sent")
         before = settled(server)
         run_through(server)
         nothing_is_left(server, before)
-        assert server.terminate(GENEROUS) == -signal.SIGTERM
+        assert server.terminate() == -signal.SIGTERM
     lines = [line for line in server.log.splitlines() if not line.startswith("Limelight ")]
     assert len(lines) == 1, server.log
     assert "WARNING traces cannot be sent to http://127.0.0.1:" in lines[0]
@@ -173,11 +171,11 @@ def test_refusing_collector_is_logged_once_and_its_recovery_too(tmp_path: Path) 
                 run_through(server)
                 collector.wait_for("invoke_agent busy", count=number)
                 before = before or settled(server)
-            eventually_in_log(server, "cannot be sent")
+            server.until_it_says("cannot be sent")
             assert server.log.count("WARNING") == 1
             collector.status = 200
             run_through(server)
-            eventually_in_log(server, "again")
+            server.until_it_says("again")
             nothing_is_left(server, before)
     assert server.log.count("WARNING") == 2
     assert "400" in server.log
@@ -195,16 +193,9 @@ def test_hanging_collector_delays_neither_runs_nor_the_shutdown(tmp_path: Path) 
             for _ in range(20):
                 run_through(server)
             nothing_is_left(server, before)
-            assert server.terminate(GENEROUS) == -signal.SIGTERM
+            assert server.terminate() == -signal.SIGTERM
         assert server.log.count("traces cannot be sent") == 1, server.log
         assert server.log.count("WARNING") == 1
-
-
-def eventually_in_log(server: ServerProcess, text: str) -> None:
-    deadline = time.monotonic() + GENEROUS
-    while text not in server.log:
-        assert time.monotonic() < deadline, server.log
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(
@@ -215,5 +206,5 @@ def test_tracing_can_be_disabled(tmp_path: Path, off: dict[str, str]) -> None:
         environment = {**QUICK, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, **off}
         with busy_server(tmp_path, environment) as server:
             run_through(server)
-            assert server.terminate(GENEROUS) == -signal.SIGTERM
+            assert server.terminate() == -signal.SIGTERM
         assert collector.requests == []

@@ -11,8 +11,6 @@ from tests.system.faults.threaded_viewers import Listener, Reader, Watcher
 from tests.system.processes.server_process import ServerProcess
 
 RUNS = 20
-EXIT_SECONDS = 30
-"""Generous: ten are promised, on a machine that has nothing else to do."""
 
 
 @pytest.mark.requirement("shutdown")
@@ -27,7 +25,7 @@ def test_sigterm_under_load_sends_the_end_to_all_viewers(tmp_path: Path) -> None
         for watcher in others:
             watcher.until_something_came()
         watchers = [*asking, *others]
-        assert server.terminate(EXIT_SECONDS) == -signal.SIGTERM
+        assert server.terminate() == -signal.SIGTERM
         for watcher in watchers:
             watcher.until_over()
         assert all(watcher.whole for watcher in watchers)

@@ -14,6 +14,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from tests.support.wait import DEADLINE
 from tests.system.faults.invariants import nothing_is_left, settled
 from tests.system.processes.server_process import ServerProcess
 
@@ -24,7 +25,7 @@ Json = dict[str, Any]
 @contextmanager
 def open_socket(server: ServerProcess, session_id: str, query: str = "") -> Generator[ClientConnection]:
     url = f"ws://127.0.0.1:{server.port}/api/v2/ws/{session_id}?{query}"
-    with connect(url, max_size=None, proxy=None, open_timeout=30) as connection:
+    with connect(url, max_size=None, proxy=None, open_timeout=DEADLINE) as connection:
         yield connection
 
 
@@ -34,7 +35,7 @@ def say(socket: ClientConnection, kind: str, **fields: Any) -> None:
 
 def heard(socket: ClientConnection) -> Iterator[Json]:
     while True:
-        yield json.loads(socket.recv(30))
+        yield json.loads(socket.recv(DEADLINE))
 
 
 def until(frames: Iterator[Json], kind: str, state: str = "") -> list[Json]:
@@ -154,7 +155,7 @@ def _deaf(server: ServerProcess) -> sockets.socket:
     }
     lines = ["GET /api/v2/ws/s HTTP/1.1", f"host: 127.0.0.1:{server.port}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
-    connection = sockets.create_connection(("127.0.0.1", server.port), 30)
+    connection = sockets.create_connection(("127.0.0.1", server.port), DEADLINE)
     connection.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
     connection.sendall("\r\n".join([*lines, "", ""]).encode())
     assert connection.recv(12) == b"HTTP/1.1 101"
@@ -201,7 +202,7 @@ def test_sigterm_sends_the_end_of_the_run_and_closes_with_1012(tmp_path: Path) -
         say(socket, "query", query="go")
         frames = heard(socket)
         until(frames, "action_thought")
-        assert server.terminate(20) == -signal.SIGTERM
+        assert server.terminate() == -signal.SIGTERM
         seen: list[Json] = []
         with suppress(ConnectionClosed):
             seen.extend(frames)

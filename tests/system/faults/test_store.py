@@ -4,7 +4,7 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.support.wait import DEADLINE, wait_for
 from tests.system.faults.disk_faults import full, locked_by_another, small_disk, started_when_full, unwritable
 from tests.system.faults.invariants import MB, MEMORY, Traces, assert_kept, nothing_is_left, settled
 from tests.system.processes.server_process import ServerProcess, Stream, read_head
@@ -41,15 +42,14 @@ class Following(threading.Thread):
     def last(self) -> int:
         return int(self.frames[-1][0]) if self.frames else 0
 
+    def is_quiet(self, seconds: float) -> bool:
+        """Whether nothing arrives during this time."""
+        before = self.last
+        time.sleep(seconds)
+        return self.last == before
+
     def seqs(self) -> list[int]:
         return [int(cursor) for cursor, _ in self.frames]
-
-
-def eventually(condition: Callable[[], object], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.05)
 
 
 def ready(server: ServerProcess) -> tuple[int, str]:
@@ -64,7 +64,7 @@ def refused(server: ServerProcess) -> dict[str, Any]:
     with connection, connection.makefile("rb") as reader:
         status, headers = read_head(reader)
         body = json.loads(reader.read())
-    assert time.monotonic() - began < 25
+    assert time.monotonic() - began < DEADLINE
     assert (status, headers["content-type"]) == (503, "application/problem+json")
     assert (body["code"], int(headers["retry-after"])) == ("store_unavailable", body["retry_after"])
     return body
@@ -88,7 +88,7 @@ def check_lived(server: ServerProcess, before: Traces, *viewers: Following, memo
     """The process that has lived through the fault is as it was once its runs are stopped, each of which ends once."""
     for following in viewers:
         assert server.post(f"/runs/{following.run_id}/cancel")[0] == 200
-        following.join(30)
+        following.join(DEADLINE)
         assert not following.is_alive(), "a stream does not end"
     nothing_is_left(server, before, memory=memory)
 
@@ -100,19 +100,17 @@ def live(data: Path, *agents: str) -> Generator[tuple[ServerProcess, Following, 
         answered(server)
         before = settled(server)
         following = Following(server.ask(agent="endless", session_id="s", format="records"))
-        eventually(lambda: following.last > 300)  # the database's own log is larger than ours then
+        wait_for("300 records", lambda: following.last > 300)  # the database's own log is larger than ours then
         yield server, following, before
 
 
 def check_fault(server: ServerProcess, following: Following, words: str) -> None:
     """While it lasts: said in words, nothing new is shown, the process is alive."""
-    eventually(lambda: ready(server) == (503, f"failed: {words}"))
+    wait_for(words, lambda: ready(server) == (503, f"failed: {words}"))
     assert words in refused(server)["detail"]
     assert server.get("/health") == (200, {"status": "ok"})
-    time.sleep(1)  # what was committed before is on its way
-    before = following.last
-    time.sleep(1)  # nothing is to come, so there is nothing to wait for
-    assert following.last == before
+    wait_for("the end of what was committed before", lambda: following.is_quiet(1))
+    assert following.is_quiet(1)
 
 
 def check_mended(server: ServerProcess, following: Following, faults: int = 1) -> None:
@@ -121,8 +119,8 @@ def check_mended(server: ServerProcess, following: Following, faults: int = 1) -
     `faults`: how often it may have started. While a disk fills up, a large commit may fail and a small one still work.
     """
     before = following.last
-    eventually(lambda: ready(server)[0] == 200)
-    eventually(lambda: following.last > before + 100)
+    wait_for("a ready server", lambda: ready(server)[0] == 200)
+    wait_for("new records", lambda: following.last > before + 100)
     answered(server)
     assert following.seqs() == list(range(1, following.last + 1))
     assert 1 <= server.log.count(BEGAN) == server.log.count(ENDED) <= faults, server.log
@@ -152,7 +150,7 @@ def test_start_on_a_full_disk_is_a_temporary_failure(tmp_path: Path, has_lock_fi
     with small_disk(data, 16) as mounted:
         with ServerProcess(data, "hello") as server:
             answered(server)
-            server.terminate(20)
+            server.terminate()
             if not has_lock_file:
                 (data / "limelight.db.lock").unlink()
             ended = started_when_full(data, mounted, server)
@@ -169,9 +167,9 @@ def test_agent_that_floods_during_a_full_disk_has_to_wait(tmp_path: Path) -> Non
     data = tmp_path / "data"
     with small_disk(data, 256) as mounted, live(data, "dump") as (server, following, warm):
         dump = Following(server.ask(agent="dump", session_id="d", format="records"))
-        eventually(lambda: dump.last > 20)
+        wait_for("output", lambda: dump.last > 20)
         with full(data, mounted, server):
-            eventually(lambda: ready(server)[0] == 503)
+            wait_for("the fault", lambda: ready(server)[0] == 503)
             before = psutil.Process(server.pid).memory_info().rss
             time.sleep(3)  # the agent would have printed tens of megabytes
             assert psutil.Process(server.pid).memory_info().rss - before < 20 * 1024**2
@@ -194,7 +192,7 @@ def test_database_locked_for_ten_seconds_pauses_runs(tmp_path: Path) -> None:
             ]
             status, answer = server.post("/chat", HELLO)  # it waits for a while, which may be long enough
             assert (status, answer.get("code")) in [(503, "store_unavailable"), (200, None)]
-            other.wait(30)
+            other.wait(DEADLINE)
         check_mended(server, following)
         check_lived(server, before, following)
         server.kill()
@@ -207,7 +205,7 @@ def test_read_only_database_pauses_runs_until_it_is_writable(tmp_path: Path) -> 
     data = tmp_path / "data"
     with live(data) as (server, following, before):
         with unwritable(data, server):
-            eventually(lambda: ready(server)[0] == 503)
+            wait_for("the fault", lambda: ready(server)[0] == 503)
             words = ready(server)[1].removeprefix("failed: ")
             assert words in ("the database can only be read", "the disk does not take what is written")
             check_fault(server, following, words)
@@ -240,7 +238,7 @@ def test_deleted_data_folder_is_rescued_at_shutdown(tmp_path: Path) -> None:
     with live(data) as (server, following, _):
         shutil.rmtree(data)
         check_fault(server, following, "the database file was deleted")
-        server.terminate(40)
+        server.terminate()
         assert "was deleted while it was open: what it held is in" in server.log
     (data / "limelight.db.rescued").rename(data / "limelight.db")
     with ServerProcess(data, "endless", "hello") as server:
@@ -259,8 +257,8 @@ def test_server_does_not_write_to_the_database_that_replaced_its_own(tmp_path: P
         with ServerProcess(data, "hello") as second:
             check_fault(server, following, "another file is in the place of the database")
             answered(second)
-            second.terminate(20)
-        server.terminate(40)
+            second.terminate()
+        server.terminate()
     with ServerProcess(data, "hello") as second:
         _, listed = second.get("/sessions")
         assert len(listed["sessions"]) == 1

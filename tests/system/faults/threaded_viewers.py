@@ -8,11 +8,10 @@ from typing import Any, Self
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
+from tests.support.wait import DEADLINE
 from tests.system.processes.server_process import ServerProcess, Stream
 
 Frame = tuple[str, Any]
-PATIENCE = 60
-
 
 CUT = (OSError, EOFError, ValueError, IndexError, AssertionError)
 """How a stream breaks off under its reader: a reset, an end too early, half a line, half a frame."""
@@ -42,10 +41,10 @@ class Watcher:
         self._something.set()
 
     def until_something_came(self) -> None:
-        assert self._something.wait(PATIENCE), f"nothing came in {self.format}"
+        assert self._something.wait(DEADLINE), f"nothing came in {self.format}"
 
     def until_over(self) -> None:
-        self._thread.join(PATIENCE)
+        self._thread.join(DEADLINE)
         assert not self._thread.is_alive(), f"a stream in {self.format} does not end"
 
 
@@ -85,7 +84,7 @@ class Listener(Watcher):
             if self._asks:
                 socket.send(json.dumps({"type": "query", "query": self._asks}))
             while not self.whole:
-                self._take(json.loads(socket.recv(PATIENCE)))
+                self._take(json.loads(socket.recv(DEADLINE)))
 
     def _take(self, frame: Any) -> None:
         if "message_id" in frame:

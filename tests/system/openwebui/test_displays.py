@@ -271,6 +271,6 @@ def test_browser_stays_responsive_with_many_tokens_and_tools(environment: Enviro
     tab.expect_idle()
     ticks, longest = tab.evaluate("[window.gaps.ticks, window.gaps.longest]")
     assert ticks > 10
-    assert longest < 3_000, f"the page handled no events for {longest:.0f} ms"
+    assert longest < 10_000, f"the page handled no events for {longest:.0f} ms"
     tab.open_group()
     expect(tab.rows).to_have_count(60)

@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.support.wait import wait_for
 from tests.system.openwebui.chat import Chat
 from tests.system.openwebui.conftest import Environment
-from tests.system.openwebui.processes import wait_for
 
 
 def complete_turn(tab: Chat, text: str, answer: str) -> None:

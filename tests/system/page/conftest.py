@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
-from tests.system.page.server import AGENTS_FILE, HOSTILE, SECONDS, Stage, staged
+from tests.support.wait import DEADLINE
+from tests.system.page.server import AGENTS_FILE, HOSTILE, Stage, staged
 from tests.system.page.tab import NewTab, Tab
 
 GATES = ("search", "answer", "todos", "helpers", "enough", "ran", "second", "third", "printed", "patience")
@@ -31,7 +32,7 @@ def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium")
     assert chromium is not None, "there is no `chromium` in the PATH: apt-get install chromium"
     with sync_playwright() as playwright:
-        expect.set_options(timeout=SECONDS * 1000)
+        expect.set_options(timeout=DEADLINE * 1000)
         browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
         yield browser
         browser.close()

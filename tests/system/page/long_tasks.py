@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from benchmarks.page.browser import Tab
-from tests.system.page.server import SECONDS
+from tests.support.wait import DEADLINE
 
 CATEGORIES = "toplevel,__metadata"
 TASK = "RunTask"
@@ -41,7 +41,7 @@ def watched_tasks(tab: Tab) -> Generator[Tasks]:
     tasks = Tasks()
     yield tasks
     send("Tracing.end")
-    for _ in range(SECONDS * 20):
+    for _ in range(DEADLINE * 20):
         if done:
             break
         tab.page.wait_for_timeout(50)

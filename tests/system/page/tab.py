@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Locator, Page, Request, expect
 
-from tests.system.page.server import SECONDS, wait_for
+from tests.support.wait import DEADLINE, wait_for
 
 AXE = Path(__file__).parents[3] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SHOTS = Path(__file__).parents[3] / "build" / "page"
@@ -34,7 +34,7 @@ class Tab:
         self.context = context
         self.url = address
         self.page: Page = context.new_page()
-        self.page.set_default_timeout(SECONDS * 1000)
+        self.page.set_default_timeout(DEADLINE * 1000)
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self._forgiven = forgiven

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.support.wait import wait_for
 from tests.system.page.cuttable_connection import Wire
-from tests.system.page.server import AGENTS_FILE, Stage, staged, wait_for
+from tests.system.page.server import AGENTS_FILE, Stage, staged
 from tests.system.page.tab import BROKEN_LINK, NewTab, Tab
 
 

@@ -125,8 +125,8 @@ async def mailing(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
     yield "Done."
 
 
-async def until_told(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """Works until the file is there that it was told of."""
+async def until_file_exists(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Works until the file that the message names exists."""
     yield "begun "
     may_end = Path(messages[-1].text)
     while not await asyncio.to_thread(may_end.exists):  # noqa: ASYNC110 - the test is another process
@@ -135,16 +135,23 @@ async def until_told(messages: Any, ctx: Any) -> AsyncIterator[str]:
 
 
 async def blocks(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """Sleeps as one must not, so that nobody else can do anything."""
+    """Blocks the event loop as soon as the file `go` is in the folder that the message names."""
     yield "…"
-    await asyncio.sleep(0.2)  # so that this is seen
-    time.sleep(3600)  # noqa: ASYNC251
+    folder = Path(messages[-1].text)
+    while not await asyncio.to_thread((folder / "go").exists):  # noqa: ASYNC110 - the test is another process
+        await asyncio.sleep(0.01)
+    block(folder)
 
 
 async def hangs(messages: Any, ctx: Any) -> AsyncIterator[str]:
     """Waits for a thread that does not end."""
     yield "…"
-    await asyncio.to_thread(time.sleep, 3600)
+    await asyncio.to_thread(block, Path(messages[-1].text))
+
+
+def block(folder: Path) -> None:
+    (folder / "blocked").touch()
+    time.sleep(3600)
 
 
 async def quits(messages: Any, ctx: Any) -> AsyncIterator[str]:

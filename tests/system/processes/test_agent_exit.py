@@ -22,4 +22,4 @@ def test_exit_in_a_task_of_an_agent_fails_its_run_only(tmp_path: Path, agent: st
             assert "SystemExit" in left[-2][1]["data"]["message"]
         assert list(frames)[-1][1] == {"type": "done"}
         assert server.get(f"/runs/{other.run_id}")[1]["state"] == "finished"
-        assert server.terminate(20) == -signal.SIGTERM
+        assert server.terminate() == -signal.SIGTERM

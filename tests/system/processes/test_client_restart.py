@@ -26,7 +26,7 @@ async def restart(stack: AsyncExitStack, server: ServerProcess, data: Path, *, k
         if kill:
             server.kill()
         else:
-            server.terminate(15)
+            server.terminate()
         return ServerProcess(data, "endless", "hello", port=server.port).__enter__()
 
     new = await asyncio.to_thread(swap)

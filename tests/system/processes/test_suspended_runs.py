@@ -19,7 +19,7 @@ def test_waiting_run_resumes_with_the_decision_after_a_restart(tmp_path: Path, h
         if how == "killed":
             server.kill()
         else:
-            assert server.terminate(15) == -signal.SIGTERM
+            assert server.terminate() == -signal.SIGTERM
         assert not any(frame["type"] in ("error", "done") for _, frame in stream)
     with ServerProcess(data, "asks") as server:
         assert server.get(f"/runs/{run_id}")[1]["state"] == "waiting"

@@ -4,17 +4,16 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.wait import DEADLINE, wait_for
 from tests.system.openwebui.processes import ROOT, Program
 from tests.system.processes.server_process import free_port
 
 DEPLOY = ROOT / "deploy"
-START_SECONDS = 30
 NGINX = """
 {user}
 daemon off;
@@ -36,7 +35,7 @@ http {{
 """What a host may have: it compresses what it can, and the files of `deploy/` have to undo that for streams."""
 CADDY = "{\n\tadmin off\n\tauto_https disable_redirects\n}\n"
 """No fetching of certificates, and none of the usual ports."""
-PATIENCE = "proxy_read_timeout 3700s;"
+READ_TIMEOUT = "proxy_read_timeout 3700s;"
 
 
 class Certificate(NamedTuple):
@@ -94,7 +93,7 @@ def nginx(
         (folder / "conf.d" / f"{name}.conf").write_text(replaced(text, changes))
     snippet = (DEPLOY / "nginx" / "limelight-proxy.conf").read_text()
     if impatient:
-        snippet = replaced(snippet, {PATIENCE: "proxy_read_timeout 2s;"})
+        snippet = replaced(snippet, {READ_TIMEOUT: "proxy_read_timeout 4s;"})
     (folder / "snippets" / "limelight-proxy.conf").write_text(snippet)
     with _running(_nginx(folder), folder, list(ports.values())):
         name = "impatient nginx" if impatient else "nginx"
@@ -149,26 +148,21 @@ def _running(command: list[str], folder: Path, ports: list[int]) -> Generator[No
         # Caddy keeps things in its home.
         process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder, env={"HOME": str(folder)})
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while not all(map(_listens, ports)):
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)  # a port of another process has no event to wait for
+        wait_for(f"{command[0]} to listen (its log is {log})", lambda: process.poll() is not None or _listen(ports))
+        assert process.poll() is None, log.read_text()
         yield
     finally:
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(DEADLINE)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(10)
+            process.wait(DEADLINE)
 
 
-def _listens(port: int) -> bool:
-    try:
+def _listen(ports: list[int]) -> bool:
+    for port in ports:
         socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
     return True
 
 

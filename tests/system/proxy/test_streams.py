@@ -73,7 +73,7 @@ def test_heartbeats_keep_a_silent_stream_open(http: httpx.Client, gate: Path) ->
     with http.stream("POST", "/chat/stream", json=asking(f"wait for {gate.name}")) as response:
         stream = lines(response)
         until(stream, lambda line: token(line) == "one ")
-        for _ in range(8):
+        for _ in range(12):
             until(stream, lambda line: line.data is None)
         gate.touch()
         until(stream, lambda line: token(line) == "two")
