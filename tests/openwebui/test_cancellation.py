@@ -17,7 +17,7 @@ from tests.support.wait import DEADLINE, eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-NOT_REACHED = "Stopped here; the server was not reached, so the agent may go on"
+NOT_REACHED = "Stopped here; the server was not reached, so the agent may continue"
 
 
 async def test_stop_cancels_the_run(tmp_path: Path) -> None:
