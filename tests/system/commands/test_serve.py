@@ -75,5 +75,5 @@ def answers(port: int, expected: str) -> bool:
             assert answer.status_code in (200, 503), answer.text
             if answer.is_success and answer.json()["message"]["content"] == expected:
                 return True
-        time.sleep(0.05)  # no event tells when the next server listens
+        time.sleep(0.05)  # the next server has no event to wait for
     return False

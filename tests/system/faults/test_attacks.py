@@ -1,4 +1,4 @@
-"""A client that attacks the server does not take it from others: memory is bounded, and others are answered soon.
+"""During an attack memory stays bounded, and other users are served.
 
 The attacks of `make attacks`, with many connections and for a short time.
 """
@@ -11,7 +11,7 @@ from tests.system.faults.attacks import HTTP_CASES, SOCKET_CASES, Case, measure,
 
 SECONDS = 3.0
 PATIENCE = 25
-"""Bounds of time are this much higher than on a machine that does nothing else."""
+"""Bounds of time are higher by this factor than on a machine that does nothing else."""
 CASES = [case for case in (*HTTP_CASES, *SOCKET_CASES) if case.connections > 1]
 
 

@@ -81,7 +81,7 @@ def test_clock_set_back_between_two_starts_does_not_delay_sealing(tmp_path: Path
         asking.until_over()
     hands.write_text(str(-HOUR))
     with ServerProcess(data, *AGENTS, CLOCK=str(hands)) as server:
-        nothing_is_left(server, None, [asking])  # its lease, an hour in the future, keeps nobody from sealing it
+        nothing_is_left(server, None, [asking])  # its lease, an hour in the future, does not delay this
         check_records(server, asking.run_id)
         assert ask(server, "timed", "s")[-1] == {"type": "done"}
         assert ask(server, "hello", "new")[-1] == {"type": "done"}

@@ -1,4 +1,4 @@
-"""What of the table in `docs/faults.md` no other test holds."""
+"""Faults of the table in `docs/faults.md` that no other file tests."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from tests.system.processes.endless_provider import Provider, talking_provider
 from tests.system.processes.server_process import ServerProcess
 
 SOON = 20.0
-"""Seconds: 0.3 are promised, on a machine that has nothing else to do."""
+"""Seconds, for a busy machine; an idle one needs less than a second."""
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_body_of_50_megabytes_is_refused_and_not_kept(tmp_path: Path) -> None:
 
 
 def answer_to(connection: socket.socket, body: bytes, *, chunked: bool) -> bytes:
-    """What comes back, sending on until something does."""
+    """The beginning of the response; sends the body until it arrives."""
     connection.settimeout(0.001)
     for start in range(0, len(body), 65536):
         piece = body[start : start + 65536]

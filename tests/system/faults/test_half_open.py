@@ -1,6 +1,6 @@
-"""Clients that vanish without a farewell, or read next to nothing: the server lets go of them, and nobody else waits.
+"""Clients that vanish without closing their connections, or hardly read: the server closes them, others do not wait.
 
-A process that is stopped (SIGSTOP) is such a client: its machine still takes in what fits, and nothing answers.
+A process that is stopped (SIGSTOP) is such a client: its machine still buffers some data, but nothing answers.
 """
 
 import signal
@@ -51,13 +51,13 @@ def test_connections_of_a_stopped_client_are_closed(tmp_path: Path) -> None:
             vanished.send_signal(signal.SIGSTOP)
             asking.until_over()
             until_connections(server, 0)
-            assert psutil.pid_exists(vanished.pid), "it has not left by itself"
+            assert psutil.pid_exists(vanished.pid), "the client has ended by itself"
         assert asking.whole
         nothing_is_left(server, before, [asking])
 
 
 def test_silent_stream_that_accepts_heartbeats_stays_open(tmp_path: Path) -> None:
-    """Whoever takes in what is sent is left alone, however little that is."""
+    """A client that accepts what is sent stays connected, however little that is."""
     with ServerProcess(tmp_path / "data", *AGENTS, LIMELIGHT_HEARTBEAT_SECONDS="0.2") as server:
         stream = server.ask(agent="quiet", session_id="q")
         deadline = time.monotonic() + 2 * short_timeout_agents.connection.UNREAD_SECONDS

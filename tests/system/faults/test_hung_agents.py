@@ -1,4 +1,4 @@
-"""A source that hangs: Stop and the limits end its run at once, others go on, and what hung is let go when it ends."""
+"""Agents that hang: Stop and the time limits end their runs, and other runs continue."""
 
 import asyncio
 import threading
@@ -121,7 +121,7 @@ async def test_time_limit_ends_the_run_of_a_hung_agent(tmp_path: Path, agent: Ca
 @pytest.mark.requirement("hung-agents")
 @pytest.mark.parametrize("agent", HANGING)
 async def test_server_shuts_down_while_an_agent_hangs(tmp_path: Path, agent: Callable[..., Any]) -> None:
-    """`serving` shuts the server down at its end and waits for that; the agent hangs on meanwhile."""
+    """`serving` shuts the server down at its end and waits for it, while the agent still hangs."""
     async with serving(agent, data=tmp_path / "data") as served:
         _, watching = await begin(served, agent.__name__)
         draining = asyncio.create_task(served.runtime.drain())

@@ -1,4 +1,4 @@
-"""A source that yields what it should not: the run takes it in, made fit, or fails with `bad_event`; and ends once."""
+"""Invalid values and events of an agent are converted, or the run fails with `bad_event`; it ends once."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -31,7 +31,7 @@ def deep() -> Json:
 
 
 class Stubborn:
-    """Does not let itself be shown."""
+    """Raises in `repr`."""
 
     def __repr__(self) -> str:
         raise RuntimeError("no")
@@ -51,7 +51,7 @@ VALUES: dict[str, Callable[[], Json]] = {
     "huge list": lambda: list(range(300_000)),
     "nothing but control": lambda: "\x00\r\n\n\x1b[2J data: x\n\n",
 }
-"""Results of tools, arguments and answers that no wire can carry as they are."""
+"""Results, arguments and answers that JSON cannot express."""
 
 
 @pytest.mark.requirement("invalid-events")
@@ -89,7 +89,7 @@ STREAMS: dict[str, tuple[str, list[Any]]] = {
     "a coroutine function": (REFUSED, [asyncio.sleep]),
     "a list of events": (REFUSED, [[events.Status(text="x")]]),
     "nothing": (FINE, [None, "", None]),
-    "a text that is no text": (REFUSED, [events.TextDelta(message_id="m", text=5)]),  # pyright: ignore[reportArgumentType]
+    "a text that is a number": (REFUSED, [events.TextDelta(message_id="m", text=5)]),  # pyright: ignore[reportArgumentType]
     "a text of None": (REFUSED, [events.TextDelta(message_id="m", text=None)]),  # pyright: ignore[reportArgumentType]
     "an id that is a list": (REFUSED, [events.TextDelta(message_id=["m"], text="x")]),  # pyright: ignore[reportArgumentType]
     "a name that is a number": (REFUSED, [tool(name=7)]),
@@ -120,7 +120,7 @@ STREAMS: dict[str, tuple[str, list[Any]]] = {
     "a file that is nothing": (FINE, [FileMade(name="x", data=lambda: None)]),  # pyright: ignore[reportArgumentType]
     "a file that cannot be read": (FINE, [FileMade(name="x", data=lambda: b"" + bytes([1 // 0]))]),
 }
-"""What comes, and whether the run goes on with it."""
+"""The expected end of the run, and the items that the agent yields."""
 
 
 @pytest.mark.requirement("invalid-events")

@@ -1,4 +1,4 @@
-"""kill -9 at a hundred random points, under several runs with several viewers each: all that was received is kept."""
+"""kill -9 at a hundred random points, during several runs with several viewers: everything received is in the log."""
 
 import random
 import time
@@ -16,11 +16,11 @@ KILLS = 10
 """For each seed, on one data folder."""
 RUNS = 3
 LATEST = 0.5
-"""Seconds after which nobody waits any longer with the kill. Half of the points are in the first eighth of it."""
+"""The longest time in seconds before the kill. Half of the points are in the first eighth of it."""
 
 
 def load(server: ServerProcess, rng: random.Random, round_: int) -> list[Watcher]:
-    """Some runs, each with a viewer in every format; some viewers come before the run and some behind its beginning."""
+    """Start some runs, each with a viewer on a socket, which connects before the run, and one of its stream."""
     found: list[Watcher] = []
     for number in range(RUNS):
         session_id = f"s{round_}-{number}"
@@ -30,7 +30,7 @@ def load(server: ServerProcess, rng: random.Random, round_: int) -> list[Watcher
 
 
 def follow(server: ServerProcess, rng: random.Random, watchers: list[Watcher]) -> list[Watcher]:
-    """More viewers of the same runs, if there are runs already."""
+    """Further viewers of the runs that have begun."""
     known = [watcher.run_id for watcher in watchers if isinstance(watcher, Reader) and watcher.run_id]
     return [Reader(server, rng.choice(["typed", "records"]), run_id=run_id).begin() for run_id in known]
 
@@ -46,16 +46,16 @@ def test_kill_at_random_points_loses_nothing_that_was_received(tmp_path: Path, s
         with ServerProcess(data, "endless", "hello") as server:
             all_is_kept(server, watchers)
             states = {session["run_state"] for session in sessions(server)}
-            assert states <= {*ENDED, None}  # a viewer may have made its session before the run began
+            assert states <= {*ENDED, None}  # a viewer may have created its session before the run began
             if round_:
                 status, answer = server.post("/chat", turn(f"s{round_ - 1}-0"))
-                assert (status, answer["message"]["content"]) == (200, "hello"), "the session goes on"
+                assert (status, answer["message"]["content"]) == (200, "hello"), "the session accepts a new run"
             settled(server)
             if round_ == KILLS:
-                nothing_is_left(server)  # of all rounds: reading them all after each would take most of the time
+                nothing_is_left(server)  # of all rounds, because reading all runs takes long
                 break
             watchers = load(server, rng, round_)
-            time.sleep(LATEST * rng.random() ** 3)  # the point is a time: it may also fall between two events
+            time.sleep(LATEST * rng.random() ** 3)  # a random time, which may be between two events
             watchers += follow(server, rng, watchers)
             time.sleep(LATEST * rng.random() ** 3)
             server.kill()

@@ -1,4 +1,4 @@
-"""A real server and a real collector: what arrives, and what a collector that is away or hangs costs."""
+"""Traces of a real server: what a collector receives, and that an unavailable collector has no effect on runs."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A stream is cut at random and resumed: nothing is lost, nothing doubled, in every format."""
+"""A stream that is cut at random points and resumed loses and repeats nothing."""
 
 import random
 from pathlib import Path

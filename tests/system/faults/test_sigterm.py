@@ -1,4 +1,4 @@
-"""SIGTERM under load: twenty runs, fifty viewers; it exits in time, everybody hears the end, and all of it is kept."""
+"""SIGTERM with twenty runs and fifty viewers: the server exits, all viewers get the end, and everything is stored."""
 
 import signal
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Sockets whose client leaves, does not read, or loses its server: nothing is lost, nobody else is held up."""
+"""Sockets whose client leaves, does not read, or loses its server: nothing is lost, and others are not delayed."""
 
 import json
 import signal
@@ -39,7 +39,7 @@ def heard(socket: ClientConnection) -> Iterator[Json]:
 
 
 def until(frames: Iterator[Json], kind: str, state: str = "") -> list[Json]:
-    """Frames up to a reply, or a message, of this kind."""
+    """Frames up to the first reply or message of this type."""
     found: list[Json] = []
     for frame in frames:
         found.append(frame)
@@ -54,7 +54,7 @@ def messages(frames: list[Json]) -> list[Json]:
 
 
 def folded(frames: list[Json]) -> list[tuple[str, str, str]]:
-    """Whole messages, in order; each must be what its increments add up to."""
+    """The complete messages in order; each must be the concatenation of its increments."""
     growing: dict[str, str] = {}
     whole: list[tuple[str, str, str]] = []
     for frame in messages(frames):
@@ -146,7 +146,7 @@ def test_sockets_that_never_read_do_not_delay_the_run(tmp_path: Path) -> None:
 
 
 def _deaf(server: ServerProcess) -> sockets.socket:
-    """A handshake, and then nothing is read any more."""
+    """A socket whose client reads nothing after the handshake."""
     headers = {
         "upgrade": "websocket",
         "connection": "Upgrade",

@@ -1,4 +1,4 @@
-"""The store of a running server under real faults: errors say so, nothing is lost, and work goes on by itself."""
+"""Real faults of the store of a running server: errors name the cause, nothing is lost, runs continue afterwards."""
 
 import json
 import shutil
@@ -35,7 +35,7 @@ class Following(threading.Thread):
         try:
             for frame in self._stream:
                 self.frames.append(frame)
-        except (OSError, ValueError, AssertionError):  # the server is gone
+        except (OSError, ValueError, AssertionError):  # the server has ended
             return
 
     @property
@@ -58,7 +58,7 @@ def ready(server: ServerProcess) -> tuple[int, str]:
 
 
 def refused(server: ServerProcess) -> dict[str, Any]:
-    """A new run is refused with a problem that says what is wrong and when to come again."""
+    """Check that a new run is refused with the cause and `Retry-After`, and return the problem."""
     began = time.monotonic()
     connection = server.request("POST", "/chat", HELLO)
     with connection, connection.makefile("rb") as reader:
@@ -76,7 +76,7 @@ def answered(server: ServerProcess) -> None:
 
 
 def check_kept(server: ServerProcess, *viewers: Following) -> None:
-    """What the viewers got is in the log, all of it and in that order, and every run has ended once."""
+    """Check that the log has what the viewers received, in that order, and that every run has ended once."""
     for following in viewers:
         seen = list(following.frames)
         assert [int(cursor) for cursor, _ in seen] == list(range(1, len(seen) + 1))
@@ -85,7 +85,7 @@ def check_kept(server: ServerProcess, *viewers: Following) -> None:
 
 
 def check_lived(server: ServerProcess, before: Traces, *viewers: Following, memory: int = MEMORY) -> None:
-    """The process that has lived through the fault is as it was once its runs are stopped, each of which ends once."""
+    """Stop the runs, and check that the process has released its resources and every run has ended once."""
     for following in viewers:
         assert server.post(f"/runs/{following.run_id}/cancel")[0] == 200
         following.join(DEADLINE)
@@ -95,7 +95,7 @@ def check_lived(server: ServerProcess, before: Traces, *viewers: Following, memo
 
 @contextmanager
 def live(data: Path, *agents: str) -> Generator[tuple[ServerProcess, Following, Traces]]:
-    """A server with a run that goes on, somebody who watches it, and what there was of it, warm, before."""
+    """A server with a live run, a viewer of it, and the resources of the warm process before the run."""
     with ServerProcess(data, "endless", "hello", *agents) as server:
         answered(server)
         before = settled(server)
@@ -105,7 +105,7 @@ def live(data: Path, *agents: str) -> Generator[tuple[ServerProcess, Following, 
 
 
 def check_fault(server: ServerProcess, following: Following, words: str) -> None:
-    """While it lasts: said in words, nothing new is shown, the process is alive."""
+    """Check a server during the fault: errors name the cause, viewers get nothing new, the process answers."""
     wait_for(words, lambda: ready(server) == (503, f"failed: {words}"))
     assert words in refused(server)["detail"]
     assert server.get("/health") == (200, {"status": "ok"})
@@ -145,7 +145,7 @@ def test_full_disk_pauses_runs_until_there_is_space(tmp_path: Path) -> None:
 @pytest.mark.requirement("start-temporary-fault")
 @pytest.mark.parametrize("has_lock_file", [True, False])
 def test_start_on_a_full_disk_is_a_temporary_failure(tmp_path: Path, has_lock_file: bool) -> None:
-    """One line that says what to do, an exit code for which a service manager starts it again, and nothing is lost."""
+    """The server prints one line with the remedy, and exits with the code for a temporary failure."""
     data = tmp_path / "data"
     with small_disk(data, 16) as mounted:
         with ServerProcess(data, "hello") as server:
@@ -190,7 +190,7 @@ def test_database_locked_for_ten_seconds_pauses_runs(tmp_path: Path) -> None:
                 (503, "failed: the database does not answer"),
                 (503, "failed: another program has locked the database"),
             ]
-            status, answer = server.post("/chat", HELLO)  # it waits for a while, which may be long enough
+            status, answer = server.post("/chat", HELLO)  # it waits for up to ten seconds, which may be enough
             assert (status, answer.get("code")) in [(503, "store_unavailable"), (200, None)]
             other.wait(DEADLINE)
         check_mended(server, following)
@@ -250,7 +250,7 @@ def test_deleted_data_folder_is_rescued_at_shutdown(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("foreign-database")
 def test_server_does_not_write_to_the_database_that_replaced_its_own(tmp_path: Path) -> None:
-    """The first one writes nothing to what the second has made at the same place."""
+    """The first server does not write to the database that the second has created."""
     data = tmp_path / "data"
     with live(data) as (server, following, _):
         data.rename(tmp_path / "aside")

@@ -1,4 +1,4 @@
-"""Many viewers, some of whom never read: the run ends as without them, and memory stays bounded."""
+"""Many viewers, some of which never read: they do not delay the run, and memory stays bounded."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,6 @@
-"""A browser and a server for all tests of this folder; for each test its own tabs, in which nothing goes wrong unseen.
+"""One browser and one server for all tests of this folder; each test has its own tabs.
 
-They are per folder and not per run of tests: Playwright's synchronous API holds an event loop, and tests of other
-folders have their own.
+They are not shared with other folders, because Playwright's synchronous API holds an event loop.
 """
 
 import re
@@ -55,8 +54,7 @@ def stage(theatre: Stage) -> Iterator[Stage]:
 
 @pytest.fixture
 def new_tab(browser: Browser, stage: Stage, request: pytest.FixtureRequest) -> Iterator[NewTab]:
-    """Makes a tab; each `fresh` one is of another browser, with a memory of its own. Of what each showed at the end a
-    picture is kept, below build/page."""
+    """Opens tabs; a `fresh` one has its own storage. Screenshots below build/page show the end of the test."""
     contexts: list[BrowserContext] = []
     tabs: list[Tab] = []
     forgiven: set[str] = set()
@@ -73,7 +71,7 @@ def new_tab(browser: Browser, stage: Stage, request: pytest.FixtureRequest) -> I
     for context in contexts:
         context.close()
     assert [told for tab in tabs for told in tab.unforgiven()] == [], "the browser's console"
-    assert [url for tab in tabs for url in tab.strangers()] == [], "requests to somebody else"
+    assert [url for tab in tabs for url in tab.strangers()] == [], "requests to other servers"
 
 
 def keep_pictures(test: Any, tabs: list[Tab]) -> None:

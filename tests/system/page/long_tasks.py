@@ -1,5 +1,4 @@
-"""How much the page computes at a stretch: tasks of its main thread by the CPU that they took, so that others on the
-machine do not count."""
+"""Tasks of the page's main thread, measured by CPU time, so that other programs have no effect."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ MAIN = "CrRendererMain"
 
 
 class Tasks(list[float]):
-    """Milliseconds of CPU, of each task; there are none before the block that watches them ends."""
+    """Milliseconds of CPU time of each task; empty until the block that traces them ends."""
 
     @property
     def longest(self) -> float:

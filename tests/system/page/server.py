@@ -1,4 +1,4 @@
-"""The server of these tests, in a process of its own that can be killed, with gates for its agents."""
+"""The server of these tests: a process that can be killed, with gates for its agents."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ HOSTILE = Path(__file__).parent / "hostile_agent.py"
 
 
 class Stage:
-    """`limelight serve` on one port and one folder, as often as it is started."""
+    """`limelight serve` with one port and one folder, which can be started several times."""
 
     def __init__(self, folder: Path, *targets: str) -> None:
         self.port = free_port()
@@ -44,7 +44,7 @@ class Stage:
         return httpx.get(f"{self.url}/health", timeout=5).status_code == 200
 
     def kill(self) -> None:
-        """At once, without a chance to tidy up."""
+        """Send SIGKILL."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait(DEADLINE)

@@ -37,7 +37,7 @@ def test_page_uses_the_theme_of_the_system(new_tab: NewTab) -> None:
 
 
 def walk_to(tab: Tab, target: Locator, key: str = "Tab", most: int = 80) -> None:
-    """Press Tab until the focus is there."""
+    """Press Tab until the element has the focus."""
     for _ in range(most):
         if target.evaluate_all("all => all.includes(document.activeElement)"):
             return

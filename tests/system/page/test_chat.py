@@ -1,4 +1,4 @@
-"""The conversation: what an agent does is seen while it does it."""
+"""The conversation shows the work of an agent live."""
 
 import re
 
@@ -215,7 +215,7 @@ def test_failed_run_shows_its_error(tab: Tab, stage: Stage) -> None:
 
 
 def watch_top(tab: Tab, selector: str) -> None:
-    """Note in each frame where an element stands."""
+    """Record the position of an element in each frame."""
     tab.page.evaluate(
         """selector => {
           const element = document.querySelector(selector);
@@ -231,7 +231,7 @@ def watch_top(tab: Tab, selector: str) -> None:
 
 
 def spread(tab: Tab) -> float:
-    """How far it has moved since."""
+    """How far the element has moved."""
     tab.wait("() => window.tops.length > 3")
     tops = tab.page.evaluate("window.tops.splice(0)")
     return max(tops) - min(tops)

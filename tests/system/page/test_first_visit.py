@@ -22,7 +22,7 @@ def prompts(tab: Tab, agent: str) -> Locator:
 
 
 def ask_all(new_tab: NewTab, server: Stage, agent: str) -> list[Tab]:
-    """Each prompt in a tab of its own, all at once; questions are approved."""
+    """Send each prompt in a separate tab, all at the same time, and approve every request."""
     tabs: list[Tab] = []
     for number in range(3):
         tab = new_tab(address=server.url, viewport={"width": 1440, "height": 3000}).open()

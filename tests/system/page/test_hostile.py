@@ -1,4 +1,4 @@
-"""Whatever an agent says: nothing of it runs, nothing is fetched for it, all of it is text."""
+"""Hostile output of an agent is shown as text: nothing of it runs, and nothing is loaded."""
 
 import re
 
@@ -19,12 +19,12 @@ TURNED = """() => {
       found.push(texts.currentNode.parentElement.closest("[class]").className);
   return found;
 }"""
-"""Of which elements the text has characters that change the direction of what follows."""
+"""Returns the elements whose text has characters that change the text direction."""
 
 
 @pytest.fixture
 def attacked(new_tab: NewTab, stage: Stage) -> Tab:
-    """A tab in front of the hostile agent, with its every row open."""
+    """A tab with a run of the hostile agent, which waits for an approval."""
     tab = new_tab(viewport={"width": 1440, "height": 3000}).open()
     tab.button("Agent: stage").click()
     tab.page.get_by_role("menuitem", name="hostile").click()
@@ -34,7 +34,7 @@ def attacked(new_tab: NewTab, stage: Stage) -> Tab:
 
 
 def open_all(tab: Tab) -> None:
-    """In the page itself: a row that has just been seen may be out of sight by the time of a click."""
+    """Open all rows by script: a row may have scrolled away before a click of the mouse."""
     tab.wait(
         """closed => {
           const line = document.querySelector(closed);
@@ -46,7 +46,7 @@ def open_all(tab: Tab) -> None:
 
 
 def unharmed(tab: Tab) -> None:
-    """Console, dialogs and requests are watched for every test; here is the rest."""
+    """Check the document. Console, dialogs and requests are checked for every test."""
     assert tab.page.evaluate("window.pwned") is None
     assert "pwned title" not in tab.page.title()
     assert tab.page.evaluate(TURNED) == [], "texts that turn others around"

@@ -1,4 +1,4 @@
-"""The right side: code, terminal and timeline, which follow the agent until the user picks."""
+"""The right side: code, terminal and timeline, which follow the agent until the user selects one."""
 
 import re
 from pathlib import Path

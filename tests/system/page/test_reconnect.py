@@ -1,4 +1,4 @@
-"""Whatever happens to the page, the wire or the server: the page comes back by itself, to the exact state."""
+"""After a reload, a cut connection or a restart of the server, the page shows the exact state again."""
 
 import re
 from collections.abc import Iterator
@@ -21,11 +21,11 @@ def wire(stage: Stage) -> Iterator[Wire]:
 
 pytestmark = pytest.mark.timeout(300)
 TALL = {"width": 1440, "height": 4000}
-"""Only what is in sight is in the page, and these tests compare all of it."""
+"""Only visible rows are in the document, and these tests compare all of them."""
 
 
 def told(tab: Tab) -> str:
-    """All that the conversation says, but not how long ago."""
+    """The complete text of the conversation."""
     return tab.chat.inner_text()
 
 

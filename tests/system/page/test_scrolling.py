@@ -1,4 +1,4 @@
-"""What the reader looks at stays where it is, and what they ask for comes into sight."""
+"""Scrolling: what the user reads stays in place, and what the user selects is scrolled into view."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ def top(element: Locator) -> float:
 
 
 def expect_over(tab: Tab) -> None:
-    """The end of the run may be out of sight."""
+    """Wait for the end of the run, which may be outside of the viewport."""
     expect(tab.page.locator(".session-clock .state-done")).to_be_visible()
 
 
@@ -79,7 +79,7 @@ def test_fully_visible_answer_has_no_jump_button(tab: Tab, stage: Stage) -> None
     tab.wait("() => (document.querySelector('.chat-scroll')?.scrollTop ?? 0) > 300")
     stage.open_gate("enough")
     tab.expect_end()
-    tab.page.evaluate("() => new Promise(done => setTimeout(done, 600))")  # it has found its place by then
+    tab.page.evaluate("() => new Promise(done => setTimeout(done, 600))")  # the page has scrolled by then
     expect(tab.button("Jump to now")).to_have_count(0)
 
 
@@ -113,7 +113,7 @@ def test_tab_follows_a_run_that_another_tab_begins(tab: Tab, new_tab: Callable[.
     tab.expect_end()
     tab.page.reload()
     expect(tab.page.locator(".user-text").last).to_be_in_viewport()
-    tab.chat.press("Shift")  # while the page still finds its place
+    tab.chat.press("Shift")  # while the page still scrolls
     other = new_tab(fresh=True)
     other.open(f"#/s/{tab.session_id}").ask("scene stream")
     tab.wait("() => (document.querySelector('.chat-scroll')?.scrollTop ?? 0) > 300")

@@ -36,7 +36,7 @@ def test_new_conversation_is_listed_and_found(tab: Tab) -> None:
 
 
 def test_list_shows_a_waiting_approval_at_once(tab: Tab, stage: Stage) -> None:
-    # It asks by itself every few seconds too: not here.
+    # The list also polls every few seconds, which this test disables.
     tab.page.add_init_script(
         "const later = setTimeout; setTimeout = (run, ms, ...more) => (ms === 4000 ? 0 : later(run, ms, ...more));"
     )

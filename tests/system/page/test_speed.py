@@ -1,4 +1,4 @@
-"""The page stays fast, with bounds ten times as wide as its aims: what it measures exactly is in `make bench`."""
+"""The page stays fast. The bounds are ten times those of `make bench`, which measures exactly."""
 
 from collections.abc import Iterator
 
@@ -84,12 +84,12 @@ def test_text_after_a_long_session_does_not_block_the_page(talkers: Stage, opene
 
 
 def _place(tab: Tab) -> float:
-    """How far it is scrolled, 0 to 1."""
+    """The scroll position, 0 to 1."""
     return tab.page.locator(".chat-scroll").evaluate("(box) => box.scrollTop / box.scrollHeight")
 
 
 def _scroll(tab: Tab, place: float) -> None:
-    """There, and until the rows of that place are there."""
+    """Scroll to a position, and wait until its rows are rendered."""
     box = tab.page.locator(".chat-scroll")
     box.evaluate("(box, place) => { box.scrollTop = place * box.scrollHeight }", place)
     tab.until(

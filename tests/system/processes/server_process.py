@@ -1,4 +1,4 @@
-"""`limelight serve` in a process of its own, which can be killed."""
+"""`limelight serve` as a process that can be killed."""
 
 import fcntl
 import json
@@ -85,7 +85,7 @@ class ServerProcess:
         self.process.send_signal(number)
 
     def request(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> socket.socket:
-        """Send a request on a connection of its own and return it, before a byte is read."""
+        """Send a request on a new connection, and return the connection before anything is read."""
         payload = b"" if body is None else json.dumps(body).encode()
         lines = [f"{method} {path} HTTP/1.1", f"host: 127.0.0.1:{self.port}", "connection: close"]
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
@@ -132,12 +132,12 @@ class Stream:
         self._reader = connection.makefile("rb")
         try:
             self.status, self.headers = read_head(self._reader)
-        except BaseException:  # the server is gone before it has answered
+        except BaseException:  # the server ended before it answered
             self.close()
             raise
         self.comments = 0
         self.whole = False
-        """True once the server has ended the response in good order."""
+        """True when the server has ended the response regularly."""
 
     @property
     def run_id(self) -> str:
@@ -220,13 +220,13 @@ def free_port() -> int:
 
 
 def joined(format_: str, frames: list[tuple[str, Any]]) -> list[Any]:
-    """Frames' data after joining neighbouring deltas of one text."""
+    """The data of frames, with neighbouring deltas of one text joined."""
     found = (Piece("", *(DELTAS[format_](data) or (data, None))) for _, data in frames)
     return [(piece.payload, piece.text) for piece in join_pieces(found)]
 
 
 def begins_with(kept: list[Any], seen: list[Any]) -> bool:
-    """Is all that was seen in the log, in that order? The last text may have gone on."""
+    """Whether the log begins with what was seen; the last text may be longer there."""
     *before, last = seen
     there = kept[len(before)]
     return kept[: len(before)] == before and (there == last or (there[0] == last[0] and there[1].startswith(last[1])))

@@ -1,4 +1,4 @@
-"""An agent that calls exit() inside a task that its framework started: the run ends, and nobody else notices."""
+"""An agent that calls `exit` in a task of its framework: its run fails, and the server continues."""
 
 import signal
 from pathlib import Path

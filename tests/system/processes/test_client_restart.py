@@ -1,4 +1,4 @@
-"""Clients of a server that dies and comes back on the same port: nothing is lost, nothing is repeated."""
+"""Clients continue after a restart of the server on the same port, and lose and repeat nothing."""
 
 import asyncio
 from contextlib import AsyncExitStack

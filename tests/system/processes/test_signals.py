@@ -54,7 +54,7 @@ def test_runs_may_end_within_the_grace_time(tmp_path: Path) -> None:
         assert (status, ready["checks"]["server"]) == (503, "stopping")
         status, problem = server.post("/chat", {"messages": [{"role": "user", "content": "x"}]})
         assert (status, problem["code"], problem["retry_after"]) == (503, "shutting_down", 5)
-        again = server.follow(stream.run_id)  # viewers may come and go meanwhile
+        again = server.follow(stream.run_id)  # viewers may still reconnect
         may_end.touch()
         for viewer in (list(frames), list(again)):
             assert [data["type"] for _, data in viewer][-1] == "done"

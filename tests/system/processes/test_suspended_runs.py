@@ -1,4 +1,4 @@
-"""A run that waits for a person, and servers that come and go."""
+"""Runs that wait for a decision survive a restart of the server."""
 
 import signal
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_waiting_run_resumes_with_the_decision_after_a_restart(tmp_path: Path, h
         assert frames[-1] == {"type": "done"}
         said = "".join(frame["data"]["content"] for frame in frames if frame["type"] == "token")
         assert said == "decided: True"
-        assert sum(frame["type"] == "approval" for frame in frames) == 2  # asked once, and answered
+        assert sum(frame["type"] == "approval" for frame in frames) == 2  # the request and the decision
         assert "Traceback" not in server.log
 
 

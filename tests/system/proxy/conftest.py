@@ -1,4 +1,4 @@
-"""Two servers and both proxies once for all tests: each test is made at every site, unless it says otherwise."""
+"""Two servers and both proxies for all tests. Each test runs at every site, unless it selects one."""
 
 import shutil
 import ssl
@@ -55,7 +55,7 @@ def trust(certificate: Certificate) -> ssl.SSLContext:
 
 @pytest.fixture
 def http(site: Site, trust: ssl.SSLContext) -> Iterator[httpx.Client]:
-    """Somebody outside, with a key."""
+    """A client with a key, outside of the proxy."""
     options: dict[str, Any] = {"base_url": site.url, "verify": trust, "trust_env": False, "timeout": DEADLINE}
     with httpx.Client(**options, headers={"authorization": f"Bearer {KEY}"}) as http:
         yield http

@@ -1,4 +1,4 @@
-"""A server without keys behind a proxy that somebody put there without thinking: it lets no stranger in."""
+"""A server without keys refuses requests through a proxy, whatever its configuration."""
 
 from pathlib import Path
 

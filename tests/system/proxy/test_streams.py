@@ -55,7 +55,7 @@ def gate(gates: Path, request: pytest.FixtureRequest) -> Path:
 
 @pytest.mark.requirement("streams-behind-proxies")
 def test_events_are_not_buffered(http: httpx.Client, gate: Path) -> None:
-    """The second is allowed only when the first is here: a proxy that gathers them waits for ever."""
+    """The agent sends the second event when the first has arrived: a proxy that buffers would wait forever."""
     with http.stream("POST", "/chat/stream", json=asking(f"wait for {gate.name}")) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
         assert "content-encoding" not in response.headers
@@ -69,7 +69,7 @@ def test_events_are_not_buffered(http: httpx.Client, gate: Path) -> None:
 @pytest.mark.requirement("streams-behind-proxies")
 @pytest.mark.parametrize("site", ["impatient nginx, alone", "impatient nginx, below", "caddy, below"], indirect=True)
 def test_heartbeats_keep_a_silent_stream_open(http: httpx.Client, gate: Path) -> None:
-    """It is longer than this nginx waits: what keeps the stream are the signs of life."""
+    """The silence is longer than the read time-out of this nginx."""
     with http.stream("POST", "/chat/stream", json=asking(f"wait for {gate.name}")) as response:
         stream = lines(response)
         until(stream, lambda line: token(line) == "one ")
