@@ -40,6 +40,7 @@ def edit_decision(command: str, **args: Any) -> dict[str, Any]:
     return {"decision": "edit", "args": {"command": command, **args}}
 
 
+@pytest.mark.requirement("commands-off")
 async def test_execute_asks_before_each_command_and_returns_its_output(tmp_path: Path) -> None:
     async with serve_agent(tmp_path / "data", "deep", EXECUTE_ON) as served:
         made = await run_command(served, {"decision": "approve"})

@@ -177,6 +177,7 @@ async def test_turn_after_a_model_error_works(tmp_path: Path, fault: str) -> Non
 # Requests to the model
 
 
+@pytest.mark.requirement("same-requests")
 async def test_model_gets_the_same_requests_with_and_without_limelight(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ def json_lines(server: ServerProcess) -> list[dict[str, Any]]:
     return [json.loads(text) for text in server.log.splitlines() if not text.startswith("Limelight ")]
 
 
+@pytest.mark.requirement("log-ids")
 def test_server_logs_json_lines_with_run_session_and_error_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines of libraries have the run of their agent; the `error_id` of a client is in the log."""
     monkeypatch.setenv("HIVE_API_KEY", "honey-honey-honey")

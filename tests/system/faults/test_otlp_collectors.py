@@ -36,6 +36,7 @@ def run_through(server: ServerProcess, text: str = "go", headers: dict[str, str]
     return stream.run_id
 
 
+@pytest.mark.requirement("traces-without-content")
 def test_run_is_exported_as_one_trace(tmp_path: Path) -> None:
     environment = {**QUICK, "OTEL_EXPORTER_OTLP_HEADERS": "x-team=bees", "OTEL_RESOURCE_ATTRIBUTES": "site=cellar"}
     with Collector() as collector:
