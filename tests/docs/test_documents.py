@@ -1,7 +1,7 @@
-"""The documents say what the code does: each list in them is held against the code, in both directions.
+"""The documents agree with the code: each list in them is compared with the code, in both directions.
 
 A setting, option, valve or error code that is not documented fails here, and so does a document that names one which
-does not exist. Examples parse, links lead somewhere. The wire and the snippets have files of their own.
+does not exist. Examples parse, and links lead to existing targets. Other files test the wire and the snippets.
 """
 
 import json
@@ -51,7 +51,7 @@ def test_environment_variables_in_the_documents_exist() -> None:
 
 
 def commands_of(group: Any, prefix: str = "") -> dict[str, Any]:
-    """Every command by its whole name, those of groups too: `openwebui install`."""
+    """Every command by its complete name, also those of groups: `openwebui install`."""
     found: dict[str, Any] = {}
     for name, command in group.commands.items():
         inner = hasattr(command, "commands")
@@ -141,7 +141,7 @@ def test_numbers_in_the_documents_are_those_of_the_code(document: str, words: st
 # Parts, commands, versions, links
 
 
-def test_the_readme_lists_the_parts_that_are_there() -> None:
+def test_readme_lists_the_existing_parts() -> None:
     table = {row[0]: codes(row[1]) for row in rows(sections(read("README.md"), 2)["What works with what"])}
     assert table == {
         "sources": {*find("sources")},
@@ -152,16 +152,16 @@ def test_the_readme_lists_the_parts_that_are_there() -> None:
     }
 
 
-def test_what_a_framework_cannot_show_is_what_its_source_declares() -> None:
+def test_missing_features_of_a_framework_are_those_its_source_declares() -> None:
     sources = {name: source for name, source in find("sources").items() if name != "function"}
-    told = sections(read("docs/frameworks.md"), 2)["Supported features"]
-    names = re.findall(r"\w+", told.strip().splitlines()[0])
-    shown = {row[0].strip("`"): dict(zip(names, row[1:], strict=True)) for row in rows(told) if len(row) == 4}
+    section = sections(read("docs/frameworks.md"), 2)["Supported features"]
+    names = re.findall(r"\w+", section.strip().splitlines()[0])
+    shown = {row[0].strip("`"): dict(zip(names, row[1:], strict=True)) for row in rows(section) if len(row) == 4}
     assert shown == {
         feature: {name: "no" if feature in source.LACKS else "yes" for name, source in sources.items()}
         for feature in get_args(Feature)
     }
-    reasons = {(row[0], row[1].strip("`")): row[2] for row in rows(told) if len(row) == 3}
+    reasons = {(row[0], row[1].strip("`")): row[2] for row in rows(section) if len(row) == 3}
     assert reasons == {(name, what): why for name, source in sources.items() for what, why in source.LACKS.items()}
 
 
@@ -185,7 +185,7 @@ def test_versions_agree() -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=by_name)
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_lead_to_existing_targets(path: Path) -> None:
     for link in re.findall(r"\]\(([^)\s]+)\)", without_code(path.read_text())):
         if link.startswith("https://"):
             continue
@@ -211,5 +211,5 @@ def test_decisions_are_numbered_consecutively_and_have_a_status() -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=by_name)
-def test_no_document_knows_the_machine_it_was_written_on(path: Path) -> None:
+def test_documents_contain_no_local_path(path: Path) -> None:
     assert not re.search(r"/(work|tmp|home|root|Users)/", path.read_text())
