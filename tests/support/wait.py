@@ -8,7 +8,7 @@ from typing import TypeVar
 import httpx
 
 T = TypeVar("T")
-DEADLINE = 60
+DEADLINE = 120
 """Seconds. The machine may be busy, so no test gives up on a condition earlier; one that hangs still ends."""
 
 

@@ -6,7 +6,6 @@ from playwright.sync_api import expect
 from tests.system.page.server import Stage
 from tests.system.page.tab import NewTab, Tab
 
-pytestmark = pytest.mark.timeout(300)
 LOOKS = {
     "light": {},
     "dark": {"color_scheme": "dark"},

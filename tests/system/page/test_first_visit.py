@@ -8,8 +8,6 @@ from playwright.sync_api import Locator, expect
 from tests.system.page.server import Stage, staged
 from tests.system.page.tab import NewTab, Tab
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture(scope="module")
 def builtin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:

@@ -10,7 +10,6 @@ from tests.system.page import hostile_agent
 from tests.system.page.server import Stage
 from tests.system.page.tab import NewTab, Tab
 
-pytestmark = pytest.mark.timeout(300)
 TURNED = """() => {
   const found = [];
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

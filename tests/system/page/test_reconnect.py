@@ -19,7 +19,6 @@ def wire(stage: Stage) -> Iterator[Wire]:
         yield wire
 
 
-pytestmark = pytest.mark.timeout(300)
 TALL = {"width": 1440, "height": 4000}
 """Only visible rows are in the document, and these tests compare all of them."""
 
