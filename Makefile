@@ -1,7 +1,7 @@
-# One command for each thing; `make help` lists them. Nothing is needed beforehand but make and Python 3.11 or newer.
+# `make help` lists all commands. They need only make and Python 3.11 or newer.
 
 PORT ?= 8000
-# Tests mostly wait for servers that they start, so more of them than there are cores run at once.
+# Tests mostly wait for servers that they start, so there are more workers than cores.
 WORKERS ?= 5
 # Arguments for pytest: make test ONLY="tests/runs -x"
 ONLY ?=
@@ -9,7 +9,7 @@ SYSTEM := $(addprefix tests/system/,commands processes page faults benchmarks)
 VENV := .venv
 BIN := $(VENV)/bin
 
-# Where no bytecode may be kept, each of the hundreds of processes that tests start compiles everything anew.
+# Without bytecode files, each of the hundreds of processes that tests start would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -19,14 +19,14 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-setup:  ## Install everything into .venv (done by the others when needed)
+setup:  ## Install everything into .venv (other targets do this when needed)
 	@tools/setup.sh
 
 page: setup  ## Build the page, if its sources have changed
 	@tools/page.sh
 
 run: setup  ## Serve the built-in agents on http://127.0.0.1:8000 (PORT= changes it)
-	@tools/page.sh || echo "limelight: going on with the page as it was built before, or without one" >&2
+	@tools/page.sh || echo "limelight: continuing with the previous build of the page, or without one" >&2
 	@exec $(BIN)/limelight serve --port $(PORT)
 
 test: setup page  ## Check style and types, run the tests of the package and of the page (some minutes)
@@ -42,13 +42,13 @@ test-system: setup page  ## Test whole processes and the page in Chromium; kill,
 test-page: setup  ## Test the page without a browser; part of `make test`
 	@tools/web.sh run test
 
-test-newest: setup  ## Try the newest versions of the frameworks, in a venv of their own (some minutes)
+test-newest: setup  ## Test with the newest versions of the frameworks, in a separate venv (some minutes)
 	@tools/newest.sh
 
-test-openwebui: setup  ## Try the pipe in a real Open WebUI with a real Chromium (installs both; some minutes)
+test-openwebui: setup  ## Test the pipe in a real Open WebUI with a real Chromium (installs both; some minutes)
 	@tools/test_openwebui.sh $(ONLY)
 
-test-proxy: setup page  ## Try the server behind a real nginx and a real Caddy, with a real Chromium (a minute)
+test-proxy: setup page  ## Test the server behind a real nginx and a real Caddy, with a real Chromium (a minute)
 	@tools/test_proxy.sh $(ONLY)
 
 lint: setup  ## Check types and style
@@ -57,7 +57,7 @@ lint: setup  ## Check types and style
 	@$(BIN)/basedpyright --warnings
 	@tools/web.sh run check
 
-format: setup  ## Put the code into its form
+format: setup  ## Format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 	@tools/web.sh run format
@@ -65,28 +65,28 @@ format: setup  ## Put the code into its form
 bench: setup  ## Measure against other servers, and frameworks with and without it (some minutes)
 	@$(BIN)/python -m benchmarks
 
-soak: setup  ## A thousand streams at the highest rate for ten minutes (SOAK_MINUTES= changes it): what is lost, what grows
+soak: setup  ## Hold a thousand streams at the highest rate for ten minutes (SOAK_MINUTES= changes it)
 	@$(BIN)/python -m benchmarks.soak
 
 attacks: setup  ## Attack servers as hostile clients do, and measure what other users notice (ten minutes)
 	@$(BIN)/python -m tests.system.faults.attacks
 
-golden: setup  ## Write the golden transcripts anew; look at the difference before you commit it
+golden: setup  ## Write the golden files again; read the difference before you commit it
 	@LIMELIGHT_GOLDEN=write $(BIN)/pytest tests/dialects tests/cli/view tests/sources tests/openwebui \
 		tests/server/v2/test_conversations.py
 
-pictures: setup page  ## Take the pictures of the page for the documents anew; look at each before you commit it
+pictures: setup page  ## Take the pictures of the page for the documents again; look at each before you commit it
 	@tools/chromium.sh
 	@$(BIN)/python -m tools.page_pictures
 
-pipe: setup  ## Make openwebui/deep_agent_pipe.py anew from its parts
+pipe: setup  ## Generate openwebui/deep_agent_pipe.py from its parts
 	@$(BIN)/python tools/make_pipe.py
 
-types: setup  ## Make what the page knows of the events anew: web/src/wire/events.ts and web/src/log/panes.json
+types: setup  ## Generate web/src/wire/events.ts and web/src/log/panes.json from the Python side
 	@$(BIN)/python tools/make_wire_types.py
 
-lock: setup  ## Complete web/package-lock.json with the packages of other kinds of machines
+lock: setup  ## Complete web/package-lock.json with the packages of other platforms
 	@$(BIN)/python -m tools.complete_lock
 
-clean:  ## Remove what setup and tests have made
+clean:  ## Remove what setup and tests have created
 	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist web/node_modules src/limelight/page

@@ -59,20 +59,20 @@ class Valves(BaseModel):
     )
     API_KEY: str = Field(
         "",
-        description="The server's API key. With it each user of Open WebUI has sessions of their own there.",
+        description="The server's API key. With it, each user of Open WebUI has separate sessions.",
         json_schema_extra={"input": {"type": "password"}},
     )
     DISPLAY: Literal["native", "collapse", "details", "plain"] = Field(
         "native",
         description="`native`: a live row for each tool. `collapse`: one block with all steps. "
-        "`details`: a block for each finished tool, for Open WebUI before 0.8. `plain`: the answer alone.",
+        "`details`: a block for each finished tool, for Open WebUI before 0.8. `plain`: only the answer.",
     )
     SHOW_TOOL_CITATIONS: bool = Field(True, description="List tool results as sources below the answer.")
-    SHOW_SUBAGENT_STATUS: bool = Field(True, description="Tell in the status line what sub-agents do.")
+    SHOW_SUBAGENT_STATUS: bool = Field(True, description="Show the work of sub-agents in the status line.")
     REQUEST_TIMEOUT: int = Field(
-        300, gt=0, description="Seconds without any sign of life before the connection counts as lost."
+        300, gt=0, description="Seconds without a byte after which the connection counts as lost."
     )
-    RECONNECT_SECONDS: int = Field(120, ge=0, description="How long to try to get a lost connection back.")
+    RECONNECT_SECONDS: int = Field(120, ge=0, description="How many seconds the pipe tries to reconnect.")
     PUBLIC_URL: str = Field(
         "", description="Address of the server as a browser reaches it, for links to files and to very long results."
     )
@@ -92,7 +92,7 @@ class UserValves(BaseModel):
         "default", description="Tool results as sources below the answer."
     )
     SUBAGENT_STATUS: Literal["default", "show", "hide"] = Field(
-        "default", description="What sub-agents do, in the status line."
+        "default", description="The work of sub-agents in the status line."
     )
 
 
@@ -376,8 +376,8 @@ def request_headers(valves: Valves, user: Json) -> dict[str, str]:
         return {}
     if not (key.isascii() and key.isprintable()):
         raise ConnectionLost(
-            "The Limelight server cannot be asked: the valve API_KEY of the Deep Agent Pipe has a sign that no key can "
-            "have, like a line break, an accent or a quotation mark of a word processor: type the key again."
+            "The valve API_KEY of the Deep Agent Pipe contains a character that no key can have, such as a line break, "
+            "an accent or a typographic quotation mark: enter the key again."
         )
     return {
         "Authorization": f"Bearer {key}",
@@ -430,8 +430,8 @@ def load_certificates(_file: str, _folder: str) -> ssl.SSLContext:
 
 def error_reason(error: Exception) -> str:
     """A short description of a failed request. A LocalProtocolError has a fixed one: its text may contain the key."""
-    reasons = {"ConnectError": "no connection", "ConnectTimeout": "no answer", "ReadTimeout": "no sign of life"}
-    reasons["LocalProtocolError"] = "a valve holds what no request can carry"
+    reasons = {"ConnectError": "no connection", "ConnectTimeout": "no answer", "ReadTimeout": "no data"}
+    reasons["LocalProtocolError"] = "a valve contains a character that no request can have"
     return reasons.get(type(error).__name__, str(error) or type(error).__name__)
 
 
@@ -1890,9 +1890,9 @@ CARD_CHARS = 1500
 DECISIONS = {
     "approve": "Let it run with these arguments.",
     "edit": "Change the arguments first.",
-    "reject": "Do not run it. What you write under Other is told to the agent as the reason.",
+    "reject": "Do not run it. The agent gets the text under Other as the reason.",
 }
-SHOW_OPTION = {"label": "Show all", "description": "See the whole arguments first."}
+SHOW_OPTION = {"label": "Show all", "description": "See the complete arguments first."}
 
 
 class Approvals:
@@ -1935,7 +1935,7 @@ class Approvals:
         async with self._lock:
             while True:
                 frame = await self._complete_args(frame)
-                is_truncated = frame.data.get("truncated")  # nobody should approve arguments without seeing them
+                is_truncated = frame.data.get("truncated")  # a user must not approve arguments without seeing them
                 decision = None if is_truncated else await self._dialog.ask(frame, problem)
                 problem = await self._send_decision(approval_id, decision) if decision else ""
                 if decision and not problem:
@@ -2011,7 +2011,7 @@ class ApprovalDialog:
         return as_object(as_object(reply.get("answers")).get("decision")) if reply.get("status") == "answered" else {}
 
     async def _show_args(self, args: str) -> None:
-        data = {"title": "The whole arguments", "message": "What you change here does not count.", "value": args}
+        data = {"title": "Complete arguments", "message": "Changes here have no effect.", "value": args}
         await self._call({"type": "input", "data": {**data, "placeholder": ""}})
 
     async def _edit_args(self, args: str) -> Json | None:
@@ -2084,7 +2084,7 @@ LOG = logging.getLogger("deep_agent_pipe")
 TEXT_DISPLAY = "text"
 """The display for clients of Open WebUI's API: only text. No valve can select it."""
 STOPPED = "Stopped"
-STOPPED_HERE = "Stopped here; the server was not reached, so the agent may go on"
+STOPPED_HERE = "Stopped here; the server was not reached, so the agent may continue"
 
 
 class Display(Protocol):

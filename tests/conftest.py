@@ -1,4 +1,4 @@
-"""Fixtures that several families of tests share."""
+"""Fixtures that several folders share."""
 
 import asyncio
 import logging
@@ -16,15 +16,14 @@ from tests.support import agents
 from tests.support.clock import Clock, ManualLoop
 from tests.support.server import Served, serving
 
-# The stand-in model of a server takes its time for those who watch; nobody watches here.
+# The offline model pauses between words so that people can watch; tests do not need this.
 os.environ["LIMELIGHT_UNDERSTUDY_PACE_MS"] = "0"
 
-# A shell starts what it puts into the background with Ctrl-C ignored, and whatever is started from there inherits that;
-# tests press Ctrl-C in processes of their own.
+# A shell starts background jobs with SIGINT ignored, and child processes inherit this; tests send SIGINT to processes.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A machine that is busy with something else is no reason to fail, and what fails once has to fail again: new cases are
-# looked for with HYPOTHESIS_PROFILE=explore.
+# The load of the machine must not fail a test, and a failure must be reproducible. HYPOTHESIS_PROFILE=explore searches
+# for new cases.
 hypothesis.settings.register_profile("limelight", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "limelight"))
@@ -66,8 +65,7 @@ async def loop_clock() -> Clock:
 
 
 class QuickAsyncio:
-    """asyncio for uvicorn's server, whose polls and pauses of 0.1 s would add 0.2 s to each server that a test
-    starts."""
+    """asyncio for uvicorn's server with short pauses: its polls of 0.1 s would add 0.2 s to each server of a test."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)
@@ -81,13 +79,13 @@ pytest.MonkeyPatch().setattr("uvicorn.server.asyncio", QuickAsyncio())
 
 @pytest.fixture(autouse=True)
 def quiet_expected_errors() -> None:
-    """Runs that fail on purpose write their story to the log; tests look at what clients get."""
+    """Do not log the errors of runs that fail on purpose."""
     logging.getLogger("limelight.runs.engine").setLevel(logging.CRITICAL)
 
 
 @pytest.fixture(autouse=True)
 def clients_of_frameworks_are_closed(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
-    """Frameworks never close their model's client; garbage collection would warn of its socket in some later test."""
+    """Close the model clients of frameworks, which do not: garbage collection would warn in a later test."""
     made: list[openai.OpenAI] = []
     begin = openai.OpenAI.__init__
 

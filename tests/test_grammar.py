@@ -95,6 +95,7 @@ def test_rejected_event_does_not_change_the_state(events: list[AnyEvent]) -> Non
             assert state_of(grammar) == before
 
 
+@pytest.mark.requirement("one-terminal-event")
 @settings(max_examples=150)
 @given(legal_runs(cut=True), st.sampled_from(TERMINALS[1:]))
 def test_closing_events_and_a_terminal_event_end_any_run(run: list[AnyEvent], terminal: Terminal) -> None:

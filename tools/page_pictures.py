@@ -12,8 +12,9 @@ from pathlib import Path
 import httpx
 from playwright.sync_api import Browser, expect, sync_playwright
 
+from tests.support.wait import DEADLINE
 from tests.system.page.conftest import FLAGS
-from tests.system.page.server import SECONDS, Stage, staged
+from tests.system.page.server import Stage, staged
 from tests.system.page.tab import Tab
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
@@ -142,7 +143,7 @@ def main() -> None:
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("chromium is not in the PATH: apt-get install chromium")
-    expect.set_options(timeout=SECONDS * 1000)
+    expect.set_options(timeout=DEADLINE * 1000)
     os.environ["LIMELIGHT_UNDERSTUDY_PACE_MS"] = PACE_MS
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -22,9 +22,9 @@ CARD_CHARS = 1500
 DECISIONS = {
     "approve": "Let it run with these arguments.",
     "edit": "Change the arguments first.",
-    "reject": "Do not run it. What you write under Other is told to the agent as the reason.",
+    "reject": "Do not run it. The agent gets the text under Other as the reason.",
 }
-SHOW_OPTION = {"label": "Show all", "description": "See the whole arguments first."}
+SHOW_OPTION = {"label": "Show all", "description": "See the complete arguments first."}
 
 
 class Approvals:
@@ -67,7 +67,7 @@ class Approvals:
         async with self._lock:
             while True:
                 frame = await self._complete_args(frame)
-                is_truncated = frame.data.get("truncated")  # nobody should approve arguments without seeing them
+                is_truncated = frame.data.get("truncated")  # a user must not approve arguments without seeing them
                 decision = None if is_truncated else await self._dialog.ask(frame, problem)
                 problem = await self._send_decision(approval_id, decision) if decision else ""
                 if decision and not problem:
@@ -143,7 +143,7 @@ class ApprovalDialog:
         return as_object(as_object(reply.get("answers")).get("decision")) if reply.get("status") == "answered" else {}
 
     async def _show_args(self, args: str) -> None:
-        data = {"title": "The whole arguments", "message": "What you change here does not count.", "value": args}
+        data = {"title": "Complete arguments", "message": "Changes here have no effect.", "value": args}
         await self._call({"type": "input", "data": {**data, "placeholder": ""}})
 
     async def _edit_args(self, args: str) -> Json | None:

@@ -134,8 +134,8 @@ def request_headers(valves: Valves, user: Json) -> dict[str, str]:
         return {}
     if not (key.isascii() and key.isprintable()):
         raise ConnectionLost(
-            "The Limelight server cannot be asked: the valve API_KEY of the Deep Agent Pipe has a sign that no key can "
-            "have, like a line break, an accent or a quotation mark of a word processor: type the key again."
+            "The valve API_KEY of the Deep Agent Pipe contains a character that no key can have, such as a line break, "
+            "an accent or a typographic quotation mark: enter the key again."
         )
     return {
         "Authorization": f"Bearer {key}",
@@ -188,8 +188,8 @@ def load_certificates(_file: str, _folder: str) -> ssl.SSLContext:
 
 def error_reason(error: Exception) -> str:
     """A short description of a failed request. A LocalProtocolError has a fixed one: its text may contain the key."""
-    reasons = {"ConnectError": "no connection", "ConnectTimeout": "no answer", "ReadTimeout": "no sign of life"}
-    reasons["LocalProtocolError"] = "a valve holds what no request can carry"
+    reasons = {"ConnectError": "no connection", "ConnectTimeout": "no answer", "ReadTimeout": "no data"}
+    reasons["LocalProtocolError"] = "a valve contains a character that no request can have"
     return reasons.get(type(error).__name__, str(error) or type(error).__name__)
 
 

@@ -28,7 +28,7 @@ LOG = logging.getLogger("deep_agent_pipe")
 TEXT_DISPLAY = "text"
 """The display for clients of Open WebUI's API: only text. No valve can select it."""
 STOPPED = "Stopped"
-STOPPED_HERE = "Stopped here; the server was not reached, so the agent may go on"
+STOPPED_HERE = "Stopped here; the server was not reached, so the agent may continue"
 
 
 class Display(Protocol):

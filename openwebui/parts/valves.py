@@ -11,20 +11,20 @@ class Valves(BaseModel):
     )
     API_KEY: str = Field(
         "",
-        description="The server's API key. With it each user of Open WebUI has sessions of their own there.",
+        description="The server's API key. With it, each user of Open WebUI has separate sessions.",
         json_schema_extra={"input": {"type": "password"}},
     )
     DISPLAY: Literal["native", "collapse", "details", "plain"] = Field(
         "native",
         description="`native`: a live row for each tool. `collapse`: one block with all steps. "
-        "`details`: a block for each finished tool, for Open WebUI before 0.8. `plain`: the answer alone.",
+        "`details`: a block for each finished tool, for Open WebUI before 0.8. `plain`: only the answer.",
     )
     SHOW_TOOL_CITATIONS: bool = Field(True, description="List tool results as sources below the answer.")
-    SHOW_SUBAGENT_STATUS: bool = Field(True, description="Tell in the status line what sub-agents do.")
+    SHOW_SUBAGENT_STATUS: bool = Field(True, description="Show the work of sub-agents in the status line.")
     REQUEST_TIMEOUT: int = Field(
-        300, gt=0, description="Seconds without any sign of life before the connection counts as lost."
+        300, gt=0, description="Seconds without a byte after which the connection counts as lost."
     )
-    RECONNECT_SECONDS: int = Field(120, ge=0, description="How long to try to get a lost connection back.")
+    RECONNECT_SECONDS: int = Field(120, ge=0, description="How many seconds the pipe tries to reconnect.")
     PUBLIC_URL: str = Field(
         "", description="Address of the server as a browser reaches it, for links to files and to very long results."
     )
@@ -44,7 +44,7 @@ class UserValves(BaseModel):
         "default", description="Tool results as sources below the answer."
     )
     SUBAGENT_STATUS: Literal["default", "show", "hide"] = Field(
-        "default", description="What sub-agents do, in the status line."
+        "default", description="The work of sub-agents in the status line."
     )
 
 

@@ -132,7 +132,7 @@ def summarize(args: Args | None) -> str:
     if isinstance(args, str):
         return _first_line(args)
     keys = [*(key for key in SUMMARY_KEYS if key in args), *args]
-    objects = [to_text(value) for value in args.values() if isinstance(value, dict) and value]
+    objects = [to_text(args[key]) for key in args if isinstance(args[key], dict) and args[key]]
     return next((line for text in [*(_words(args[key]) for key in keys), *objects] if (line := _first_line(text))), "")
 
 

@@ -35,6 +35,7 @@ def test_token_with_any_public_key_algorithm_is_accepted(algorithm: str, declare
     assert verify(ISSUER.token("ann", by=pair, name="Ann Other"), [public]) == ("ann", "Ann Other", {"use"})
 
 
+@pytest.mark.requirement("tokens")
 @pytest.mark.parametrize(
     ("claims", "reason"),
     [
@@ -62,6 +63,7 @@ def test_token_that_expired_within_the_leeway_is_accepted() -> None:
     assert verify(ISSUER.token(lasts=-5)).user_id == "ann"
 
 
+@pytest.mark.requirement("tokens")
 def test_hmac_signature_with_the_public_key_is_refused() -> None:
     """A known attack: sign with HMAC, and use the public key as the secret."""
     public = ISSUER.keys[0].public()

@@ -20,6 +20,7 @@ def test_server_sees_keys_that_another_process_creates_or_revokes(tmp_path: Path
     assert server.find(text) is None
 
 
+@pytest.mark.requirement("key-required")
 def test_keyring_still_has_keys_after_the_last_one_is_revoked(tmp_path: Path) -> None:
     keyring = Keyring(tmp_path)
     key, _ = keyring.create("ann", ("use",), 1)
@@ -74,6 +75,7 @@ def test_invalid_file_is_an_error(tmp_path: Path) -> None:
         Keyring(tmp_path).has_any()
 
 
+@pytest.mark.requirement("key-file-fails-closed")
 def test_removed_file_is_an_error_and_does_not_open_the_server(tmp_path: Path) -> None:
     server = Keyring(tmp_path)
     server.create("ann", ("use",), 1)

@@ -36,6 +36,7 @@ def test_backup_then_restore_is_identical(data: Path, tmp_path: Path, name: str)
     assert names_in(tmp_path) == sorted(["data", name, "again"])
 
 
+@pytest.mark.requirement("backup-private")
 def test_backup_is_private(data: Path, tmp_path: Path) -> None:
     back_up(data, tmp_path / "copy")
     back_up(data, tmp_path / "copy.tar.gz")
@@ -107,6 +108,7 @@ def test_backup_includes_a_store_outside_the_data_folder(data: Path, tmp_path: P
 # Refusals
 
 
+@pytest.mark.requirement("backup-complete-or-none")
 @pytest.mark.parametrize("name", TARGETS)
 def test_backup_does_not_overwrite_its_target(data: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
@@ -147,6 +149,7 @@ def test_restore_needs_an_empty_folder(data: Path, tmp_path: Path, name: str) ->
     assert count(tmp_path / "empty" / "limelight.db") == 100
 
 
+@pytest.mark.requirement("restore-checked")
 def test_restore_of_a_damaged_backup_is_refused(data: Path, tmp_path: Path) -> None:
     back_up(data, tmp_path / "copy")
     damage(tmp_path / "copy" / "limelight.db")

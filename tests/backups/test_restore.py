@@ -58,6 +58,7 @@ def test_restore_moves_the_database_last(copy: Path, volume: Path, monkeypatch: 
     assert len(order) == 6 and order[-1] == "limelight.db"
 
 
+@pytest.mark.requirement("restore-all-or-nothing")
 def test_failed_restore_leaves_no_trace(copy: Path, volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rename = Path.rename
 

@@ -105,6 +105,7 @@ def test_path_that_is_too_long_in_the_backup_is_reported(
     assert made.unread == {"workspaces/ann/deep/run.sh": "its path would be too long in the backup"}
 
 
+@pytest.mark.requirement("backup-complete-or-none")
 def test_full_target_disk_fails_the_backup(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def make_folders(folder: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -60,6 +60,7 @@ async def test_deep_plans_reads_files_and_delegates_to_the_researcher(tmp_path: 
     assert (tmp_path / "data" / "workspaces" / "s" / "bees.md").is_file()
 
 
+@pytest.mark.requirement("commands-off")
 async def test_deep_has_no_execute_by_default(tmp_path: Path) -> None:
     async with serve_agent(tmp_path / "data", "deep") as served:
         run = await ask(served, "Please use execute")

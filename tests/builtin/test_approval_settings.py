@@ -22,6 +22,7 @@ CASES = [
 ]
 
 
+@pytest.mark.requirement("approve-setting")
 @pytest.mark.parametrize(("agent", "tool"), CASES)
 async def test_agent_asks_before_the_configured_tools(tmp_path: Path, agent: str, tool: str) -> None:
     async with serve_agent(tmp_path / "data", agent, f'[agents.{agent}]\napprove = ["{tool}"]') as served:
@@ -32,6 +33,7 @@ async def test_agent_asks_before_the_configured_tools(tmp_path: Path, agent: str
     assert run.call(tool).finished.error is None
 
 
+@pytest.mark.requirement("approve-setting")
 @pytest.mark.parametrize(
     ("agent", "tool"), [("deep", "ls"), ("agno", "list_files"), ("react", "search"), ("codact", "python_interpreter")]
 )

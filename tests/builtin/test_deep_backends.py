@@ -39,6 +39,7 @@ async def stopped_run(served: Served, decision: dict[str, Any], started: Path) -
     return checked_run(frames)
 
 
+@pytest.mark.requirement("commands-off")
 async def test_execute_asks_before_each_command_and_returns_its_output(tmp_path: Path) -> None:
     async with serve_agent(tmp_path / "data", "deep", EXECUTE_ON) as served:
         made = await ask_and_decide(served, COMMAND, decision="approve")

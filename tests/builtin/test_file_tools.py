@@ -41,6 +41,7 @@ def folder(tmp_path: Path) -> Generator[Path]:
     CURRENT.reset(token)
 
 
+@pytest.mark.requirement("files-in-workspace")
 @pytest.mark.parametrize("name", [*WAYS_OUT, "{outside}"])
 def test_file_tools_stay_inside_the_workspace(folder: Path, name: str) -> None:
     name = name.format(outside=folder.parent / "secret.txt")
@@ -56,6 +57,7 @@ def test_file_tools_stay_inside_the_workspace(folder: Path, name: str) -> None:
     assert (folder.parent / "secret.txt").read_text() == SECRET
 
 
+@pytest.mark.requirement("files-in-workspace")
 @pytest.mark.parametrize("name", [*WAYS_OUT, "{outside}"])
 def test_deepagents_tools_stay_inside_the_workspace(folder: Path, name: str) -> None:
     name = name.format(outside=folder.parent / "secret.txt")

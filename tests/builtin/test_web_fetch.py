@@ -172,6 +172,7 @@ def test_gzip_is_decompressed_up_to_the_limit(site: str) -> None:
             CLIENT.read(site + path)
 
 
+@pytest.mark.requirement("private-addresses")
 @pytest.mark.parametrize(
     "url",
     [

@@ -88,6 +88,7 @@ def test_run_of_a_failing_agent_exits_with_1_and_escapes_its_error(tmp_path: Pat
     assert "\x1b" not in log
 
 
+@pytest.mark.requirement("export-lossless")
 def test_export_then_replay_as_json_is_the_same_file(url: str, tmp_path: Path) -> None:
     limelight("run", "go", "--agent", "worker", "--session", "exported", "--url", url, folder=tmp_path)
     with SyncClient(url) as client:

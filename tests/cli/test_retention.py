@@ -75,6 +75,7 @@ def sessions(client: SyncClient) -> set[str]:
     return {session.session_id for session in client.sessions()}
 
 
+@pytest.mark.requirement("retention-clock")
 def test_retention_waits_for_a_confirmation_beside_a_running_server(machine: Machine, log: list[str]) -> None:
     with machine.server() as served, SyncClient(served.url) as client:
         client.ask("go", session_id="old")

@@ -17,6 +17,7 @@ from tests.system.processes.agents import hello
 from tests.system.processes.server_process import AGENTS_FILE, free_port
 
 
+@pytest.mark.requirement("start-temporary-fault")
 def test_serve_on_a_used_port_is_a_temporary_failure(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -27,6 +28,7 @@ def test_serve_on_a_used_port_is_a_temporary_failure(tmp_path: Path) -> None:
     assert f"--port {port + 1}" in line
 
 
+@pytest.mark.requirement("public-address-needs-key")
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
@@ -58,6 +60,7 @@ def test_serve_refuses_an_invalid_environment_with_a_hint(tmp_path: Path, name: 
     assert hint in refused(folder=tmp_path, **environment)
 
 
+@pytest.mark.requirement("one-server-per-folder")
 def test_serve_on_a_used_data_folder_is_a_temporary_failure(tmp_path: Path) -> None:
     with serve_in_thread(hello, data=tmp_path / "data"):
         line = refused("--data", "data", "--port", str(free_port()), folder=tmp_path, code=TEMPORARY_FAILURE)

@@ -28,6 +28,7 @@ def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         yield {"demo": served.url, "asker": asking.url}
 
 
+@pytest.mark.requirement("client-examples")
 @pytest.mark.parametrize("number", range(len(SNIPPETS)))
 def test_snippet_runs(
     number: int,

@@ -28,6 +28,7 @@ STREAMS: list[OpenStream] = [
 ]
 
 
+@pytest.mark.requirement("client-leaving")
 @pytest.mark.parametrize("open_stream", STREAMS, ids=["follow", "watch", "export"])
 async def test_cancelled_reader_closes_its_stream_and_not_the_run(
     served: Served, waiting_run: str, open_stream: OpenStream

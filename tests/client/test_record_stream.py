@@ -28,6 +28,7 @@ WHOLE = [START, *MIDDLE, END]
 BAD_GATEWAY = response("<html>", "502 Bad Gateway", "text/html")
 
 
+@pytest.mark.requirement("client-complete")
 @pytest.mark.parametrize(("agent", "seed"), [(steady, 0), (burst, 0), (burst, 1)])
 async def test_started_run_is_complete_over_many_cuts(tmp_path: Path, agent: Any, seed: int) -> None:
     async with serving(agent, data=tmp_path / "data") as served, Client(served.url) as straight:
@@ -147,6 +148,7 @@ async def test_stream_ends_at_204() -> None:
         assert await collect_records(client.follow("r", after=4)) == []
 
 
+@pytest.mark.requirement("client-gap")
 async def test_stream_yields_a_gap_once_and_export_raises() -> None:
     gap = 'id: 3\ndata: {"gap":{"from":1,"to":3}}\n\n'
     async with scripted_responses(response(gap), response(gap + frame(END))) as server, Client(server.url) as client:
@@ -209,6 +211,7 @@ async def test_stream_ignores_new_fields_and_raises_for_new_events() -> None:
             await anext(stream)
 
 
+@pytest.mark.requirement("client-start-once")
 async def test_start_repeats_its_request_after_a_cut() -> None:
     head = response("".join(map(frame, WHOLE))).replace(b"\r\n\r\n", b"\r\nx-run-id: r\r\nx-session-id: s\r\n\r\n", 1)
     async with scripted_responses(b"", b"HTTP/1.1 200", BAD_GATEWAY, head) as server, Client(server.url) as client:

@@ -225,6 +225,7 @@ async def test_socket_decision_that_is_invalid_or_late_raises(client: Client) ->
         assert not isinstance(results[1], NotOffered)
 
 
+@pytest.mark.requirement("client-bounded-buffer")
 async def test_commands_are_answered_while_the_queue_is_full(tmp_path: Path) -> None:
     """Discarded items are fetched again: each arrives once and in order."""
     async with (
@@ -256,6 +257,7 @@ async def test_queued_query_does_not_starve_a_slow_reader(tmp_path: Path) -> Non
         assert [i.seq for i in items if isinstance(i, Record)] == list(range(1, len(items) - len(states(items)) + 1))
 
 
+@pytest.mark.requirement("client-bounded-buffer")
 async def test_socket_buffers_a_bounded_number_of_items(tmp_path: Path) -> None:
     async with serving(burst, data=tmp_path / "data") as served, Client(served.url) as client:
         run = await client.start("go", session_id="s")
@@ -340,6 +342,7 @@ async def test_socket_to_a_server_that_is_not_limelight_raises() -> None:
                 await client.connect("s").__aenter__()
 
 
+@pytest.mark.requirement("client-leaving")
 async def test_closed_socket_leaves_the_run_alone(served: Served, client: Client) -> None:
     before = asyncio.all_tasks()
     async with client.connect("s", agent="patient") as socket:

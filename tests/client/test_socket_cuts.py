@@ -28,6 +28,7 @@ from tests.system.processes import agents
 CUTS = 20
 
 
+@pytest.mark.requirement("client-socket")
 @pytest.mark.parametrize(("agent", "seed"), [(steady, 0), (burst, 0), (burst, 1)])
 async def test_socket_messages_are_complete_over_many_cuts(tmp_path: Path, agent: Any, seed: int) -> None:
     async with serving(agent, data=tmp_path / "data") as served, Client(served.url) as straight:
@@ -111,6 +112,7 @@ async def test_socket_resumes_at_the_start_of_a_live_run_of_which_nothing_had_ar
             assert complete(again)[0].content == "second"
 
 
+@pytest.mark.requirement("client-socket")
 async def test_socket_repeats_a_query_with_its_request_id() -> None:
     async def loses_query(connection: ServerConnection) -> None:
         await connection.send(json.dumps(state_frame()))
@@ -141,6 +143,7 @@ async def test_socket_repeats_a_query_with_its_request_id() -> None:
     assert queries[0] == queries[1] == queries[2]
 
 
+@pytest.mark.requirement("client-unknown-outcome")
 async def test_socket_reports_commands_with_unknown_outcome_as_lost() -> None:
     async def loses_query(connection: ServerConnection) -> None:
         await connection.send(json.dumps(state_frame()))

@@ -46,6 +46,7 @@ def methods(of: type) -> dict[str, list[inspect.Parameter]]:
     return {name: list(inspect.signature(f).parameters.values()) for name, f in found if not name.startswith("_")}
 
 
+@pytest.mark.requirement("client-sync")
 def test_sync_client_has_the_signatures_and_docstrings_of_the_client() -> None:
     assert methods(SyncClient) == {name.replace("aclose", "close"): args for name, args in methods(Client).items()}
     assert inspect.signature(SyncClient) == inspect.signature(Client)
@@ -84,6 +85,7 @@ def test_sync_client_methods_return_results(client: SyncClient) -> None:
     assert client.cancel(client.start("go", agent="patient").run_id) == "cancelled"
 
 
+@pytest.mark.requirement("client-leaving")
 def test_leaving_a_loop_does_not_stop_the_run(client: SyncClient) -> None:
     run = client.start("go", agent="patient", session_id="s")
     for record in run:
@@ -97,6 +99,7 @@ def test_leaving_a_loop_does_not_stop_the_run(client: SyncClient) -> None:
     run.close()
 
 
+@pytest.mark.requirement("client-sync")
 def test_sync_client_works_in_several_threads(client: SyncClient) -> None:
     def turn(n: int) -> str:
         run = client.start("hello", session_id=f"s{n}")

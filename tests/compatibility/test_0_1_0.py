@@ -75,6 +75,7 @@ def is_subsequence(part: Iterable[str], whole: Iterable[str]) -> bool:
     return all(item in remaining for item in part)
 
 
+@pytest.mark.requirement("older-versions")
 async def test_streams_of_old_runs_have_only_derived_fields_added_in_every_format(upgraded: Upgraded) -> None:
     names = [name for name in upgraded.runs if name != "waiting"]
     assert len(names) == 13
@@ -115,6 +116,7 @@ async def test_old_sessions_continue_with_their_agents(upgraded: Upgraded) -> No
         assert (session["run_state"], session["turns"]) == ("finished", 3), agent
 
 
+@pytest.mark.requirement("older-versions")
 async def test_old_pipe_shows_a_run_of_this_server_in_every_display(upgraded: Upgraded) -> None:
     pipe = load_function((upgraded.folder / "deep_agent_pipe.py").read_text()).Pipe()
     for display in ("native", "collapse", "details", "plain"):

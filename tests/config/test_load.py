@@ -101,6 +101,7 @@ def test_origin_names_environment_and_command_line(config: Path) -> None:
     assert origin.place("server", "host") == "`server.host` on the command line: "
 
 
+@pytest.mark.requirement("settings-errors")
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -179,6 +180,7 @@ def test_mistake_in_the_file_is_reported_with_line_and_suggestion(config: Path, 
         load(config, text)
 
 
+@pytest.mark.requirement("settings-errors")
 def test_all_mistakes_are_reported_together(config: Path) -> None:
     text = """
     [server]

@@ -33,6 +33,7 @@ def test_every_legal_run_gives_json_lines_below_the_limit(name: str, run: list[A
             assert len(payload) < MAX_LINE
 
 
+@pytest.mark.requirement("previews")
 @pytest.mark.parametrize("name", DIALECTS)
 @settings(max_examples=40)
 @given(run=tangled_runs(), size=st.integers(30_000, 80_000))

@@ -50,6 +50,7 @@ def frames_after_start(*events: AnyEvent) -> list[dict[str, Any]]:
     return frames_of([RunStarted(agent="a"), *events])[1:]
 
 
+@pytest.mark.requirement("tool-calls-document")
 @pytest.mark.parametrize("type_", DOCUMENTED)
 def test_documented_types_are_flat_and_have_the_documented_keys(type_: str) -> None:
     found = [frame for run in RUNS for frame in frames_of(run) if frame["type"] == type_]
@@ -57,6 +58,7 @@ def test_documented_types_are_flat_and_have_the_documented_keys(type_: str) -> N
     assert all(DOCUMENTED[type_] <= set(frame) and "data" not in frame for frame in found)
 
 
+@pytest.mark.requirement("tool-calls-document")
 def test_no_other_types_are_sent() -> None:
     assert {frame["type"] for run in RUNS for frame in frames_of(run)} == set(DOCUMENTED)
 

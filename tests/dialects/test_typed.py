@@ -74,6 +74,7 @@ def types_and_data(*events: AnyEvent) -> list[tuple[str, dict[str, Any]]]:
 # Types and keys
 
 
+@pytest.mark.requirement("typed-document")
 @pytest.mark.parametrize("type_", DOCUMENTED)
 def test_documented_types_have_the_documented_keys(type_: str) -> None:
     found = [frame for run in RUNS for frame in frames_of(run) if frame["type"] == type_]
@@ -236,6 +237,7 @@ def test_status_of_an_approval_has_the_agent_of_its_subject() -> None:
 # Depth
 
 
+@pytest.mark.requirement("typed-depth")
 def test_depth_is_right_when_agents_end_out_of_order() -> None:
     depths = [
         (frame["type"], frame["data"].get("agent_id"), frame["data"].get("depth", frame["data"].get("agent_depth")))

@@ -1,7 +1,7 @@
-"""The documents say what the code does: each list in them is held against the code, in both directions.
+"""The documents agree with the code: each list in them is compared with the code, in both directions.
 
 A setting, option, valve or error code that is not documented fails here, and so does a document that names one which
-does not exist. Examples parse, links lead somewhere. The wire and the snippets have files of their own.
+does not exist. Examples parse, and links lead to existing targets. Other files test the wire and the snippets.
 """
 
 import json
@@ -17,13 +17,19 @@ from pydantic import BaseModel
 from limelight import __version__
 from limelight.cli import app as cli
 from limelight.cli.openwebui import Display
+from limelight.client.socket import QUEUE_SIZE
 from limelight.config import Settings, all_settings, load_settings
 from limelight.errors import RunError, SetupError, all_errors
 from limelight.plugins import find
+from limelight.runs.queue import MAX_WAITING
+from limelight.server import readiness, runtime
+from limelight.server.process import connection, uvicorn_server
+from limelight.server.routes import chat, runs
+from limelight.server.v2 import socket
 from limelight.sources.base import Feature
 from openwebui.parts.valves import UserValves, Valves
 from tests.support.documents import DOCS, DOCUMENTS, ROOT, by_name, read
-from tests.support.markdown import blocks, codes, rows, sections, without_code
+from tests.support.markdown import anchors, blocks, codes, rows, sections, without_code
 
 # Settings and the command line
 
@@ -45,7 +51,7 @@ def test_environment_variables_in_the_documents_exist() -> None:
 
 
 def commands_of(group: Any, prefix: str = "") -> dict[str, Any]:
-    """Every command by its whole name, those of groups too: `openwebui install`."""
+    """Every command by its complete name, also those of groups: `openwebui install`."""
     found: dict[str, Any] = {}
     for name, command in group.commands.items():
         inner = hasattr(command, "commands")
@@ -101,10 +107,41 @@ def test_every_error_is_documented_and_every_documented_error_exists() -> None:
     assert set(table) == {(error.code, status(error)) for error in all_errors()}
 
 
+# Numbers
+
+NUMBERS = [
+    ("docs/http.md", "responds within three seconds after the body was read", chat.START_SECONDS, 3),
+    (
+        "docs/http.md",
+        "responds when the run has ended, after two seconds at the latest",
+        runs.STOP_SECONDS,
+        2,
+    ),
+    ("docs/http.md", "`wait` (queue the request; at most five wait)", MAX_WAITING, 5),
+    ("docs/http.md", "The server tests the store at most every two seconds", readiness.CACHE_SECONDS, 2),
+    ("docs/operating.md", "two seconds after the second signal", uvicorn_server.FAST_SHUTDOWN_SECONDS, 2),
+    ("docs/operating.md", "25 seconds after the first (the grace time and 20)", uvicorn_server.SHUTDOWN_SECONDS, 20),
+    ("docs/operating.md", "whose client accepts no data for two minutes", connection.UNREAD_SECONDS, 120),
+    ("docs/protocols/v2.md", "The server pings every 20 seconds", uvicorn_server.PING_SECONDS, 20),
+    ("docs/protocols/v2.md", "after 60 seconds without a pong", uvicorn_server.PONG_SECONDS, 60),
+    ("docs/protocols/v2.md", "A socket accepts 200 messages of any kind at once", socket.MESSAGE_BURST, 200),
+    ("docs/security.md", "A run accepts 20 of them at once", runtime.SIGNAL_BURST, 20),
+    ("docs/client.md", "The client buffers up to 256 messages", QUEUE_SIZE, 256),
+]
+"""A document, words of it, the value in the code, and the value that the words state."""
+
+
+@pytest.mark.requirement("stream-starts-early", "readiness-cached")
+@pytest.mark.parametrize(("document", "words", "value", "stated"), NUMBERS, ids=[words for _, words, *_ in NUMBERS])
+def test_numbers_in_the_documents_are_those_of_the_code(document: str, words: str, value: float, stated: float) -> None:
+    assert words in " ".join(read(document).split())
+    assert value == stated
+
+
 # Parts, commands, versions, links
 
 
-def test_the_readme_lists_the_parts_that_are_there() -> None:
+def test_readme_lists_the_existing_parts() -> None:
     table = {row[0]: codes(row[1]) for row in rows(sections(read("README.md"), 2)["What works with what"])}
     assert table == {
         "sources": {*find("sources")},
@@ -115,16 +152,16 @@ def test_the_readme_lists_the_parts_that_are_there() -> None:
     }
 
 
-def test_what_a_framework_cannot_show_is_what_its_source_declares() -> None:
+def test_missing_features_of_a_framework_are_those_its_source_declares() -> None:
     sources = {name: source for name, source in find("sources").items() if name != "function"}
-    told = sections(read("docs/frameworks.md"), 2)["Supported features"]
-    names = re.findall(r"\w+", told.strip().splitlines()[0])
-    shown = {row[0].strip("`"): dict(zip(names, row[1:], strict=True)) for row in rows(told) if len(row) == 4}
+    section = sections(read("docs/frameworks.md"), 2)["Supported features"]
+    names = re.findall(r"\w+", section.strip().splitlines()[0])
+    shown = {row[0].strip("`"): dict(zip(names, row[1:], strict=True)) for row in rows(section) if len(row) == 4}
     assert shown == {
         feature: {name: "no" if feature in source.LACKS else "yes" for name, source in sources.items()}
         for feature in get_args(Feature)
     }
-    reasons = {(row[0], row[1].strip("`")): row[2] for row in rows(told) if len(row) == 3}
+    reasons = {(row[0], row[1].strip("`")): row[2] for row in rows(section) if len(row) == 3}
     assert reasons == {(name, what): why for name, source in sources.items() for what, why in source.LACKS.items()}
 
 
@@ -138,28 +175,6 @@ def test_make_targets_in_the_documents_exist_and_all_are_listed() -> None:
     assert set(re.findall(r"`make ([a-z-]+)", read("CONTRIBUTING.md"))) == targets
 
 
-def test_every_promise_names_tests_that_exist() -> None:
-    promises = rows(sections(read("docs/architecture.md"), 2)["Promises"])
-    assert len(promises) == 9
-    for promise, tests in promises:
-        assert_tests_exist(promise, tests)
-
-
-def test_every_fault_names_tests_that_exist() -> None:
-    tables = sections(read("docs/faults.md"), 2)
-    bar = rows(tables["Required behaviour"])
-    assert len(bar) == 16
-    for fault, _, tests in [*bar, *rows(tables["More faults"])]:
-        assert_tests_exist(fault, tests)
-
-
-def assert_tests_exist(promise: str, tests: str) -> None:
-    assert codes(tests), promise
-    for name in codes(tests):
-        file, _, function = name.partition("::")
-        assert f"def {function}(" in (ROOT / file).read_text() if function else (ROOT / file).is_file(), name
-
-
 def test_versions_agree() -> None:
     assert tomllib.loads(read("pyproject.toml"))["project"]["version"] == __version__
     changes = sections(read("CHANGELOG.md"), 2)
@@ -170,16 +185,14 @@ def test_versions_agree() -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=by_name)
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_lead_to_existing_targets(path: Path) -> None:
     for link in re.findall(r"\]\(([^)\s]+)\)", without_code(path.read_text())):
         if link.startswith("https://"):
             continue
         name, _, anchor = link.partition("#")
         target = (path.parent / name).resolve() if name else path
         assert target.is_file(), link
-        if anchor:
-            headings = re.findall(r"^#+ (.+)$", without_code(target.read_text()), flags=re.MULTILINE)
-            assert anchor in {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}
+        assert not anchor or anchor in anchors(target.read_text()), link
 
 
 def test_every_document_is_in_the_index() -> None:
@@ -189,6 +202,14 @@ def test_every_document_is_in_the_index() -> None:
         assert name == "index.md" or f"({name})" in index, name
 
 
+def test_decisions_are_numbered_consecutively_and_have_a_status() -> None:
+    decisions = sorted((DOCS / "decisions").iterdir())
+    for number, path in enumerate(decisions, 1):
+        title, _, status = path.read_text().splitlines()[:3]
+        assert path.name.startswith(f"{number:04}-") and title.startswith(f"# {number:04}: "), path.name
+        assert re.match(r"\*\*Status\.\*\* (Accepted\.|Superseded (in part )?by \[\d{4}\])", status), path.name
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=by_name)
-def test_no_document_knows_the_machine_it_was_written_on(path: Path) -> None:
+def test_documents_contain_no_local_path(path: Path) -> None:
     assert not re.search(r"/(work|tmp|home|root|Users)/", path.read_text())

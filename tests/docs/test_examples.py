@@ -1,4 +1,4 @@
-"""The examples run as they are, against the stand-in model, and stay small."""
+"""The examples run unchanged with the offline model, and stay small."""
 
 from pathlib import Path
 
@@ -23,17 +23,17 @@ async def run(example: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> Fini
             return checked_run(await collect(served.ask(QUESTION, format="records")))
 
 
-def test_there_is_one_for_each_framework_and_one_for_a_function() -> None:
+def test_each_framework_and_a_function_have_an_example() -> None:
     assert EXAMPLES == ["agno_notes.py", "deepagents_notes.py", "function_notes.py", "smolagents_notes.py"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_fits_on_a_screen(example: str) -> None:
+def test_example_fits_on_a_screen(example: str) -> None:
     assert len((FOLDER / example).read_text().splitlines()) <= 40
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-async def test_an_example_shows_a_slow_tool_and_a_missing_file(
+async def test_example_shows_a_slow_tool_and_a_missing_file(
     example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = await run(example, tmp_path, monkeypatch)

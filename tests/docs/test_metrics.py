@@ -21,22 +21,22 @@ from tests.support.server import collect, serving
 DASHBOARD = "deploy/grafana/limelight.json"
 ALERTS = "deploy/prometheus/alerts.yml"
 OF_PROMETHEUS = {"up"}
-"""Metrics that Prometheus makes itself."""
+"""Metrics of Prometheus itself."""
 EVERYWHERE = {"job", "instance", "le"}
-"""Labels that come from Prometheus, or from the form of a histogram."""
+"""Labels of Prometheus itself, and of histograms."""
 OPERATORS = {"and", "or", "unless", "bool", "offset", "on", "ignoring", "group_left", "group_right"}
 Json = dict[str, Any]
 
 
 class Exported(NamedTuple):
-    """What a server has: families, and the labels of each series by the name that queries use."""
+    """The metrics of a server: families, and the labels of each series by the name that queries use."""
 
     families: list[Metric]
     labels: dict[str, set[str]]
 
     @property
     def names(self) -> set[str]:
-        """As the document and people name them: a histogram is one, and counters have their ending."""
+        """The names that the document uses: one for a histogram, and counters with their suffix."""
         return {f"{f.name}_total" if f.type == "counter" else f.name for f in self.families}
 
 
@@ -54,16 +54,16 @@ async def exported(tmp_path: Path) -> Exported:
 
 
 class Query(NamedTuple):
-    """What an expression asks for. `metrics` are all names in it that are no functions, operators or labels."""
+    """A parsed expression. `metrics` are all names in it that are not functions, operators or labels."""
 
     metrics: set[str]
     matched: list[tuple[str, set[str]]]
-    """Each metric with the labels that it is narrowed by."""
+    """Each metric with the labels in its selector."""
     grouped: set[str]
 
 
 def parsed(expression: str) -> Query:
-    """As far as our expressions go: no subqueries, no names in quotes."""
+    """Parse the subset of PromQL that our expressions use: no subqueries, no quoted names."""
     plain = re.sub(r'"(?:[^"\\]|\\.)*"', '""', expression)
     matched = [(name, set(re.findall(r"(\w+)\s*[=!]", inner))) for name, inner in re.findall(r"(\w+){([^}]*)}", plain)]
     groups = re.findall(r"\b(?:by|without)\s*\(([^)]*)\)", plain)
@@ -88,12 +88,12 @@ def alert_expressions() -> list[str]:
     return [rule["expr"] for rule in rules()]
 
 
-def test_expressions_are_read_as_they_are_meant() -> None:
+def test_metric_names_in_expressions_are_found() -> None:
     query = parsed('60 * sum by (a, b) (rate(x_total{c=~"$d",e!="f{g}"}[5m])) / time() - y > 0.2 and up')
     assert query == Query({"x_total", "y", "up"}, [("x_total", {"c", "e"})], {"a", "b"})
 
 
-def test_expressions_ask_for_what_is_there(exported: Exported) -> None:
+def test_expressions_use_existing_metrics_and_labels(exported: Exported) -> None:
     for expression in (*dashboard_expressions(), *alert_expressions()):
         query = parsed(expression)
         assert query.metrics, expression
@@ -106,7 +106,7 @@ def test_expressions_ask_for_what_is_there(exported: Exported) -> None:
         assert expression.count("(") == expression.count(")"), expression
 
 
-def test_all_of_ours_is_on_the_dashboard(exported: Exported) -> None:
+def test_dashboard_shows_all_metrics(exported: Exported) -> None:
     shown = set[str]().union(*(parsed(expression).metrics for expression in dashboard_expressions()))
     histograms = {f"{family.name}_bucket": family.name for family in exported.families if family.type == "histogram"}
     assert {name for name in exported.names if name.startswith("limelight_")} <= {
@@ -114,7 +114,7 @@ def test_all_of_ours_is_on_the_dashboard(exported: Exported) -> None:
     }
 
 
-def test_the_dashboard_can_be_imported_anywhere() -> None:
+def test_dashboard_names_no_data_source() -> None:
     objects: list[Json] = []
 
     def noted(one: Json) -> Json:
@@ -133,7 +133,7 @@ def test_the_dashboard_can_be_imported_anywhere() -> None:
     assert used - {"__rate_interval", "__range"} <= set(chosen)
 
 
-def test_the_dashboard_is_laid_out() -> None:
+def test_panels_of_the_dashboard_do_not_overlap() -> None:
     assert [panel["title"] for panel in panels() if panel["type"] == "row"] == [
         "Runs",
         "Latency",
@@ -155,17 +155,17 @@ def test_the_dashboard_is_laid_out() -> None:
         taken |= cells
 
 
-def test_alerts_say_what_is_wrong() -> None:
+def test_alerts_have_a_summary_with_labels_of_their_query() -> None:
     assert len({rule["alert"] for rule in rules()}) == len(rules()) > 4
     for rule in rules():
         assert rule["annotations"]["summary"]
         assert rule["labels"]["severity"] in ("critical", "warning", "info")
         query = parsed(rule["expr"])
-        told = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
-        assert told <= (query.grouped or EVERYWHERE), rule["alert"]
+        named = set(re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"]))
+        assert named <= (query.grouped or EVERYWHERE), rule["alert"]
 
 
-def test_the_document_lists_each_metric_with_its_type_and_labels(exported: Exported) -> None:
+def test_document_lists_each_metric_with_its_type_and_labels(exported: Exported) -> None:
     listed = rows(sections(read("docs/metrics.md"), 2)["List of metrics"])
     documented = {(row[0].strip("`"), row[1], frozenset(codes(row[2]))) for row in listed}
     real = {
@@ -179,13 +179,13 @@ def test_the_document_lists_each_metric_with_its_type_and_labels(exported: Expor
     assert documented == real
 
 
-def test_the_documents_name_no_metric_that_is_not_there(exported: Exported) -> None:
+def test_documents_name_existing_metrics_only(exported: Exported) -> None:
     for name in ("docs/metrics.md", "docs/operating.md", ALERTS):
         named = set(re.findall(r"\blimelight_\w+", read(name)))
         assert named <= exported.names | set(exported.labels), name
 
 
-def test_the_examples_for_prometheus_are_whole() -> None:
+def test_prometheus_examples_are_valid() -> None:
     jobs = [job for block in blocks(read("docs/metrics.md"), "yaml") for job in yaml.safe_load(block)["scrape_configs"]]
     assert [job["job_name"] for job in jobs] == ["limelight"] * 2
     assert [job.get("authorization", {}).get("type") for job in jobs] == [None, "Bearer"]

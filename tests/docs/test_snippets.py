@@ -1,4 +1,4 @@
-"""The snippets of the documents are run: agents, mounted servers, calls with curl."""
+"""Runs the snippets of the documents: agents, mounted servers, curl commands."""
 
 import asyncio
 import re
@@ -25,14 +25,14 @@ def snippets(*names: str) -> list[Any]:
 
 @pytest.fixture
 def clean_imports(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loading a file makes its folder importable; that ends with the test."""
+    """Restore the import path after the test, to which loading a file adds its folder."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "modules", {**sys.modules})
 
 
 @pytest.mark.usefixtures("clean_imports")
 @pytest.mark.parametrize("code", snippets("README.md", "docs/your-own-agent.md"))
-async def test_an_agent_of_the_documents_works(code: str, tmp_path: Path) -> None:
+async def test_agent_of_the_documents_works(code: str, tmp_path: Path) -> None:
     path = tmp_path / "my_agent.py"
     path.write_text(code)
     settings = load_settings(environ={}, overrides={("store", "data"): str(tmp_path / "data")})
@@ -63,7 +63,9 @@ def client_of(app: Any) -> httpx.AsyncClient:
 
 
 @pytest.mark.parametrize("code", snippets("docs/operating.md"))
-async def test_mounting_works(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_mounted_application_of_the_document_works(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LIMELIGHT_DATA", str(tmp_path / "data"))
     names: dict[str, Any] = {}
     exec(compile(code, "docs/operating.md", "exec"), names)
@@ -75,14 +77,14 @@ async def test_mounting_works(code: str, tmp_path: Path, monkeypatch: pytest.Mon
         assert "bees" in (await client.post("/limelight/chat", json=body)).json()["message"]["content"]
 
 
-def test_the_tool_of_the_document_works_outside_of_limelight_too() -> None:
+def test_tool_of_the_document_works_outside_of_limelight() -> None:
     (block,) = blocks(read("docs/frameworks.md"), "python")
     names: dict[str, Any] = {}
     exec(block, names)
     assert names["delete_file"]("/tmp/x") == "/tmp/x is deleted"
 
 
-def test_python_is_only_where_it_is_run() -> None:
+def test_documents_with_python_are_tested() -> None:
     run = {
         "README.md",
         "docs/your-own-agent.md",
@@ -94,7 +96,7 @@ def test_python_is_only_where_it_is_run() -> None:
     assert {by_name(path) for path in DOCUMENTS if blocks(path.read_text(), "python")} == run
 
 
-def test_calls_with_curl_name_routes(tmp_path: Path) -> None:
+def test_curl_commands_name_existing_routes(tmp_path: Path) -> None:
     app = create_app(load_settings(environ={}, overrides={("store", "data"): str(tmp_path)}))
     for path in DOCUMENTS:
         for block in blocks(path.read_text(), "sh"):

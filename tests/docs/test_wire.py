@@ -1,4 +1,4 @@
-"""The documents and the wire: every route, event and frame is documented key by key, and none that is not there."""
+"""Every route, event and frame is documented key by key, and the documents name no others."""
 
 import json
 import re
@@ -37,7 +37,7 @@ UNLISTED_ROUTES = {
     "GET /openapi.json",
     "GET /api/v2/asyncapi.json",
 }
-"""Routes that are no endpoints: they are about the endpoints."""
+"""Routes that are not in `ENDPOINTS`, because they describe it."""
 
 
 def keys_of(struct: type) -> set[str]:
@@ -54,7 +54,7 @@ def test_every_route_has_a_section_and_every_section_a_route() -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=endpoint_name)
-def test_a_route_is_documented_whole(endpoint: Endpoint) -> None:
+def test_route_is_documented_completely(endpoint: Endpoint) -> None:
     text = sections(read("docs/http.md"), 3)[endpoint_name(endpoint)]
     query = re.search(r"Query: (.*?)[.;]\s", text + " ", flags=re.DOTALL)
     named = {code for code in codes(query[1]) if code.isidentifier()} if query else set[str]()
@@ -76,7 +76,7 @@ def test_bodies_are_documented_key_by_key() -> None:
             assert fields <= codes(texts[endpoint_name(endpoint)]), endpoint_name(endpoint)
 
 
-def test_answers_in_the_document_have_the_keys_of_the_code() -> None:
+def test_responses_in_the_document_have_the_keys_of_the_code() -> None:
     texts = sections(read("docs/http.md"), 3)
     for endpoint in ENDPOINTS:
         for example in blocks(texts[endpoint_name(endpoint)], "json"):
@@ -85,7 +85,7 @@ def test_answers_in_the_document_have_the_keys_of_the_code() -> None:
             assert set(json.loads(example)) == keys_of(endpoint.response)
 
 
-def test_the_page_names_every_route_and_every_error() -> None:
+def test_docs_page_names_every_route_and_error() -> None:
     page = docs_page(ENDPOINTS)
     for endpoint in ENDPOINTS:
         assert f"<b>{endpoint.method}</b><code>{endpoint.documented_path}</code>" in page
@@ -100,7 +100,7 @@ def test_every_event_has_a_section_and_every_section_an_event() -> None:
 
 
 @pytest.mark.parametrize("event", EVENT_TYPES, ids=kind_of)
-def test_an_event_is_documented_with_all_fields_and_defaults(event: type[Event]) -> None:
+def test_event_is_documented_with_all_fields_and_defaults(event: type[Event]) -> None:
     table = {next(iter(codes(row[0]))): row[2] for row in rows(sections(read("docs/events.md"), 3)[kind_of(event)])}
     expected = {
         field.name: "required" if field.required else f"`{json.dumps(msgspec.to_builtins(field.default))}`"
@@ -130,11 +130,11 @@ FULL: dict[str, Any] = {
     "enable_streaming": False,
     "result_seen": False,
 }
-"""Values that are not the defaults, for fields whose type does not say enough."""
+"""Values that differ from the defaults, for fields whose type is not specific enough."""
 
 
 def sample(event: type[Event], *, full: bool) -> AnyEvent:
-    """An event with all its fields, or with those only that it must have."""
+    """An event with all its fields, or only with the required ones."""
     by_type: dict[Any, Any] = {bool: True, int: 7, int | None: 7}
     fields = [field for field in msgspec.structs.fields(event) if full or field.required]
     values = {f.name: FULL.get(f.name, by_type.get(f.type, "x")) for f in fields}
@@ -171,7 +171,7 @@ def test_every_frame_has_a_section_and_every_section_a_frame() -> None:
 
 
 @pytest.mark.parametrize("type_", sorted(typed_frames()))
-def test_a_frame_is_documented_key_by_key(type_: str) -> None:
+def test_frame_is_documented_key_by_key(type_: str) -> None:
     text, frames = sections(read("docs/protocols/typed.md"), 3)[type_], typed_frames()[type_]
     table = {next(iter(codes(row[0]))): row[1] == "always" for row in rows(text)}
     assert table == {key: all(key in frame for frame in frames) for key in set[str]().union(*frames)}
@@ -181,7 +181,7 @@ def test_a_frame_is_documented_key_by_key(type_: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/protocols/typed.md"])
-def test_lines_of_the_wire_are_real(name: str) -> None:
+def test_example_frames_have_documented_types(name: str) -> None:
     frames = typed_frames()
     lines = re.findall(r"^data: (.*)$", read(name), flags=re.MULTILINE)
     assert len(lines) == (10 if name == "README.md" else 4)
@@ -204,8 +204,8 @@ def test_every_fallback_is_documented_with_its_type_and_its_text() -> None:
         assert f"`{label}" in documented[data["fallback_for"], frame["type"]]
 
 
-def test_samples_differ_from_the_defaults() -> None:
-    """Otherwise keys of frames would be missed."""
+def test_sample_events_differ_from_the_defaults() -> None:
+    """Keys of frames with default values would not be found."""
     for event in EVENT_TYPES:
         full = sample(event, full=True)
         for field in msgspec.structs.fields(event):

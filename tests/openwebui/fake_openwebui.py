@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from tests.openwebui.frame_server import running_app
 from tests.openwebui.function_rules import Json, frontmatter, load_function
+from tests.support.wait import DEADLINE
 
 ADMIN: Json = {"email": "admin@example.org", "role": "admin"}
 PROHIBITED = "You do not have permission to access this resource."
@@ -147,7 +148,7 @@ def running_fake_webui() -> Generator[FakeWebUI]:
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(DEADLINE)
         yield fake
     finally:
         loop.call_soon_threadsafe(stop.set)

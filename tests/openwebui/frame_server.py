@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from limelight.server.process.uvicorn_server import bind
+from tests.support.wait import DEADLINE
 
 RUN_ID = "run_0"
 METHODS = ["GET", "POST"]
@@ -110,7 +111,7 @@ async def running_app(app: Any) -> AsyncGenerator[str]:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
-        await asyncio.wait_for(task, 30)
+        await asyncio.wait_for(task, DEADLINE)
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from tests.openwebui.dialog_user import DISCONNECTED, DialogUser, option_answer,
 from tests.openwebui.function_rules import Json, pipe_module
 from tests.support import agents
 from tests.support.server import Served, serving
-from tests.support.wait import eventually
+from tests.support.wait import DEADLINE, eventually
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ async def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenera
 
 
 async def chat_output(served: Served, user: DialogUser, text: str = "go", **options: Any) -> Output:
-    return await asyncio.wait_for(Chat(served.url, ask=user.answer, **options).send(text), 30)
+    return await asyncio.wait_for(Chat(served.url, ask=user.answer, **options).send(text), DEADLINE)
 
 
 async def open_approvals(served: Served) -> tuple[str, list[Json]]:
@@ -100,7 +100,7 @@ async def test_row_without_an_answer_has_the_command_to_decide(asking: Served, n
     )
     assert output.statuses.count(f"⏸ delete · {instruction}") == 1
     await decide(asking, decision="approve")
-    await asyncio.wait_for(task, 30)
+    await asyncio.wait_for(task, DEADLINE)
     assert output.rows == {"delete": "deleted /tmp/x"}
 
 
@@ -108,7 +108,7 @@ async def test_chat_without_dialogs_waits_for_a_decision_from_elsewhere(asking: 
     output, task = Chat(asking.url).start("go")
     await eventually(lambda: any("limelight approve" in line for line in output.statuses))
     await decide(asking, decision="reject", reason="no")
-    await asyncio.wait_for(task, 30)
+    await asyncio.wait_for(task, DEADLINE)
     assert output.rows == {"delete": "Error: no"}
 
 
@@ -117,7 +117,7 @@ async def test_decision_from_elsewhere_closes_the_dialog(asking: Served) -> None
     output, task = Chat(asking.url, ask=user.answer).start("go")
     await eventually(lambda: user.events)
     await decide(asking, decision="approve")
-    await asyncio.wait_for(task, 30)
+    await asyncio.wait_for(task, DEADLINE)
     assert user.closed == user.events
     assert output.rows == {"delete": "deleted /tmp/x"}
 
@@ -141,7 +141,7 @@ async def test_failing_dialog_is_shown_again(asking: Served) -> None:
             raise TimeoutError("the tab is gone")
         return await user.answer(event)
 
-    output = await asyncio.wait_for(Chat(asking.url, ask=answer).send("go"), 30)
+    output = await asyncio.wait_for(Chat(asking.url, ask=answer).send("go"), DEADLINE)
     assert output.rows == {"delete": "deleted /tmp/x"}
 
 

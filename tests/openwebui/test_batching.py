@@ -13,7 +13,7 @@ from tests.openwebui.frame_server import FrameServer
 from tests.openwebui.function_rules import Json, pipe_module
 from tests.support import agents
 from tests.support.server import serving
-from tests.support.wait import eventually
+from tests.support.wait import DEADLINE, eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -72,7 +72,7 @@ async def test_cancellation_together_with_a_frame_is_not_lost(turns: int) -> Non
     for _ in range(turns):
         await asyncio.sleep(0)
     task.cancel()
-    done, _ = await asyncio.wait([task], timeout=5)
+    done, _ = await asyncio.wait([task], timeout=DEADLINE)
     task.cancel()
     assert done and task.cancelled()
 
@@ -82,9 +82,9 @@ async def test_idle_queue_gives_empty_batches(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(pipe_module(), "IDLE_SECONDS", 0.01)
     queue: asyncio.Queue[object] = asyncio.Queue()
     batches = pipe_module().batches(queue)
-    assert await asyncio.wait_for(anext(batches), 30) == []
+    assert await asyncio.wait_for(anext(batches), DEADLINE) == []
     queue.put_nowait("frame")
-    while not (batch := await asyncio.wait_for(anext(batches), 30)):
+    while not (batch := await asyncio.wait_for(anext(batches), DEADLINE)):
         pass
     assert batch == ["frame"]
     queue.put_nowait(None)

@@ -11,7 +11,7 @@ from tests.openwebui.chat import Chat
 from tests.openwebui.function_rules import pipe_module
 from tests.support import agents
 from tests.support.server import Served, collect, serving
-from tests.support.wait import eventually
+from tests.support.wait import DEADLINE, eventually
 
 gate = asyncio.Event()
 
@@ -45,7 +45,7 @@ async def test_two_models_answer_one_question_in_sequence(served: Served) -> Non
     await eventually(lambda: "Waiting for the answer of the other model..." in second.statuses)
     assert second.text == ""
     gate.set()
-    await asyncio.wait_for(asyncio.gather(first_task, second_task), 30)
+    await asyncio.wait_for(asyncio.gather(first_task, second_task), DEADLINE)
     assert (first.text, first.final_status) == ("Slow and sure.", ("Complete", True))
     assert (second.text, second.final_status) == ("".join(agents.WORDS), ("Complete", True))
 
@@ -56,7 +56,7 @@ async def test_one_model_selected_twice_answers_one_question_in_sequence(served:
     second, second_task = chat_with_question(served, "default", "q1").start("go")
     await eventually(lambda: "Waiting for the answer of the other model..." in second.statuses)
     gate.set()
-    await asyncio.wait_for(asyncio.gather(first_task, second_task), 30)
+    await asyncio.wait_for(asyncio.gather(first_task, second_task), DEADLINE)
     assert (first.text, second.text) == ("Slow and sure.", "Slow and sure.")
 
 
@@ -70,7 +70,7 @@ async def test_repeated_question_cancels_a_run_that_is_not_followed(served: Serv
     await eventually(lambda: output.text == "Slow ")
     assert frames and (await served.http.get(f"/runs/{run_id}")).json()["state"] == "cancelled"
     gate.set()
-    await asyncio.wait_for(task, 30)
+    await asyncio.wait_for(task, DEADLINE)
     assert (output.text, output.final_status) == ("Slow and sure.", ("Complete", True))
     assert not any("other model" in text for text in output.statuses)
 
@@ -78,9 +78,9 @@ async def test_repeated_question_cancels_a_run_that_is_not_followed(served: Serv
 async def test_new_question_cancels_the_run_of_the_old_one(served: Served) -> None:
     first, first_task = chat_with_question(served, "default", "q1").start("go")
     await eventually(lambda: first.text == "Slow ")
-    second = await asyncio.wait_for(chat_with_question(served, "talker", "q2").send("go on"), 30)
+    second = await asyncio.wait_for(chat_with_question(served, "talker", "q2").send("go on"), DEADLINE)
     assert (second.text, second.final_status) == ("".join(agents.WORDS), ("Complete", True))
-    await asyncio.wait_for(first_task, 30)
+    await asyncio.wait_for(first_task, DEADLINE)
     assert (first.text, first.final_status, first.errors) == ("Slow ", ("Stopped", True), [])
 
 
@@ -89,7 +89,7 @@ async def test_chats_do_not_wait_for_each_other(served: Served) -> None:
     await eventually(lambda: first.text == "Slow ")
     other = chat_with_question(served, "talker", "q2")
     other.metadata["chat_id"] = "chat-2"
-    assert (await asyncio.wait_for(other.send("go"), 30)).text == "".join(agents.WORDS)
+    assert (await asyncio.wait_for(other.send("go"), DEADLINE)).text == "".join(agents.WORDS)
     gate.set()
-    await asyncio.wait_for(first_task, 30)
+    await asyncio.wait_for(first_task, DEADLINE)
     assert first.text == "Slow and sure."

@@ -13,11 +13,11 @@ from tests.openwebui.frame_server import FrameServer
 from tests.openwebui.function_rules import Json, pipe_module
 from tests.support import agents
 from tests.support.server import serving
-from tests.support.wait import eventually
+from tests.support.wait import DEADLINE, eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-NOT_REACHED = "Stopped here; the server was not reached, so the agent may go on"
+NOT_REACHED = "Stopped here; the server was not reached, so the agent may continue"
 
 
 async def test_stop_cancels_the_run(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ async def test_run_cancelled_elsewhere_is_stopped_in_the_chat(tmp_path: Path) ->
         await eventually(lambda: "wait" in [item["name"] for item in output.items_of_type("function_call")])
         run_id = (await served.http.get("/sessions/u-1.chat-1")).json()["run_id"]
         await served.http.post(f"/runs/{run_id}/cancel")
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, DEADLINE)
         assert output.final_status == ("Stopped", True)
         assert output.errors == []
 

@@ -18,6 +18,7 @@ from tests.openwebui.function_rules import Json, WebUI, pipe_module
 from tests.openwebui.test_downloads import LONG, painter, reader
 from tests.support import agents
 from tests.support.server import serving
+from tests.support.wait import DEADLINE
 from tests.system.processes.server_process import free_port
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -77,7 +78,7 @@ async def test_all_clients_share_the_certificates(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(httpx, "AsyncClient", create)
     monkeypatch.setattr(pipe_module(), "CONNECT_SECONDS", 0)
     chat = Chat(f"https://127.0.0.1:{free_port()}")
-    output = await asyncio.wait_for(chat.send("hi"), 20)
+    output = await asyncio.wait_for(chat.send("hi"), DEADLINE)
     await chat.webui.models()
     assert "cannot be reached" in output.errors[0]
     assert len(verify) == 2 and verify[0] is verify[1] and isinstance(verify[0], ssl.SSLContext)

@@ -12,6 +12,7 @@ from tests.openwebui.display_recorder import DisplayRecorder
 from tests.openwebui.frame_server import FrameServer
 from tests.openwebui.function_rules import Chunk, Json, pipe_module
 from tests.openwebui.output_items import item_text
+from tests.support.wait import DEADLINE
 
 
 def start_call(display: DisplayRecorder, tool_id: str, agent_id: str = "", depth: int = 0) -> None:
@@ -165,7 +166,7 @@ async def test_long_output_of_a_server_is_truncated_in_the_chat(server: FrameSer
     frames += [{"type": "tool_output", "data": line} for line in lines]
     frames += [{"type": "tool_end", "data": {"tool_id": "c", "name": "build", "result": "ok"}}, {"type": "done"}]
     server.set_payloads(*map(json.dumps, frames))
-    output = await asyncio.wait_for(Chat(server.url).send("go"), 30)
+    output = await asyncio.wait_for(Chat(server.url).send("go"), DEADLINE)
     assert len(output.rows["build"]) < 101_000
 
 

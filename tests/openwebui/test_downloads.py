@@ -84,12 +84,14 @@ def files_of(output: Output) -> list[Json]:
     return next(event["data"]["files"] for event in output.events if event["type"] == "files")
 
 
+@pytest.mark.requirement("pipe-complete-results")
 async def test_long_result_is_complete(tmp_path: Path) -> None:
     _, output = await chat_output(reader, tmp_path)
     assert output.rows == {"read": LONG}
     assert output.sources["🔧 read"] == f"\u200b{LONG[:32_000]}\n\n… (40,000 characters in all)"
 
 
+@pytest.mark.requirement("pipe-complete-results")
 async def test_result_over_the_limit_is_a_preview_with_a_link(tmp_path: Path) -> None:
     url, output = await chat_output(agents.big, tmp_path / "a", PUBLIC_URL="https://agents.example.org/")
     preview, _, note = output.rows["dump"].partition("\n\n")

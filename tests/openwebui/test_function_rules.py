@@ -3,6 +3,8 @@
 import ast
 import sys
 
+import pytest
+
 from tests.openwebui.function_rules import FILE, REPLACED_IMPORTS, frontmatter, load_function, pipe_module
 
 TEXT = FILE.read_text(encoding="utf-8")
@@ -23,6 +25,7 @@ def test_frontmatter_has_the_version_of_the_package() -> None:
     assert frontmatter(TEXT)["version"] == __version__
 
 
+@pytest.mark.requirement("pipe-self-contained")
 def test_imports_are_available_in_every_open_webui() -> None:
     nodes = list(ast.walk(ast.parse(TEXT)))
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}

@@ -11,6 +11,7 @@ from tests.openwebui.chat import Chat
 from tests.openwebui.frame_server import FrameServer
 from tests.openwebui.function_rules import pipe_module
 from tests.openwebui.output_items import calls_without_output
+from tests.support.wait import DEADLINE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -47,7 +48,7 @@ async def test_failing_display_cancels_the_run_and_shows_the_error(
     send_frames(server, TOKEN)
     monkeypatch.setattr(pipe_module().NativeDisplay, "flush", fail)
     monkeypatch.setattr(pipe_module().NativeDisplay, "close", fail)
-    output = await asyncio.wait_for(Chat(server.url).send("go"), 20)
+    output = await asyncio.wait_for(Chat(server.url).send("go"), DEADLINE)
     assert output.errors == ["RuntimeError: a wire is loose"]
     assert output.final_status == ("Failed: RuntimeError: a wire is loose", True)
     assert is_cancelled(server)
@@ -66,7 +67,7 @@ async def test_failing_parser_cancels_the_run_and_shows_the_error(
                 fail()
 
     monkeypatch.setattr(pipe_module(), "parse_frames", failing_parser)
-    output = await asyncio.wait_for(Chat(server.url).send("go"), 20)
+    output = await asyncio.wait_for(Chat(server.url).send("go"), DEADLINE)
     assert (output.text, output.errors) == ("So far. ", ["RuntimeError: a wire is loose"])
     assert is_cancelled(server)
 

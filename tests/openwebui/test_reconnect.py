@@ -16,7 +16,7 @@ from tests.openwebui.function_rules import pipe_module
 from tests.openwebui.output_items import calls_without_output
 from tests.support import agents
 from tests.support.server import serving
-from tests.support.wait import eventually
+from tests.support.wait import DEADLINE, eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -64,6 +64,7 @@ async def test_stream_resumes_after_the_last_complete_frame(
     assert output.statuses[lost + 1] == (output.statuses[lost - 1] if lost else "Thinking..."), "the status before it"
 
 
+@pytest.mark.requirement("pipe-reconnect")
 async def test_repeated_faults_do_not_change_the_output(server: FrameServer) -> None:
     expected = await uninterrupted_output(server, "native")
     server.faults = [300, 0, Response(status_code=502), 250, 90, Response(status_code=503), 400]
@@ -71,6 +72,7 @@ async def test_repeated_faults_do_not_change_the_output(server: FrameServer) -> 
     assert len(server.stream_requests) == 8
 
 
+@pytest.mark.requirement("pipe-reconnect")
 async def test_cut_connections_to_a_real_server_give_one_run(tmp_path: Path) -> None:
     async with serving(agents.counting(500, 0.001), data=tmp_path) as served:
         async with cutting_proxy(served.url, 12, "pipe") as cutter:
@@ -145,7 +147,7 @@ async def test_heartbeats_of_a_resumed_connection_reset_the_time_limit(
     server.set_stream(STREAM)
     server.faults = [ENDS[4], stream_response(heartbeats())]
     output, task = Chat(server.url).start("go")
-    await asyncio.wait_for(task, 20)
+    await asyncio.wait_for(task, DEADLINE)
     assert (output.errors, output.final_status) == ([], ("Complete", True))
     assert len(server.stream_requests) == 3
 

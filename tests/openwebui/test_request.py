@@ -55,6 +55,7 @@ async def test_requests_without_a_key_name_no_user(server: FrameServer) -> None:
     assert not [name for name in names if name.startswith("x-limelight") or name == "authorization"]
 
 
+@pytest.mark.requirement("pipe-users")
 async def test_agent_receives_id_and_name_of_the_user(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
         assert (await Chat(served.url, API_KEY="sesame").send("hi")).text.startswith("user:hi for u-1/Änn & Co in ")
@@ -76,6 +77,7 @@ async def test_session_id_contains_user_and_chat_if_they_are_valid(server: Frame
     assert SESSION_ID.fullmatch(second) and "chat-1" not in second
 
 
+@pytest.mark.requirement("pipe-sessions")
 async def test_session_ids_of_similar_chats_are_distinct_and_stable(server: FrameServer) -> None:
     long = "c" * 200
     chats = [("ü/2", "c"), ("ö/2", "c"), ("u", f"{long}1"), ("u", f"{long}2"), ("a.b", "c"), ("a", "b.c"), ("u", "ä b")]

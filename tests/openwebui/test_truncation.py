@@ -51,6 +51,7 @@ async def test_conversation_below_the_limit_is_unchanged(server: FrameServer) ->
     assert {message["content"] for message in messages if message["role"] == "tool"} == {RESULT}
 
 
+@pytest.mark.requirement("pipe-long-chats")
 async def test_oldest_results_are_shortened_first(server: FrameServer) -> None:
     messages = await sent_messages(server, [message for number in range(120) for message in turn_with_tool(number)])
     results = [message["content"] for message in messages if message["role"] == "tool"]
@@ -61,6 +62,7 @@ async def test_oldest_results_are_shortened_first(server: FrameServer) -> None:
     assert results == sorted(results, key=len), "oldest first"
 
 
+@pytest.mark.requirement("pipe-long-chats")
 async def test_oldest_images_are_removed_next(server: FrameServer) -> None:
     messages = await sent_messages(server, [message for number in range(12) for message in turn_with_image(number)])
     questions = [message["content"] for message in messages if message["role"] == "user"]
@@ -71,6 +73,7 @@ async def test_oldest_images_are_removed_next(server: FrameServer) -> None:
     assert questions[-2][1] == IMAGE
 
 
+@pytest.mark.requirement("pipe-long-chats")
 async def test_oldest_turns_are_removed_last(server: FrameServer) -> None:
     system: Json = {"role": "system", "content": "Be kind."}
     turns = [message for number in range(12) for message in [*turn_with_tool(number, "r"), *turn_with_image(number)]]

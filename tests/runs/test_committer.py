@@ -118,6 +118,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 NewRun = Callable[[str], Run]
 
 
+@pytest.mark.requirement("log-before-viewers")
 async def test_records_are_published_after_they_are_committed(store: PacedStore, calls: Calls, new_run: NewRun) -> None:
     run = new_run("r1")
     store.open.clear()

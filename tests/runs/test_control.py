@@ -71,6 +71,7 @@ async def test_decision_reaches_the_run(process: Process, other: Process, loop_c
     assert (await process.run(run_id)).state == "finished"
 
 
+@pytest.mark.requirement("first-decision-counts")
 async def test_of_deciders_in_two_processes_exactly_one_counts(
     process: Process, other: Process, loop_clock: Clock
 ) -> None:

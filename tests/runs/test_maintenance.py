@@ -113,6 +113,7 @@ async def test_every_round_renews_leases_and_few_sweep(store: WatchedStore, guar
     assert len(store.renewed) == rounds
 
 
+@pytest.mark.requirement("retention")
 async def test_sweep_deletes_runs_sessions_and_workspaces_past_their_retention(
     store: WatchedStore, guard: RetentionGuard, tmp_path: Path
 ) -> None:

@@ -93,6 +93,7 @@ async def test_same_user_messages_continue_the_session_whatever_the_answers_are(
     assert await session.key("one", "ANSWER, cut", "two", "…", "three", continues_session=False) == first
 
 
+@pytest.mark.requirement("memory-follows-conversation")
 @pytest.mark.parametrize(
     "texts",
     [

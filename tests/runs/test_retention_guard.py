@@ -118,6 +118,7 @@ async def test_jump_between_confirmation_and_the_next_check_pauses(machine: Mach
         assert guard.pause is not None
 
 
+@pytest.mark.requirement("retention-clock")
 async def test_confirmation_without_a_server_is_used_at_the_next_start_and_after_restarts(machine: Machine) -> None:
     machine.jump(365)
     async with machine.server() as guard:
@@ -145,6 +146,7 @@ async def test_crash_loses_less_time_than_the_clock_may_be_off(machine: Machine,
         assert guard.pause is None
 
 
+@pytest.mark.requirement("retention-clock")
 async def test_clock_that_went_back_pauses_until_it_is_confirmed(machine: Machine) -> None:
     """The records of that time look 400 days old once the clock is right again."""
     async with machine.server() as guard:

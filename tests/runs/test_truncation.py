@@ -98,6 +98,7 @@ def huge_event_of(kind: type[Event]) -> st.SearchStrategy[AnyEvent]:
     return st.tuples(values, ids).map(lambda drawn: msgspec.structs.replace(drawn[0], **drawn[1]))
 
 
+@pytest.mark.requirement("previews")
 @pytest.mark.parametrize("kind", EVENT_TYPES, ids=kind_of)
 @settings(max_examples=15)
 @given(data=st.data())

@@ -16,6 +16,7 @@ session_ids = st.text("ABCabc019._:-", min_size=1, max_size=20) | st.sampled_fro
 refs = st.builds(SessionRef, st.sampled_from([LOCAL_OWNER, "ada", "ada~", "..", "é/x", *ODD_TEXTS]), session_ids)
 
 
+@pytest.mark.requirement("workspace-names")
 @given(refs)
 def test_workspace_name_is_one_path_component_and_not_hidden(ref: SessionRef) -> None:
     name = workspace_name(ref)

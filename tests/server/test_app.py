@@ -29,6 +29,7 @@ async def client_of(app: Any) -> AsyncGenerator[httpx.AsyncClient]:
         yield http
 
 
+@pytest.mark.requirement("mounted")
 async def test_mounted_application_answers_below_its_mount(tmp_path: Path) -> None:
     inner = make_app(tmp_path)
     outer = FastAPI()

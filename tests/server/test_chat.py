@@ -54,6 +54,7 @@ async def test_typed_frames_have_the_keys_of_the_original_document(served: Serve
     assert seen == needed.keys()
 
 
+@pytest.mark.requirement("records-lossless")
 async def test_records_format_contains_every_event(served: Served) -> None:
     found = [f.data for f in await collect(served.ask("go", agent="worker", format="records"))]
     assert [record["seq"] for record in found] == list(range(1, len(found) + 1))
@@ -154,6 +155,7 @@ async def test_chat_id_is_another_name_of_session_id(served: Served) -> None:
         assert answer["session_id"] == f"by-{key}"
 
 
+@pytest.mark.requirement("request-id-once")
 async def test_same_request_id_starts_one_run(served: Served) -> None:
     body = asking("hi", session_id="s", request_id="r-1")
     first, again = [(await served.http.post("/chat", json=body)).json() for _ in range(2)]
@@ -163,6 +165,7 @@ async def test_same_request_id_starts_one_run(served: Served) -> None:
     assert (await served.http.get("/sessions/s")).json()["turns"] == 1
 
 
+@pytest.mark.requirement("busy-session")
 async def test_busy_session_refuses_and_names_the_live_run(served: Served) -> None:
     live = served.ask("go", agent="patient", session_id="s")
     await anext(live)
@@ -200,6 +203,7 @@ async def test_queued_run_can_be_streamed_by_its_id(served: Served) -> None:
         assert text_of(await viewer).startswith("user:later")
 
 
+@pytest.mark.requirement("stop-in-queue")
 async def test_queued_run_has_a_state_and_can_be_stopped(served: Served) -> None:
     live = served.ask("go", agent="patient", session_id="s")
     await anext(live)
@@ -238,6 +242,7 @@ async def test_stream_that_starts_before_its_run_is_identified_has_no_run_id(
         assert (await served.http.get("/sessions/s")).json()["turns"] == 1
 
 
+@pytest.mark.requirement("no-traceback")
 async def test_unexpected_error_after_the_stream_started_is_sent_without_details(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +266,7 @@ async def test_unexpected_error_after_the_stream_started_is_sent_without_details
     assert "mistake" not in str(frames)
 
 
+@pytest.mark.requirement("refused-in-queue")
 async def test_refusal_of_a_queued_run_is_sent_to_all_its_streams(tmp_path: Path) -> None:
     async with serving(agents.patient, data=tmp_path) as served:
         live = served.ask("go", session_id="s")
@@ -319,6 +325,7 @@ async def test_invalid_request_is_refused_with_code_and_path(
         assert problem["title"]
 
 
+@pytest.mark.requirement("previews")
 async def test_large_arguments_and_results_are_truncated_and_readable(served: Served) -> None:
     found = await collect(served.ask("go", agent="big"))
     start = next(f.data["data"] for f in found if f.type == "tool_start")

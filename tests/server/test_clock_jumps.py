@@ -61,6 +61,7 @@ async def until_gone(served: Served, session_id: str) -> None:
         assert time.monotonic() < deadline, f"{session_id} is still there"
 
 
+@pytest.mark.requirement("retention-clock")
 async def test_start_with_clock_400_days_ahead_deletes_no_session(
     tmp_path: Path, clock: ShiftedClock, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -48,6 +48,7 @@ async def run_of(served: Served) -> str:
     return (await served.http.post("/chat", json=asking("hi", session_id="s"))).json()["run_id"]
 
 
+@pytest.mark.requirement("no-traceback")
 async def test_unexpected_error_of_a_request_is_logged_under_its_error_id(
     tmp_path: Path, log: LogRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,6 +63,7 @@ async def test_unexpected_error_of_a_request_is_logged_under_its_error_id(
     assert ("a leak", {"run_id": run_id}) in log.lines
 
 
+@pytest.mark.requirement("log-ids")
 async def test_error_of_a_run_is_logged_under_its_error_id(tmp_path: Path, log: LogRecorder) -> None:
     async with serving(agents.crasher, data=tmp_path) as served:
         frames = await collect(served.ask("go", session_id="s"))

@@ -110,6 +110,7 @@ async def comments(lines: AsyncIterator[str], count: int) -> None:
         count -= line == ": ping"
 
 
+@pytest.mark.requirement("heartbeat", "stream-starts-early")
 @pytest.mark.parametrize("format_", ["typed", "tool_calls", "v2", "records"])
 async def test_stream_gets_heartbeats_before_its_run_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str

@@ -50,6 +50,7 @@ PLAUSIBLE: dict[str, tuple[str, ...]] = {
 CURSORS = (None, "0", "2.1", "9" * 32, "x", "\xff")
 
 
+@pytest.mark.requirement("no-5xx")
 @pytest.mark.parametrize("scopes", [("use",), ("use", "admin")], ids="-".join)
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 async def test_generated_requests_cause_no_5xx_and_read_nothing_of_other_users(

@@ -272,6 +272,7 @@ CASES = [
 ]
 
 
+@pytest.mark.requirement("limits")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.code}-{case.attempt.__name__}")
 async def test_refusal_by_a_limit_is_counted_once(tmp_path: Path, case: Case) -> None:
     served_agents = [offer(FILLER.run, "filler")]

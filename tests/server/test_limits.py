@@ -90,6 +90,7 @@ async def spend_requests(served: Served, headers: Headers) -> None:
         pass
 
 
+@pytest.mark.requirement("stop-not-limited")
 async def test_stop_is_not_refused_when_the_requests_are_spent(tmp_path: Path) -> None:
     async with serving_users(tmp_path, requests_per_minute=5) as users:
         await anext(users.stream(users.ann, "s"))
@@ -117,6 +118,7 @@ async def test_stop_of_a_queued_request_is_not_refused_when_the_requests_are_spe
         assert (stopped.status_code, stopped.json()["state"]) == (200, "cancelled")
 
 
+@pytest.mark.requirement("stop-not-limited")
 async def test_decision_is_not_refused_when_the_requests_are_spent(tmp_path: Path) -> None:
     async with serving_users(tmp_path, maker, requests_per_minute=5) as users:
         served, ann = users.served, users.ann
@@ -158,6 +160,7 @@ def signalled(served: Served, signals: list[object]) -> Callable[..., Awaitable[
     return signal
 
 
+@pytest.mark.requirement("socket-rate")
 @pytest.mark.parametrize("command", ["ping", "get_state", "cancel", "nonsense"])
 async def test_socket_that_sends_too_many_messages_is_closed_with_the_reason(tmp_path: Path, command: str) -> None:
     async with (
@@ -179,6 +182,7 @@ async def test_socket_that_sends_too_many_messages_is_closed_with_the_reason(tmp
         await other.until_type("pong")
 
 
+@pytest.mark.requirement("socket-rate")
 @pytest.mark.parametrize("kind", ["ping", "pong"])
 async def test_socket_that_sends_too_many_control_frames_is_closed(tmp_path: Path, kind: str) -> None:
     async with serving_users(tmp_path) as users, socket(users.served, headers=users.ann, agent_type="echo") as flood:

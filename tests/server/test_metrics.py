@@ -284,6 +284,7 @@ async def test_store_error_of_a_stream_is_counted_and_not_logged(
 # Access and privacy
 
 
+@pytest.mark.requirement("metrics-private")
 async def test_metrics_need_the_scope_admin(keyed: KeyedServer) -> None:
     assert (await keyed.served.http.get("/metrics")).status_code == 200  # without keys, for this machine
     use, admin = keyed.headers("ann"), keyed.headers("prometheus", "admin")
@@ -293,6 +294,7 @@ async def test_metrics_need_the_scope_admin(keyed: KeyedServer) -> None:
     assert (reply.status_code, reply.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
 
 
+@pytest.mark.requirement("metrics-private")
 async def test_metrics_contain_no_value_of_a_caller(keyed: KeyedServer) -> None:
     ann = keyed.headers("ann_the_secret_user")
     body = asking("a secret question", session_id="secret_session", request_id="secret_request", agent="echo")

@@ -87,6 +87,7 @@ def check_complete(frames: list[Frame]) -> None:
     assert frames[-1].type == "done"
 
 
+@pytest.mark.requirement("limits")
 async def test_user_at_her_limits_is_refused_and_others_are_not_affected(tmp_path: Path) -> None:
     async with at_limits(tmp_path) as users:
         await exceed_limits(users)

@@ -22,6 +22,7 @@ PROXY_HEADERS: list[Headers] = [
 ]
 
 
+@pytest.mark.requirement("open-server-local")
 @pytest.mark.parametrize("proxy_headers", PROXY_HEADERS, ids=str)
 async def test_open_server_refuses_proxied_requests(tmp_path: Path, proxy_headers: Headers) -> None:
     async with serving(agents.echo, data=tmp_path) as served:

@@ -36,6 +36,7 @@ def counting(served: Served, method: str, monkeypatch: pytest.MonkeyPatch) -> li
     return answers
 
 
+@pytest.mark.requirement("readiness-cached")
 @pytest.mark.parametrize(("path", "method"), PROBE_PATHS)
 async def test_concurrent_probes_ask_the_store_once(
     served: Served, path: str, method: str, monkeypatch: pytest.MonkeyPatch

@@ -45,6 +45,7 @@ async def test_run_has_its_state_and_times(served: Served) -> None:
     assert run["ended_at"] >= run["started_at"]
 
 
+@pytest.mark.requirement("one-terminal-event")
 async def test_failed_run_has_its_error_in_the_stream_and_in_its_state(served: Served) -> None:
     found = await collect(served.ask("go", agent="crasher", session_id="s"))
     assert [f.type for f in found[-4:]] == ["tool_end", "token", "error", "done"]
@@ -76,6 +77,7 @@ async def test_last_event_id_wins_over_the_query(served: Served) -> None:
     assert rest == live[6:]
 
 
+@pytest.mark.requirement("ended-run-204")
 async def test_cursor_at_the_end_of_a_finished_run_gets_204(served: Served) -> None:
     live = await collect(served.ask("go", session_id="s"))
     run_id = (await served.http.get("/sessions/s")).json()["run_id"]
@@ -111,6 +113,7 @@ async def test_bad_cursor_is_refused(served: Served, cursor: str) -> None:
     assert (problem["status"], problem["code"]) == (400, "bad_cursor")
 
 
+@pytest.mark.requirement("unknown-run-404")
 @pytest.mark.parametrize("path", ["", "/stream", "/tools/x", "/input", "/answer"])
 async def test_unknown_run_is_404_before_any_stream(served: Served, path: str) -> None:
     problem = await served.problem("GET", f"/runs/run_unknown{path}")
@@ -123,6 +126,7 @@ async def test_stop_of_an_ended_run_has_no_effect_and_of_an_unknown_one_is_404(s
     assert (await served.problem("POST", "/runs/nope/cancel"))["code"] == "run_not_found"
 
 
+@pytest.mark.requirement("stop")
 async def test_stop_in_an_async_tool_keeps_the_log(served: Served) -> None:
     run_id = await start(served, "patient")
     stopped = await served.http.post(f"/runs/{run_id}/cancel", json={"reason": "enough"})
@@ -167,6 +171,7 @@ async def late_text(messages: object, ctx: object) -> AsyncIterator[str]:
         yield " saved"
 
 
+@pytest.mark.requirement("first-cause-counts")
 async def test_first_cause_of_an_end_counts(tmp_path: Path) -> None:
     async with serving(late_text, data=tmp_path, limits__run_seconds=0.2) as served:
         found = await collect(served.ask("go"))
@@ -180,6 +185,7 @@ async def test_first_cause_of_an_end_counts(tmp_path: Path) -> None:
         assert [f.type for f in found[-2:]] == ["cancelled", "done"]
 
 
+@pytest.mark.requirement("stop-does-not-wait")
 @pytest.mark.parametrize("agent", ["stubborn", "deaf"])
 async def test_stop_does_not_wait_for_an_agent_that_ignores_it(served: Served, agent: str) -> None:
     run_id = await start(served, agent)
@@ -194,6 +200,7 @@ async def test_stop_does_not_wait_for_an_agent_that_ignores_it(served: Served, a
     assert await collect(served.stream("GET", f"/runs/{run_id}/stream")) == found
 
 
+@pytest.mark.requirement("run-survives-viewers")
 async def test_run_continues_when_its_viewer_disconnects(tmp_path: Path) -> None:
     async with serving(agents.counting(300, 0.001), data=tmp_path) as served:
         run_id = await start(served, "counter")
@@ -377,6 +384,7 @@ async def test_tool_route_returns_small_results(served: Served) -> None:
     assert (await served.http.get(f"/runs/{run_id}/answer")).text == "Done."
 
 
+@pytest.mark.requirement("files-are-downloads")
 async def test_files_are_sent_as_downloads(served: Served) -> None:
     found = await collect(served.ask("go", agent="worker"))
     artifact = next(f.data["data"] for f in found if f.type == "artifact")
@@ -388,6 +396,7 @@ async def test_files_are_sent_as_downloads(served: Served) -> None:
     assert (await served.problem("GET", "/artifacts/art_x"))["code"] == "artifact_not_found"
 
 
+@pytest.mark.requirement("time-limits")
 async def test_time_limits_end_a_run_but_not_an_approval_wait(tmp_path: Path) -> None:
     async def silent(messages: object, ctx: object) -> AsyncIterator[str]:
         yield "hello"
@@ -408,3 +417,14 @@ async def test_time_limits_end_a_run_but_not_an_approval_wait(tmp_path: Path) ->
             assert found[-2].data["data"]["code"] == "run_timeout"
         run_id = (await served.http.get("/sessions/a")).json()["run_id"]
         assert await state_of(served, run_id) == "waiting"
+
+
+@pytest.mark.requirement("approval-expires")
+async def test_expired_approval_is_rejected_by_the_system(tmp_path: Path) -> None:
+    async with serving(agents.asker, data=tmp_path, approvals__expiry_seconds=0.05) as served:
+        found = await collect(served.ask("go", session_id="s"))
+        assert text_of(found) == "decision: reject by system"
+        run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+        approval_id = next(f.data["data"]["approval_id"] for f in found if f.type == "approval")
+        problem = await served.problem("POST", f"/runs/{run_id}/approvals/{approval_id}", json={"decision": "approve"})
+        assert (problem["status"], problem["code"]) == (410, "expired")

@@ -43,6 +43,7 @@ async def leaky(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
     raise ValueError(f"401: {MODEL_KEY} is no key")
 
 
+@pytest.mark.requirement("redaction-secrets", "redaction-patterns")
 async def test_secrets_of_tools_are_removed_from_events_and_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +91,7 @@ async def talkative(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent
     yield "! And sk-proj-"
 
 
+@pytest.mark.requirement("redaction-secrets")
 @pytest.mark.parametrize("streams", [True, False])
 async def test_secrets_in_an_agents_text_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: bool
@@ -121,6 +123,7 @@ def test_invalid_redaction_pattern_is_refused_at_the_start(tmp_path: Path, patte
         create_app(load_settings(environ={}, overrides=overrides), [offer(agents.echo)])
 
 
+@pytest.mark.requirement("redaction-secrets")
 def test_server_log_contains_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the log level DEBUG, for secrets in requests and in exceptions of agents."""
     monkeypatch.setenv("LIMELIGHT_LOG", "DEBUG")

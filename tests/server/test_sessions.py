@@ -51,6 +51,7 @@ async def test_list_shows_sessions_that_wait_for_an_approval(served: Served) -> 
     assert (await served.http.get("/sessions/asks")).json()["run_state"] == "cancelled"
 
 
+@pytest.mark.requirement("expiry-deletes-nothing")
 async def test_session_expires_and_can_continue(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path, store__expiry_seconds=0) as served:
         await ask(served, "s")
@@ -106,6 +107,7 @@ async def test_rename_normalizes_and_checks_the_title(served: Served) -> None:
     assert (await served.problem("PATCH", "/sessions/none", json={"title": "x"}))["status"] == 404
 
 
+@pytest.mark.requirement("delete-session")
 async def test_delete_stops_the_run_and_removes_everything(served: Served) -> None:
     stream = served.ask("go", agent="patient", session_id="s")
     await anext(stream)
@@ -122,6 +124,7 @@ async def test_delete_stops_the_run_and_removes_everything(served: Served) -> No
     assert (await served.http.get("/sessions/s")).json()["turns"] == 1
 
 
+@pytest.mark.requirement("delete-session")
 async def test_delete_ends_the_streams_of_a_session(served: Served) -> None:
     await ask(served, "s", "one")
     await ask(served, "s", "two")
@@ -153,6 +156,7 @@ async def test_cursor_beyond_the_log_is_refused(served: Served) -> None:
     assert (problem["status"], problem["code"]) == (400, "bad_cursor")
 
 
+@pytest.mark.requirement("gap")
 async def test_records_removed_by_retention_are_a_gap(served: Served) -> None:
     await ask(served, "s", "one")
     last = (await served.http.get("/sessions/s")).json()["last_seq"]

@@ -147,6 +147,7 @@ def make_fifo(path: Path) -> None:
     os.mkfifo(path)
 
 
+@pytest.mark.requirement("store-fault-reads")
 async def test_reads_work_in_both_interfaces_during_a_store_fault(tmp_path: Path, database: Path) -> None:
     async with serving(agents.echo, data=tmp_path / "data") as served:
         assert (await served.http.post("/chat", json=asking("hi", session_id="s"))).status_code == 200

@@ -249,6 +249,7 @@ async def test_concurrent_runs_after_a_failure_make_the_agent_once(caplog: pytes
     await eventually(lambda: len(caplog.messages) == 2)  # one line for each time
 
 
+@pytest.mark.requirement("start-without-agent")
 async def test_agent_with_a_locked_database_is_opened_by_a_later_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

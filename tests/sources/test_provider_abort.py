@@ -35,6 +35,7 @@ def no_collector() -> Iterator[None]:
     gc.enable()
 
 
+@pytest.mark.requirement("stop-closes-provider-stream")
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("agent", ["deep", "agno", "agno-team", "react", "codact"])
 async def test_stop_closes_the_connection_to_the_provider(agent: str, provider: Provider, tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ BOTH = {
 }
 
 
+@pytest.mark.requirement("stop-does-not-wait")
 @pytest.mark.parametrize("who", BOTH)
 async def test_stop_names_only_the_tool_that_still_runs(who: str, tmp_path: Path) -> None:
     make, script = BOTH[who]

@@ -82,6 +82,7 @@ def approve(_: ApprovalRequested) -> dict[str, Any]:
     return {"decision": "approve"}
 
 
+@pytest.mark.requirement("waiting-run-survives-restart")
 @pytest.mark.parametrize(("framework", "name"), ALL)
 async def test_decision_after_a_restart_resumes_the_run(framework: str, name: str, tmp_path: Path) -> None:
     scenario, case = SCENARIOS[name], FRAMEWORKS[framework][name]

@@ -32,7 +32,7 @@ async def talker(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
 
 
 async def echo(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
-    """Says what it was told, and by whom."""
+    """Repeats the messages, the user and the session."""
     yield "|".join(f"{m.role}:{m.text}" for m in messages)
     yield f" for {ctx.user.user_id}/{ctx.user.name} in {ctx.session_id}"
 
@@ -89,7 +89,7 @@ stubborn_may_end = threading.Event()
 
 
 def stubborn(messages: list[Message], ctx: Context) -> Iterator[str | AnyEvent]:
-    """Blocks its thread in a tool that nobody can interrupt."""
+    """Blocks its thread in a tool that cannot be interrupted."""
     yield "Blocking"
     yield ToolStarted(call_id="b", name="block", args={})
     stubborn_may_end.wait(20)
@@ -126,7 +126,7 @@ async def asker(messages: list[Message], ctx: Context) -> AsyncIterator[str | An
 
 
 def thread_asker(messages: list[Message], ctx: Context) -> Iterator[str | AnyEvent]:
-    """Asks from a thread of its own, first in the wrong way."""
+    """Requests an approval from its thread, first in the wrong way."""
     try:
         _ = ctx.approve("delete", {})
     except RuntimeError as error:
@@ -136,7 +136,7 @@ def thread_asker(messages: list[Message], ctx: Context) -> Iterator[str | AnyEve
 
 
 def counting(n: int, pause: float = 0) -> Any:
-    """An agent that says the numbers 0 … n-1."""
+    """An agent that emits the numbers 0 … n-1."""
 
     async def counter(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
         for number in range(n):
@@ -147,7 +147,7 @@ def counting(n: int, pause: float = 0) -> Any:
 
 
 def bursting(n: int) -> Any:
-    """The same, without ever giving way to the event loop."""
+    """The same, without yielding to the event loop."""
 
     async def burster(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
         for number in range(n):
@@ -157,7 +157,7 @@ def bursting(n: int) -> Any:
 
 
 def sleeper(messages: list[Message], ctx: Context) -> Iterator[str]:
-    """Sleeps without asyncio."""
+    """Blocks its thread for a second."""
     yield "zzz"
     time.sleep(1)
     yield " awake"

@@ -1,4 +1,4 @@
-"""Checking JSON against the schemas of the documents, as strictly as tests may: no key that nobody named."""
+"""Checks JSON against the schemas of the documents, and refuses keys that a schema does not name."""
 
 from typing import Any, cast
 

@@ -34,3 +34,9 @@ def rows(text: str) -> list[list[str]]:
 
 def codes(text: str) -> set[str]:
     return set(re.findall(r"`([^`\n]+)`", text))
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of all headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", without_code(text), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in headings}

@@ -15,6 +15,7 @@ from limelight.runs.agents import Agent
 from limelight.server.app import create_app
 from limelight.server.process.uvicorn_server import LimelightServer, bind
 from limelight.server.runtime import Runtime
+from tests.support.wait import DEADLINE
 
 
 class Frame(NamedTuple):
@@ -115,8 +116,8 @@ async def serving(
             assert not task.done(), task.exception()
             await asyncio.sleep(0.005)
         # Without certificates, which take 20 ms to load: the server speaks plain HTTP.
-        async with httpx.AsyncClient(base_url=server.url, timeout=30, trust_env=False, verify=False) as http:
+        async with httpx.AsyncClient(base_url=server.url, timeout=DEADLINE, trust_env=False, verify=False) as http:
             yield Served(server.url, server.runtime, http)
     finally:
         server.should_exit = True
-        await asyncio.wait_for(task, 30)
+        await asyncio.wait_for(task, DEADLINE)

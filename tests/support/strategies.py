@@ -26,7 +26,7 @@ from limelight.grammar import Grammar
 from limelight.presentation import Presentation
 from tests.support.legal_runs import ODD_ANSWERS, ODD_TEXTS, START, write_run
 
-# A busy machine is no bug: how long one example takes is not what these tests are about.
+# How long one example takes depends on the load of the machine and is not tested.
 settings.register_profile("limelight", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("limelight")
 
@@ -129,7 +129,7 @@ def _tangled(kind: type[Event], ids: SearchStrategy[str], text: SearchStrategy[s
         "number": st.integers(0, 2),
         "step_kind": st.sampled_from(["action", "planning", "odd"]),
         "message_id": ids | st.none() if "content" in kind.__struct_fields__ else ids,
-        "name": texts(),  # names have a limit of their own, and a longer one ends the run
+        "name": texts(),  # a longer name would end the run
         "by": texts(),
     }
     fields = {field.name: of_type(field.type, text, json_values()) for field in msgspec.structs.fields(kind)}

@@ -165,6 +165,7 @@ def test_spans_have_the_attributes_of_the_conventions() -> None:
     assert SECRET not in str(spans) and STARTED.input not in str(spans)
 
 
+@pytest.mark.requirement("traces-without-content")
 def test_spans_have_content_only_if_it_is_enabled() -> None:
     run = [
         STARTED,

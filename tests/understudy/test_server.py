@@ -189,6 +189,7 @@ async def test_invalid_request_gets_an_error_in_the_format_of_openai(
     assert response.json()["error"]["message"]
 
 
+@pytest.mark.requirement("understudy-deterministic")
 @pytest.mark.parametrize("streaming", [False, True])
 async def test_equal_requests_get_equal_replies(streaming: bool) -> None:
     body = {**ASK, "stream": streaming, "tools": [tool("ls", path=STRING), tool("grep", pattern=STRING)]}

@@ -20,6 +20,7 @@ def test_one_line_joins_lines_and_cuts() -> None:
     assert one_line("x" * 100, 10) == "xxxxxxxxx…"
 
 
+@pytest.mark.requirement("terminal-inert")
 def test_views_show_hostile_text_without_executing_it() -> None:
     events = [
         RunStarted(agent=HOSTILE, input=HOSTILE),

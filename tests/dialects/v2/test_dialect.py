@@ -50,6 +50,7 @@ def test_every_message_has_the_documented_fields_and_a_pane(run: list[AnyEvent])
         assert message["step_number"] == metadata.get("step_number")
 
 
+@pytest.mark.requirement("v2-increments")
 @settings(max_examples=60)
 @given(legal_runs(cut=False))
 def test_increments_of_a_stream_add_up_to_its_last_message(run: list[AnyEvent]) -> None:
@@ -155,6 +156,7 @@ def test_action_of_a_code_agent_has_all_messages_in_order() -> None:
     assert separator["content"] == "-----"
 
 
+@pytest.mark.requirement("v2-steps")
 @settings(max_examples=100)
 @given(legal_runs(cut=False))
 def test_every_header_has_a_footer(run: list[AnyEvent]) -> None:
@@ -213,6 +215,7 @@ def test_report_of_a_sub_agent_is_in_its_step() -> None:
     assert types(complete(found)) == shown
 
 
+@pytest.mark.requirement("v2-steps")
 @pytest.mark.parametrize("error", [None, "it broke"])
 def test_thought_comes_before_the_footer_of_its_step(error: str | None) -> None:
     """In a graph of two nodes, the first text may be the answer until the second node begins."""

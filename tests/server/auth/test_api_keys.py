@@ -52,6 +52,7 @@ async def test_request_without_a_valid_key_is_unauthorized(keyed: KeyedServer, k
     assert await handshake(keyed.served, headers) == 401
 
 
+@pytest.mark.requirement("key-required")
 async def test_first_key_closes_an_open_server_at_once(keyed: KeyedServer) -> None:
     assert (await keyed.served.http.get("/agents")).status_code == 200
     headers = keyed.headers("ann")
@@ -61,6 +62,7 @@ async def test_first_key_closes_an_open_server_at_once(keyed: KeyedServer) -> No
         assert (await keyed.served.http.get(probe)).status_code == 200
 
 
+@pytest.mark.requirement("revocation")
 @pytest.mark.parametrize("path", ["/sessions/s/stream", "/runs/{run_id}/stream", "/chat/stream"])
 async def test_revoked_key_ends_its_streams(tmp_path: Path, path: str) -> None:
     """Idle streams and busy streams end; a stream with another key of the same user continues."""
@@ -107,6 +109,7 @@ async def test_complete_answer_is_refused_if_its_key_was_revoked(keyed: KeyedSer
     assert (reply.status_code, reply.json()["code"]) == (401, "unauthorized")
 
 
+@pytest.mark.requirement("user-system")
 @pytest.mark.parametrize("how", ["key", "header", "body"])
 async def test_user_named_system_is_refused(keyed: KeyedServer, how: str) -> None:
     """In the log, `system` means that no user has decided."""
@@ -121,6 +124,7 @@ async def test_user_named_system_is_refused(keyed: KeyedServer, how: str) -> Non
     assert (problem["status"], "the server itself" in str(problem)) == (status, True)
 
 
+@pytest.mark.requirement("owner-only")
 async def test_objects_of_another_user_are_not_found(keyed: KeyedServer) -> None:
     ann, ben = keyed.headers("ann"), keyed.headers("ben")
     names = await start_waiting_run(keyed.served, ann)
@@ -174,6 +178,7 @@ async def test_blank_user_id_header_is_ignored(keyed: KeyedServer) -> None:
     assert " for cleo/ in " in reply.json()["message"]["content"]
 
 
+@pytest.mark.requirement("scopes")
 async def test_key_without_the_scope_of_a_route_is_forbidden(keyed: KeyedServer) -> None:
     headers = {"use": keyed.headers("ann", "admin"), "admin": keyed.headers("ann", "use")}
     for endpoint in guarded_endpoints():
@@ -187,6 +192,7 @@ async def test_key_without_the_scope_of_a_route_is_forbidden(keyed: KeyedServer)
     assert [endpoint.path for endpoint in guarded_endpoints() if endpoint.scope is None] == ["/auth/me"]
 
 
+@pytest.mark.requirement("scopes")
 async def test_only_an_on_behalf_of_key_may_name_users(keyed: KeyedServer) -> None:
     named = {"x-limelight-user-id": "cleo", "x-limelight-user-name": "Cleo"}
 
@@ -210,6 +216,7 @@ async def test_key_of_the_settings_has_all_scopes(tmp_path: Path) -> None:
         assert (await served.http.get("/auth/me", headers=bearer(other))).json()["user"] == "ann"
 
 
+@pytest.mark.requirement("key-file-fails-closed")
 @pytest.mark.parametrize("broken", ["[{", "[]", None])
 @pytest.mark.parametrize("api_key", ["", "sesame"])
 async def test_unreadable_key_file_refuses_keys_and_is_logged_once(
@@ -244,6 +251,7 @@ def test_invalid_origin_is_refused_at_the_start(tmp_path: Path, origin: str) -> 
         create_app(load_settings(environ={}, overrides=overrides), [offer(agents.echo)])
 
 
+@pytest.mark.requirement("admin-cannot-read")
 async def test_admin_lists_and_deletes_sessions_but_cannot_read_them(keyed: KeyedServer) -> None:
     ann, admin = keyed.headers("ann"), keyed.headers("root", "admin")
     for session_id in ("one", "two"):

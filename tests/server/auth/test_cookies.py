@@ -25,6 +25,7 @@ async def signed_in(keyed: KeyedServer, key: str) -> AsyncGenerator[httpx.AsyncC
         yield browser
 
 
+@pytest.mark.requirement("cookie")
 async def test_login_sets_a_cookie_that_authenticates_until_logout(keyed: KeyedServer) -> None:
     async with signed_in(keyed, keyed.key("ann")) as browser:
         assert (await browser.get("/auth/me")).json()["user"] == "ann"
@@ -42,6 +43,7 @@ async def test_cookie_opens_a_socket_only_for_the_own_page(keyed: KeyedServer) -
         assert await handshake(keyed.served, cookie) == 403
 
 
+@pytest.mark.requirement("other-sites")
 async def test_cross_site_page_opens_no_socket_even_with_a_key(tmp_path: Path) -> None:
     friend = "https://app.example"
     async with serving(agents.echo, data=tmp_path, server__origins=[friend], auth__api_key="sesame") as served:
@@ -55,6 +57,7 @@ async def test_cross_site_page_opens_no_socket_even_with_a_key(tmp_path: Path) -
         assert await handshake(served, {"origin": "https://evil.example"}) == 401  # the key is checked first
 
 
+@pytest.mark.requirement("cookie")
 @pytest.mark.parametrize(
     "foreign",
     [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}, {}],
@@ -126,6 +129,7 @@ async def test_cors_allows_only_origins_of_the_settings(tmp_path: Path) -> None:
         assert reply.headers["access-control-allow-origin"] == friend
 
 
+@pytest.mark.requirement("other-sites")
 async def test_cors_is_off_by_default(keyed: KeyedServer) -> None:
     reply = await keyed.served.http.get("/agents", headers={"origin": "https://app.example"})
     assert not [name for name in reply.headers if name.startswith("access-control")]
@@ -152,6 +156,7 @@ FOREIGN = [
 ]
 
 
+@pytest.mark.requirement("other-sites")
 @pytest.mark.parametrize("foreign", FOREIGN, ids=str)
 async def test_open_server_refuses_unsafe_requests_of_cross_site_pages(keyed: KeyedServer, foreign: Headers) -> None:
     http = keyed.served.http

@@ -100,6 +100,7 @@ async def test_login_accepts_a_token(issuer: LocalIssuer, served: Served) -> Non
     assert (refused["code"], "expired" in refused["detail"]) == ("unauthorized", True)
 
 
+@pytest.mark.requirement("issuer-unavailable")
 async def test_unreachable_issuer_refuses_tokens_but_not_keys(issuer: LocalIssuer, tmp_path: Path) -> None:
     issuer.is_down = True
     async with serving(agents.echo, data=tmp_path, **issuer.settings, auth__api_key="secret") as served:

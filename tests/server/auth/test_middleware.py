@@ -14,6 +14,7 @@ from tests.support.server import asking, offer, serving
 KEY = {"authorization": "Bearer sesame"}
 
 
+@pytest.mark.requirement("key-required")
 async def test_only_the_probes_need_no_key_besides_the_page(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path, auth__api_key="sesame") as served:
         for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": "Basic sesame"}):
@@ -25,6 +26,7 @@ async def test_only_the_probes_need_no_key_besides_the_page(tmp_path: Path) -> N
         assert (await served.http.get("/agents", headers=KEY)).status_code == 200
 
 
+@pytest.mark.requirement("owner-only")
 async def test_session_is_visible_only_to_its_owner(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
         ann = {**KEY, "x-limelight-user-id": "ann", "x-limelight-user-name": "Ann%20%C3%84"}
@@ -53,6 +55,7 @@ async def test_open_server_ignores_user_ids_of_requests(tmp_path: Path) -> None:
         assert " for local/ in " in answer["message"]["content"]
 
 
+@pytest.mark.requirement("open-server-local")
 async def test_open_server_refuses_other_host_names(tmp_path: Path) -> None:
     async with serving(agents.echo, data=tmp_path) as served:
         for host in ("evil.example", "evil.example:8000", "10.0.0.1", "localhost.evil.example"):
@@ -63,6 +66,7 @@ async def test_open_server_refuses_other_host_names(tmp_path: Path) -> None:
             assert (await served.http.get("/agents", headers={"host": host})).status_code == 200
 
 
+@pytest.mark.requirement("open-server-local")
 async def test_open_server_refuses_other_machines(tmp_path: Path) -> None:
     settings = load_settings(environ={}, overrides={("store", "data"): str(tmp_path)})
     app = create_app(settings, [offer(agents.echo)])

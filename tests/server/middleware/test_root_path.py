@@ -140,6 +140,7 @@ async def test_documents_contain_the_root(served: Served) -> None:
 # Links in responses
 
 
+@pytest.mark.requirement("links-below-root")
 @pytest.mark.parametrize("format_", ["typed", "records", "tool_calls", "v2"])
 async def test_result_links_of_every_format_lead_to_results(served: Served, format_: str) -> None:
     found: list[str] = []

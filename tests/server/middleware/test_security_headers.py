@@ -24,6 +24,7 @@ def has_security_headers(headers: Any) -> bool:
     return all(headers[name] == HEADERS[name] for name in HEADERS.keys() - OVERRIDABLE)
 
 
+@pytest.mark.requirement("security-headers")
 @pytest.mark.parametrize("auth", [{}, {"auth__api_key": "secret"}], ids=["open", "refused"])
 async def test_every_route_has_the_security_headers(tmp_path: Path, auth: dict[str, Any]) -> None:
     async with serving(agents.echo, data=tmp_path, **auth) as served:
@@ -34,6 +35,7 @@ async def test_every_route_has_the_security_headers(tmp_path: Path, auth: dict[s
             assert response.headers["cache-control"] in ("no-store", "no-cache, no-transform"), endpoint.path
 
 
+@pytest.mark.requirement("files-are-downloads")
 async def test_streams_files_and_documents_have_their_own_policies(tmp_path: Path) -> None:
     async with serving(agents.echo, agents.worker, data=tmp_path) as served:
         async with served.http.stream("POST", "/chat/stream", json=asking("hi", agent="worker")) as stream:

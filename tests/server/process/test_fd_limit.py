@@ -15,6 +15,7 @@ FEW = 60
 """A server needs about forty descriptors."""
 
 
+@pytest.mark.requirement("fd-limit")
 def test_exhausted_descriptors_are_logged_once_and_their_return_too(caplog: pytest.LogCaptureFixture) -> None:
     is_exhausted = False
     monitor = FdMonitor(lambda: is_exhausted)
@@ -43,14 +44,20 @@ def test_server_raises_its_descriptor_limit(tmp_path: Path) -> None:
     assert soft >= min(hard, MAX_DESCRIPTORS) or hard == resource.RLIM_INFINITY
 
 
+@pytest.mark.requirement("fd-limit")
 def test_server_without_descriptors_logs_it_and_recovers(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data", "hello") as server:
+    with ServerProcess(tmp_path / "data", "hello", "quiet", LIMELIGHT_HEARTBEAT_SECONDS="0.2") as server:
         list(server.ask())
+        connected = server.ask(agent="quiet")
+        next(iter(connected))
         server.until_file(tmp_path / "data" / STATE)  # maintenance has run once and closed its files
         before = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (FEW, before[1]))
         waiting = [socket.create_connection(("127.0.0.1", server.port), 10) for _ in range(2 * FEW)]
         server.until_it_says("no file descriptor is left")
+        heartbeats = 0
+        while heartbeats < 3:
+            heartbeats += connected.connection.recv(4096).count(b": ping")
         for connection in waiting:
             connection.close()
         resource.prlimit(server.pid, resource.RLIMIT_NOFILE, before)

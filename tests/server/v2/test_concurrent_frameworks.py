@@ -7,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
 from smolagents import tool
 
 from limelight.understudy.scripts import parse_scripts
@@ -39,6 +40,7 @@ def grind() -> str:
     return "fine"
 
 
+@pytest.mark.requirement("agents-do-not-block-each-other")
 async def test_busy_agent_blocks_neither_pings_nor_other_agents(tmp_path: Path) -> None:
     may_end.clear()
     async with Understudy(parse_scripts(SCRIPT)) as understudy:

@@ -13,6 +13,7 @@ from tests.support import agents
 from tests.support.wait import eventually
 
 
+@pytest.mark.requirement("revocation")
 async def test_revoked_key_closes_an_idle_socket(tmp_path: Path) -> None:
     async with serving_keys(tmp_path, agents.patient, server__heartbeat_seconds=0.1) as keyed:
         served, lost, kept = keyed.served, keyed.key("ann"), keyed.headers("ann")

@@ -100,6 +100,7 @@ async def log_events(served: Served) -> list[AnyEvent]:
     return [record.event for record in await served.runtime.store.records(ref, after=0, limit=10_000)]
 
 
+@pytest.mark.requirement("v2-legacy-client")
 @pytest.mark.parametrize("streaming", [True, False])
 @pytest.mark.parametrize("agent", ["codact", "react"])
 async def test_legacy_client_shows_chat_code_and_terminal_correctly(
@@ -159,6 +160,7 @@ def _text(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
+@pytest.mark.requirement("v2-legacy-client")
 async def test_legacy_client_can_ask_again_after_an_error(tmp_path: Path) -> None:
     async with serving(agents.crasher, data=tmp_path) as served:
         client = await converse(served, "crasher")

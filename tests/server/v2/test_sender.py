@@ -92,6 +92,7 @@ async def test_packed_replay_has_deltas_joined(served: Served) -> None:
     assert len(frames) == 1, "ended runs come in one message"
 
 
+@pytest.mark.requirement("socket-packed")
 async def test_packed_resume_at_every_record_is_exact(served: Served) -> None:
     for text in ("one", "two"):
         await served.http.post("/chat", json={"messages": [{"role": "user", "content": text}], "session_id": "s"})
@@ -177,6 +178,7 @@ async def chatty(messages: list[Message], ctx: Context) -> AsyncIterator[AnyEven
         yield TextFinished(message_id=f"m{number}")
 
 
+@pytest.mark.requirement("socket-packed")
 async def test_long_session_is_packed_into_few_frames(tmp_path: Path) -> None:
     async with serving(talker, chatty, data=tmp_path) as served:
         body = {"messages": [{"role": "user", "content": "go"}], "session_id": "s", "agent": "chatty"}

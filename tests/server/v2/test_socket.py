@@ -33,6 +33,7 @@ async def test_conversation_has_states_and_unique_messages(served: Served) -> No
         assert not {m["message_id"] for m in messages(second)} & {m["message_id"] for m in messages(frames)}
 
 
+@pytest.mark.requirement("socket-commands-during-run")
 async def test_commands_are_answered_during_a_run(served: Served) -> None:
     async with socket(served, agent_type="patient") as ws:
         await ws.send("query", query="go")
@@ -55,6 +56,7 @@ async def test_commands_are_answered_during_a_run(served: Served) -> None:
         assert await ws.error() == ("Session is not processing a query", "not_processing")
 
 
+@pytest.mark.requirement("socket-invalid-message")
 @pytest.mark.parametrize(
     ("sent", "text", "code"),
     [
@@ -100,6 +102,7 @@ async def test_each_ping_is_answered_once(served: Served) -> None:
         assert [await ws.receive() for _ in range(MESSAGE_BURST)] == [{"type": "pong"}] * MESSAGE_BURST
 
 
+@pytest.mark.requirement("socket-many-watchers")
 async def test_all_sockets_of_a_session_get_the_run_and_a_disconnect_does_not_stop_it(tmp_path: Path) -> None:
     everybody_is_here = asyncio.Event()
 
@@ -124,6 +127,7 @@ async def test_all_sockets_of_a_session_get_the_run_and_a_disconnect_does_not_st
     assert states(seen + at_last[2]) == ["processing", "completed"]
 
 
+@pytest.mark.requirement("socket-resume")
 async def test_reconnect_at_every_cursor_gets_exactly_the_missed_messages(served: Served) -> None:
     async with socket(served, agent_type="worker") as ws:
         everything = messages(await ws.ask("go"))

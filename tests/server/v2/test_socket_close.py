@@ -20,6 +20,7 @@ from tests.support.server import Served, serving
 from tests.support.wait import eventually
 
 
+@pytest.mark.requirement("socket-close-codes")
 async def test_deleting_a_session_closes_its_sockets(served: Served) -> None:
     async with socket(served, agent_type="patient") as ws:
         await ws.send("query", query="go")

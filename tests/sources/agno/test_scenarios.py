@@ -104,6 +104,7 @@ async def test_runs_do_not_change_the_given_object(make: Any, script: str, tmp_p
 INSTRUCTED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "go"}]
 
 
+@pytest.mark.requirement("same-requests")
 async def test_model_gets_the_same_requests_with_and_without_limelight(tmp_path: Path, requests: Requests) -> None:
     for make, script in ((plain, ONE_TOOL), (team, HELPER % ("add", "{a: 2, b: 3}"))):
         requests.clear()

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pytest
 from langgraph.graph import StateGraph
 
 from limelight.sources.base import Source
@@ -146,6 +147,7 @@ def threads(data: Path) -> int:
 # Requests to the model
 
 
+@pytest.mark.requirement("same-requests")
 async def test_model_gets_the_same_requests_with_and_without_limelight(tmp_path: Path, requests: Requests) -> None:
     script = HELPER % ("add", "{a: 2, b: 3}")
     async with Understudy(parse_scripts(script)) as understudy:

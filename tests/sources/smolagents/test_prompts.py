@@ -29,6 +29,7 @@ from tests.sources.smolagents.smolagents_scenarios import (
 )
 
 
+@pytest.mark.requirement("same-requests")
 @pytest.mark.parametrize(
     ("make", "script"),
     [

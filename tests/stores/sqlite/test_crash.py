@@ -55,6 +55,7 @@ async def test_crash_at_any_moment_loses_no_acknowledged_record(
     assert traffic.ended > 5
 
 
+@pytest.mark.requirement("commit-durable")
 async def test_kill_9_loses_no_acknowledged_record(path: Path) -> None:
     acknowledged: dict[str, int] = {}
     for round_, lines in enumerate((1, 40, 700, 1500)):

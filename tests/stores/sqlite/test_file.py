@@ -197,6 +197,7 @@ async def test_open_on_a_full_disk_raises_try_later(path: Path, monkeypatch: pyt
         assert await store.run("r1") is not None
 
 
+@pytest.mark.requirement("data-private")
 async def test_open_creates_missing_folders_that_are_private(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "limelight.db"
     await fill(path)

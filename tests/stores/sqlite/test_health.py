@@ -290,6 +290,7 @@ async def test_full_disk_is_reported_until_all_refused_writes_are_done(
     await store.begin(new_run("r3", SessionRef("ann", "s2")))
 
 
+@pytest.mark.requirement("damaged-database")
 async def test_damaged_database_stays_failing(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A damaged file may accept a write and not return it, so no later success ends this fault."""
     async with opened(lambda: SqliteStore(path)) as store:

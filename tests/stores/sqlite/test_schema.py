@@ -48,6 +48,7 @@ def backups(path: Path) -> list[str]:
     return sorted(file.name for file in path.parent.iterdir() if ".v" in file.name)
 
 
+@pytest.mark.requirement("upgrade-copy")
 async def test_older_database_is_copied_before_its_migration(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with opened(lambda: SqliteStore(path)) as store:
         assert [session.title for session in await store.sessions("ann")] == ["old"]
@@ -71,6 +72,7 @@ async def test_new_database_is_not_copied(tmp_path: Path) -> None:
         assert backups(tmp_path / "limelight.db") == []
 
 
+@pytest.mark.requirement("upgrade-copy")
 async def test_migration_copy_does_not_overwrite_an_earlier_one(path: Path) -> None:
     overwrite(path.with_name("limelight.db.v3.bak"), b"of last year")
     overwrite(path.with_name("limelight.db.v3.part"), b"half a copy")
@@ -98,6 +100,7 @@ def crash(path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", CRASH, str(path)], timeout=60).returncode == 9
 
 
+@pytest.mark.requirement("upgrade-interrupted")
 async def test_migration_interrupted_by_a_crash_is_completed_at_the_next_start(path: Path) -> None:
     for _ in range(2):
         crash(path)

@@ -2,8 +2,9 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
+
+from tests.support.wait import DEADLINE, wait_for
 
 
 def command(*arguments: str) -> list[str]:
@@ -15,15 +16,18 @@ def limelight(
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run a command that ends with this exit code, with these environment variables only."""
     ended = subprocess.run(
-        command(*arguments), cwd=folder, env=environment, input=stdin, capture_output=True, timeout=60, check=False
+        command(*arguments),
+        cwd=folder,
+        env=environment,
+        input=stdin,
+        capture_output=True,
+        timeout=DEADLINE,
+        check=False,
     )
     assert ended.returncode == code, ended.stdout + ended.stderr
     return ended
 
 
-def wait_for_text(path: Path, text: str, seconds: float = 30) -> None:
+def wait_for_text(path: Path, text: str) -> None:
     """Wait until another process has written this text to a file."""
-    deadline = time.monotonic() + seconds
-    while text not in path.read_text():
-        assert time.monotonic() < deadline, path.read_text()
-        time.sleep(0.02)  # a file that another process writes has no event to wait for
+    wait_for(f"{text!r} in {path.name}", lambda: text in path.read_text())

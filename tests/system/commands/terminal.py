@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
+from tests.support.wait import DEADLINE
+
 LAUNCH = """
 import os, sys
 terminal = os.open(sys.argv[1], os.O_RDWR)  # becomes the controlling terminal of the new session
@@ -84,7 +86,7 @@ class Terminal:
     def __exit__(self, *_: object) -> None:
         if self._process.poll() is None:
             os.kill(self._process.pid, signal.SIGKILL)
-            self._process.wait(10)
+            self._process.wait(DEADLINE)
         os.close(self._slave)
         os.close(self._fd)
 
@@ -100,11 +102,11 @@ class Terminal:
     def type(self, keys: str) -> None:
         os.write(self._fd, keys.encode())
 
-    def wait_for(self, text: str, seconds: float = 30) -> None:
+    def wait_for(self, text: str, seconds: float = DEADLINE) -> None:
         """Wait until the text is on the screen."""
         self._poll(lambda: text in self.screen, text, seconds)
 
-    def wait(self, seconds: float = 30) -> int:
+    def wait(self, seconds: float = DEADLINE) -> int:
         """Wait for the end of the command and return its exit code."""
         self._poll(lambda: self._process.poll() is not None, "the end", seconds)
         self._read(0)

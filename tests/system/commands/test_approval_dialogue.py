@@ -161,7 +161,7 @@ def test_ctrl_c_in_the_dialogue_of_watch_does_not_stop_the_run(approval_server: 
 
 
 def test_dialogue_ends_when_the_request_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LIMELIGHT_APPROVAL_SECONDS", "3")
+    monkeypatch.setenv("LIMELIGHT_APPROVAL_SECONDS", "6")
     with Terminal("run", "go", "--target", f"{agents.__file__}:asker", folder=tmp_path) as terminal:
         terminal.wait_for(CHOICES)
         assert terminal.wait() == 0

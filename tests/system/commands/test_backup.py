@@ -3,12 +3,15 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.system.commands.command_process import limelight
 from tests.system.processes.server_process import ServerProcess, begins_with, free_port, joined
 
 HELLO = {"messages": [{"role": "user", "content": "hi"}], "agent": "hello", "session_id": "s"}
 
 
+@pytest.mark.requirement("backup-while-running")
 def test_backup_of_a_running_server_can_be_restored_and_served(tmp_path: Path) -> None:
     data, port = ("--data", "data"), free_port()
     with ServerProcess(tmp_path / "data", "hello", "endless") as server:

@@ -17,6 +17,7 @@ def json_lines(server: ServerProcess) -> list[dict[str, Any]]:
     return [json.loads(text) for text in server.log.splitlines() if not text.startswith("Limelight ")]
 
 
+@pytest.mark.requirement("log-ids")
 def test_server_logs_json_lines_with_run_session_and_error_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines of libraries have the run of their agent; the `error_id` of a client is in the log."""
     monkeypatch.setenv("HIVE_API_KEY", "honey-honey-honey")
@@ -45,7 +46,7 @@ def test_server_logs_json_lines_with_run_session_and_error_id(tmp_path: Path, mo
         _, run = server.get(f"/runs/{cut_off.run_id}")
         waits = server.ask("go", agent="quiet", session_id="four")
         next(iter(waits))
-        server.terminate(20)
+        server.terminate()
         (ended,) = [data["data"] for _, data in waits if data["type"] == "error"]
     found = {line["error_id"]: line for line in json_lines(server) if "error_id" in line}
     sealed = found[run["error"]["error_id"]]

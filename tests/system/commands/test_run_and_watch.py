@@ -5,6 +5,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+from tests.support.wait import DEADLINE
 from tests.system.commands.command_process import command, wait_for_text
 from tests.system.processes.server_process import AGENTS_FILE, ServerProcess, free_port
 
@@ -16,7 +17,7 @@ def test_ctrl_c_stops_the_run_on_the_server(tmp_path: Path) -> None:
         process = subprocess.Popen(command("run", "go", "--json", "--url", url), stdout=log, stderr=log)
         wait_for_text(out, "text_delta")
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 3
+        assert process.wait(DEADLINE) == 3
         last = json.loads(out.read_text().splitlines()[-1])
         assert last["event"] == {"kind": "run_cancelled", "reason": "stopped with Ctrl-C"}
         assert "Stopping the run" in out.read_text()
@@ -31,7 +32,7 @@ def test_ctrl_c_with_its_own_server_prints_one_line(tmp_path: Path) -> None:
         )
     wait_for_text(out, "● quiet")
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 3
+    assert process.wait(DEADLINE) == 3
     assert err.read_text() == "Stopping the run …\n"
     assert out.read_text().splitlines()[-1].startswith("Stopped after ")
 
@@ -58,4 +59,4 @@ def test_watch_continues_after_the_server_restarts(tmp_path: Path) -> None:
                 assert seqs[-1] == restarted.get("/sessions/s")[1]["last_seq"]
         finally:
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 0
+            assert process.wait(DEADLINE) == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.support.wait import DEADLINE
 from tests.system.commands.command_process import command
 from tests.system.processes.server_process import AGENTS_FILE, ServerProcess, free_port
 
@@ -20,7 +21,7 @@ def test_serve_with_a_closed_stdout_exits_with_0(tmp_path: Path) -> None:
             assert b"Limelight serves hello" in server.stdout.readline()
             server.stdout.close()
             server.send_signal(signal.SIGINT)
-            assert server.wait(20) == 0
+            assert server.wait(DEADLINE) == 0
         finally:
             server.kill()
 
@@ -60,7 +61,7 @@ def test_serve_reload_restarts_when_a_file_changes(tmp_path: Path) -> None:
         assert answers(port, "two")
     finally:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(DEADLINE) == 0
     assert "bot.py changed: restarting." in (tmp_path / "out.log").read_text()
 
 
@@ -70,9 +71,9 @@ def answers(port: int, expected: str) -> bool:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with suppress(httpx.TransportError):
-            answer = httpx.post(f"http://127.0.0.1:{port}/chat", json=body, trust_env=False, timeout=30)
+            answer = httpx.post(f"http://127.0.0.1:{port}/chat", json=body, trust_env=False, timeout=DEADLINE)
             assert answer.status_code in (200, 503), answer.text
             if answer.is_success and answer.json()["message"]["content"] == expected:
                 return True
-        time.sleep(0.05)  # no event tells when the next server listens
+        time.sleep(0.05)  # the next server has no event to wait for
     return False

@@ -8,6 +8,7 @@ from pathlib import Path
 import openai
 import pytest
 
+from tests.support.wait import DEADLINE
 from tests.system.commands.command_process import command
 
 SCRIPT = "- steps: [{text: As it is written.}]\n"
@@ -39,7 +40,7 @@ def test_understudy_improvises_and_exits_with_0_on_sigterm() -> None:
     with understudy("--port", "0") as (variables, process):
         assert "stand-in" in (ask(variables) or "")
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(DEADLINE) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
 

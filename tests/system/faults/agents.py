@@ -1,4 +1,4 @@
-"""The agents of server processes that these tests harm, beside those of `tests/system/processes/agents.py`."""
+"""Agents of the server processes of these tests, beside those of `tests/system/processes/agents.py`."""
 
 import asyncio
 import os
@@ -12,19 +12,19 @@ SMALL_FLOOD = 20_000
 
 
 async def flood(messages: object, ctx: object) -> AsyncIterator[AnyEvent]:
-    """A hundred thousand events that cannot be joined, without giving way."""
+    """Emits 100,000 events that cannot be joined, without yielding to the event loop."""
     for number in range(FLOOD):
         yield Status(text=str(number))
 
 
 def thread_flood(messages: object, ctx: object) -> Iterator[AnyEvent]:
-    """Fewer, from a thread."""
+    """Emits fewer events, from a thread."""
     for number in range(SMALL_FLOOD):
         yield Status(text=str(number))
 
 
 async def talk_flood(messages: object, ctx: object) -> AsyncIterator[str | AnyEvent]:
-    """Pieces of a text and of a thought, by turns."""
+    """Emits pieces of a text and of a thought alternately."""
     for number in range(SMALL_FLOOD):
         if number % 2:
             yield f"{number} "
@@ -33,7 +33,7 @@ async def talk_flood(messages: object, ctx: object) -> AsyncIterator[str | AnyEv
 
 
 async def timed(messages: object, ctx: object) -> AsyncIterator[str | AnyEvent]:
-    """Steps and tools that take a while, so that they have durations, with words in between."""
+    """Emits steps and tools with durations, and text between them."""
     for number in range(1, 61):
         yield StepStarted(number=number)
         yield ToolStarted(call_id=f"c{number}", name="wait", args={})
@@ -44,14 +44,14 @@ async def timed(messages: object, ctx: object) -> AsyncIterator[str | AnyEvent]:
 
 
 async def played(messages: object, ctx: object) -> AsyncIterator[str]:
-    """Counts how often it was played, and goes on until it is killed."""
+    """Counts its runs, and never ends."""
     count_a_play()
     yield "played"
     await asyncio.sleep(3600)
 
 
 def count_a_play() -> None:
-    """In the file that PLAYS names."""
+    """Count the run in the file that the variable PLAYS names."""
     plays = Path(os.environ["PLAYS"])
     plays.write_text(str(int(plays.read_text() if plays.exists() else "0") + 1))
 

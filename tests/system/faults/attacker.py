@@ -1,4 +1,4 @@
-"""A hostile client in a process of its own, so that it does not share the interpreter of the test that measures.
+"""A hostile client as a separate process, so that it does not share the interpreter of the test that measures.
 
 It opens connections to a server on this machine and sends as fast as the server takes it, for a bounded time:
 
@@ -34,7 +34,7 @@ class Attack(NamedTuple):
     reads: str = "all"
     """all, slowly or nothing"""
     sends: str = "all"
-    """all, slowly, or windowed: the next block when most answers to the last one are there"""
+    """all, slowly, or windowed: the next block when most answers to the last one have arrived"""
     is_socket: bool = False
     reconnects: bool = False
     """Whether a connection that the server has closed is opened again."""
@@ -67,7 +67,7 @@ def half_request(key: str) -> bytes:
 
 
 def frames(opcode: int, message: bytes) -> Callable[[str], bytes]:
-    """WebSocket frames of a client, whose mask of zeros leaves the message as it is."""
+    """WebSocket frames of a client, whose mask of zeros does not change the message."""
     size = struct.pack("!B", 0x80 | len(message)) if len(message) < 126 else struct.pack("!BH", 0xFE, len(message))
     frame = struct.pack("!B", 0x80 | opcode) + size + bytes(4) + message
     return lambda key: frame * max(1, BLOCK // len(frame))

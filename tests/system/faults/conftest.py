@@ -1,4 +1,4 @@
-"""What all these tests share."""
+"""Fixtures of the fault tests."""
 
 import logging
 
@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def quiet_expected_errors() -> None:
-    """Runs that fail on purpose write their story to the log; tests look at what clients get."""
+    """Do not log the errors of runs that fail on purpose."""
     logging.getLogger("limelight.runs.engine").setLevel(logging.CRITICAL)

@@ -1,7 +1,7 @@
-"""Disks that fill up, files that become read-only, and programs that hold a lock: done to a real server.
+"""Faults for a real server: full disks, read-only files, and programs that hold a lock.
 
-With the rights for it a file system of a few megabytes is mounted, and files are made immutable. Without, the server
-itself is not allowed to let its files grow, which fails at the same places.
+With the necessary rights, a small file system is mounted, and files are made immutable. Without them, a resource limit
+keeps the files of the server from growing, which fails at the same places.
 """
 
 import os
@@ -16,12 +16,12 @@ from tests.system.processes.server_process import ServerProcess
 
 BLOCK = 64 * 1024
 LOG_ROOM = 128 * 1024
-"""Bytes that every file of the server may have: its log has to have room, the database's has more."""
+"""Maximum size of the server's files: enough for its log, and less than the database's own log."""
 
 
 @contextmanager
 def small_disk(folder: Path, megabytes: int) -> Generator[bool]:
-    """A file system of its own at this folder. False if that is not allowed here: then it is an ordinary folder."""
+    """Mount a small file system at this folder. Yields False, with an ordinary folder, if mounting is not permitted."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "tmpfs", str(folder)]
     mounted = subprocess.run(mount, capture_output=True).returncode == 0
@@ -34,7 +34,7 @@ def small_disk(folder: Path, megabytes: int) -> Generator[bool]:
 
 @contextmanager
 def full(disk: Path, mounted: bool, server: ServerProcess) -> Generator[None]:
-    """Not a byte is free on the disk."""
+    """Fill the disk completely."""
     if not mounted:
         with growing_forbidden(server):
             yield
@@ -52,7 +52,7 @@ def full(disk: Path, mounted: bool, server: ServerProcess) -> Generator[None]:
 
 
 def started_when_full(disk: Path, mounted: bool, server: ServerProcess) -> "subprocess.CompletedProcess[str]":
-    """What becomes of a server that is started, in the place of one that has ended, when not a byte is free."""
+    """Start the command of an ended server on a full disk."""
 
     def forbid_growing() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -68,7 +68,7 @@ def started_when_full(disk: Path, mounted: bool, server: ServerProcess) -> "subp
 
 @contextmanager
 def growing_forbidden(server: ServerProcess) -> Generator[None]:
-    """No file of the server may be written behind its first bytes."""
+    """Forbid the server to write beyond the first bytes of any file."""
     before = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (LOG_ROOM, before[1]))
     yield
@@ -77,7 +77,7 @@ def growing_forbidden(server: ServerProcess) -> Generator[None]:
 
 @contextmanager
 def unwritable(data: Path, server: ServerProcess) -> Generator[None]:
-    """The database can be read only, also through handles that are open."""
+    """Make the database read-only, also for open handles."""
     files = [str(data / "limelight.db"), str(data / "limelight.db-wal")]
     if subprocess.run(["chattr", "+i", *files], capture_output=True).returncode:
         with growing_forbidden(server):
@@ -91,7 +91,7 @@ def unwritable(data: Path, server: ServerProcess) -> Generator[None]:
 
 @contextmanager
 def locked_by_another(database: Path, seconds: float) -> Generator["subprocess.Popen[bytes]"]:
-    """A program that has locked the database, and lets go after a while."""
+    """A program that locks the database for some seconds."""
     program = (
         "import sqlite3, sys, time\n"
         "db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)\n"

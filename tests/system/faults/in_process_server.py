@@ -1,4 +1,4 @@
-"""A server in the test's own loop, where tasks and threads can be seen: for sources that misbehave."""
+"""A server in the event loop of the test, whose tasks and threads can be inspected: for agents that misbehave."""
 
 import asyncio
 import threading
@@ -16,20 +16,19 @@ from tests.support.wait import eventually
 from tests.system.faults.invariants import ENDS, MB, READER
 
 FORMATS = tuple(plugins.find("dialects"))
-PATIENCE = 5
 MEMORY = 150 * MB
-"""How much more the process may have afterwards: it is the client's too, which reads all in every format."""
+"""How much the process may grow. It includes the client, which reads everything in every format."""
 POOLS = ("limelight-work", "limelight-sqlite")
-"""Threads of these wait for the next work; they are not left over."""
+"""Pools whose threads stay idle for the next work; they do not count as left over."""
 
 
 class Inside(NamedTuple):
-    """What runs in this process."""
+    """Resources of this process."""
 
     tasks: set["asyncio.Task[Any]"]
     threads: set[threading.Thread]
     files: int
-    """Without sockets: those of the client are in this process too, and it keeps some."""
+    """Without sockets, because the client in this process keeps some."""
     rss: int
 
 
@@ -41,14 +40,14 @@ def inside() -> Inside:
 def _open_files() -> int:
     found = 0
     for descriptor in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):  # that of the list itself is gone by now
+        with suppress(OSError):  # the descriptor of the listing itself is closed
             found += not str(descriptor.readlink()).startswith("socket:")
     return found
 
 
 @asynccontextmanager
 async def misbehaving(*targets: Callable[..., Any], data: Path, **settings: Any) -> AsyncGenerator[Served]:
-    """A server with these agents and one that behaves, warm. At the end nothing of theirs may be left."""
+    """A warm server with these agents and a regular one. At the end it must have released their resources."""
     async with serving(*targets, agents.talker, data=data, **settings) as served:
         await others_are_well(served)
         before = inside()
@@ -63,7 +62,7 @@ async def others_are_well(served: Served) -> None:
 
 
 async def nothing_is_left(served: Served, before: Inside) -> None:
-    """Every run has one terminal event, can be read in every format, and has left neither task, thread nor file."""
+    """Check that every run has one terminal event, is readable in every format, and left no task, thread or file."""
     await eventually(lambda: served.runtime.sessions.count == 0 and served.runtime.hub.viewers == 0)
     for session in (await served.http.get("/sessions?limit=200")).json()["sessions"]:
         for format_ in FORMATS:
@@ -72,7 +71,7 @@ async def nothing_is_left(served: Served, before: Inside) -> None:
                 kinds = [frame.data["event"]["kind"] for frame in found]
                 assert [kind in ENDS for kind in kinds] == [False] * (len(kinds) - 1) + [True]
     try:
-        await eventually(lambda: not _new(before), PATIENCE)
+        await eventually(lambda: not _new(before))
     except AssertionError:
         raise AssertionError(f"left: {_new(before)}") from None
     grown = inside().rss - before.rss
@@ -80,7 +79,7 @@ async def nothing_is_left(served: Served, before: Inside) -> None:
 
 
 def _new(before: Inside) -> list[object]:
-    """What was not there before, but for connections that the client keeps."""
+    """New resources, without connections that the client keeps."""
     now = inside()
     tasks = [task for task in now.tasks - before.tasks if "RequestResponseCycle" not in repr(task)]
     files = max(0, now.files - before.files - READER.files)
@@ -88,7 +87,7 @@ def _new(before: Inside) -> list[object]:
 
 
 def ending(found: list[Frame]) -> tuple[str, str]:
-    """How a run ended, as its viewers are told: the kind and the code."""
+    """How a run ended, as its viewers see it: the type of the frame and the code."""
     assert found[-1].type == "done"
     last = found[-2]
     return (last.type, last.data["data"].get("code", "")) if last.type in ("error", "cancelled") else ("", "")

@@ -1,6 +1,6 @@
-"""Agents of a server whose wall clock can be set while it runs: the file that `CLOCK` names has the seconds to add.
+"""Agents of a server whose wall clock can be set: the file that the variable CLOCK names has the seconds to add.
 
-Loading this file sets the clock of its process, before the server opens its store.
+Loading this file replaces the clock of the process, before the server opens its store.
 """
 
 import os

@@ -5,5 +5,5 @@ from tests.system.processes.agents import chatty, endless, hello, quiet
 
 __all__ = ["chatty", "endless", "hello", "quiet"]
 
-uvicorn_server.PING_SECONDS = uvicorn_server.PONG_SECONDS = 1
-connection.UNREAD_SECONDS = 2
+uvicorn_server.PING_SECONDS = uvicorn_server.PONG_SECONDS = 2
+connection.UNREAD_SECONDS = 4

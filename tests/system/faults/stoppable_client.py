@@ -1,4 +1,4 @@
-"""A client in a process of its own, which a test can stop: it opens streams, says that it has, and then only reads.
+"""A client process that a test can stop. It opens streams, prints "open", and then neither reads nor answers.
 
 `python -m tests.system.faults.stoppable_client PORT PATH…`: a path of `/api/v2/ws/…` is a socket, others are streams.
 """
@@ -12,7 +12,7 @@ HEADERS = (
     "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 )
 SMALL = 8192
-"""Bytes that the system keeps for a reader that does not read."""
+"""Bytes that the system buffers for a client that does not read."""
 
 
 def open_one(port: int, path: str) -> socket.socket:
@@ -30,7 +30,7 @@ def main() -> None:
     sys.stdout.write("open\n")
     sys.stdout.flush()
     while opened:
-        time.sleep(3600)  # it is there, and does nothing: neither pongs nor reads
+        time.sleep(3600)  # it neither reads nor answers pings
 
 
 if __name__ == "__main__":

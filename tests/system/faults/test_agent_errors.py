@@ -1,4 +1,4 @@
-"""A source that raises, whatever, wherever: its run fails once, with a code, and nobody else notices."""
+"""Agents that raise any exception, anywhere: their run fails once, with a code, and others are not affected."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -15,11 +15,11 @@ Raise = Callable[[], BaseException]
 
 
 class OfItsOwn(BaseException):
-    """Of no kind that anybody knows."""
+    """An exception that is not an Exception."""
 
 
 class Unspeakable(Exception):
-    """Cannot even be shown."""
+    """Raises in `str` and `repr`."""
 
     def __str__(self) -> str:
         raise RuntimeError("no words")
@@ -49,7 +49,7 @@ KINDS: dict[str, Raise] = {
 
 
 def raising(error: Raise) -> list[Callable[..., Any]]:
-    """Agents that raise this, each in a way of its own."""
+    """Agents that raise this error, each in another place."""
 
     async def at_once(messages: object, ctx: object) -> AsyncIterator[str]:
         raise error()
@@ -63,7 +63,7 @@ def raising(error: Raise) -> list[Callable[..., Any]]:
     async def in_finally(messages: object, ctx: object) -> AsyncIterator[object]:
         try:
             yield "So far"
-            yield object()  # is refused, so that the generator is closed here
+            yield object()  # is refused, so that the generator is closed
         finally:
             raise error()
 
@@ -84,11 +84,12 @@ def raising(error: Raise) -> list[Callable[..., Any]]:
     return [at_once, in_the_middle, in_finally, in_a_thread, in_a_coroutine, in_a_task]
 
 
+@pytest.mark.requirement("agent-error")
 @pytest.mark.parametrize("kind", KINDS)
-async def test_its_run_fails_and_nothing_else_does(tmp_path: Path, kind: str) -> None:
+async def test_exception_of_an_agent_fails_its_run_only(tmp_path: Path, kind: str) -> None:
     ways = raising(KINDS[kind])
     if kind in ("exit", "interrupt"):
-        ways.pop()  # it would stop the test's own loop; test_agent_exit.py does it in a process
+        ways.pop()  # it would stop the loop of the test; test_agent_exit.py does this in a process
     async with misbehaving(*ways, data=tmp_path / "data") as served:
         for agent in (way.__name__ for way in ways):
             for _ in range(2):

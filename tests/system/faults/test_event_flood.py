@@ -1,4 +1,4 @@
-"""A source that floods: a hundred thousand events at once, for viewers in several formats of whom one is deaf."""
+"""An agent that emits 100,000 events at once, for viewers in several formats, one of which does not read."""
 
 import socket
 import time
@@ -15,8 +15,9 @@ AGENTS_FILE = agents.__file__
 AGENTS = {"flood": agents.FLOOD, "thread_flood": agents.SMALL_FLOOD, "talk_flood": agents.SMALL_FLOOD}
 
 
+@pytest.mark.requirement("event-flood")
 @pytest.mark.parametrize("agent", AGENTS)
-def test_all_of_it_arrives_and_others_are_served_meanwhile(tmp_path: Path, agent: str) -> None:
+def test_flood_of_events_arrives_completely_and_others_are_served(tmp_path: Path, agent: str) -> None:
     with ServerProcess(tmp_path / "data", f"{AGENTS_FILE}:{agent}", "hello") as server:
         other = {"messages": [{"role": "user", "content": "hi"}], "agent": "hello"}
         server.post("/chat", other)
@@ -31,7 +32,7 @@ def test_all_of_it_arrives_and_others_are_served_meanwhile(tmp_path: Path, agent
         while not asking.whole:
             assert server.post("/chat", other)[1]["message"]["content"] == "hello"
             answered += 1
-            time.sleep(0.05)  # others ask now and then
+            time.sleep(0.05)  # the pace of another user
         for watcher in watchers:
             watcher.until_over()
         assert answered and all(watcher.whole for watcher in watchers)
@@ -41,7 +42,7 @@ def test_all_of_it_arrives_and_others_are_served_meanwhile(tmp_path: Path, agent
 
 
 def said(frames: list[tuple[str, dict[str, dict[str, str]]]]) -> list[str]:
-    """The numbers that the agent has said, in their order of one kind after the other."""
+    """The numbers in the events of the agent."""
     events = [data["event"] for _, data in frames]
     lines = [event["text"] for event in events if event["kind"] == "status"]
     texts = "".join(event["text"] for event in events if event["kind"] in ("text_delta", "reasoning_delta")).split()

@@ -1,4 +1,4 @@
-"""Resume is exact: for every cut point of a run of 500 events, in every format that there is."""
+"""Resume is exact at every cursor of a run of 500 events, in every format."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,19 +15,19 @@ from tests.system.processes.agents import work
 from tests.system.processes.server_process import joined
 
 
+@pytest.mark.requirement("log-in-every-format", "resume-exact")
 @pytest.mark.parametrize("format_", sorted(plugins.find("dialects")))
-async def test_every_cut_point(tmp_path: Path, format_: str) -> None:
+async def test_resume_at_every_cursor_is_exact(tmp_path: Path, format_: str) -> None:
     async def long(messages: object, ctx: object) -> AsyncIterator[str | AnyEvent]:
         async for item in work(340, 0):
             yield item
-        raise RuntimeError("so that the last Record has two frames in some formats")
+        raise RuntimeError("gives the last Record two frames in some formats")
 
     async with serving(long, data=tmp_path) as served:
         seen = [(f.id, f.data) for f in await collect(served.ask("go", session_id="s", format=format_))]
         session = (await served.http.get("/sessions/s")).json()
         assert session["last_seq"] >= 500
-        # A reader that was slow got deltas joined, and cannot have stopped inside of one. So the cuts are those of the
-        # fastest reader there can be.
+        # A slow reader gets joined deltas and cannot stop inside of one: the cursors are those of the fastest reader.
         records = await served.runtime.store.records(SessionRef(LOCAL_OWNER, "s"), after=0, limit=10_000)
         fastest = live(served.runtime.format(format_).make_dialect, records)
         whole = [(frame.id, msgspec.json.decode(frame.data)) for frame in fastest]
@@ -44,6 +44,6 @@ async def test_every_cut_point(tmp_path: Path, format_: str) -> None:
 
 
 def place(cursor: str) -> tuple[int, float]:
-    """Cursors in their order: `57.1` comes before `57`, which is the whole Record."""
+    """A sort key of cursors: `57.1` comes before `57`, which is the complete Record."""
     seq, _, k = cursor.partition(".")
     return int(seq), int(k) if k else float("inf")

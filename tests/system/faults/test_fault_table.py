@@ -1,4 +1,4 @@
-"""What of the table in `docs/faults.md` no other test holds."""
+"""Faults of the table in `docs/faults.md` that no other file tests."""
 
 import asyncio
 import json
@@ -11,15 +11,15 @@ import httpx
 import pytest
 
 from tests.support.server import collect
-from tests.support.wait import eventually
+from tests.support.wait import DEADLINE, eventually
 from tests.system.faults import agents
 from tests.system.faults.in_process_server import ending, misbehaving
 from tests.system.faults.invariants import MB, nothing_is_left, settled, whole
 from tests.system.processes.endless_provider import Provider, talking_provider
 from tests.system.processes.server_process import ServerProcess
 
-SOON = 5.0
-"""Seconds: 0.3 are promised, on a machine that has nothing else to do."""
+SOON = 20.0
+"""Seconds, for a busy machine; an idle one needs less than a second."""
 
 
 @pytest.fixture
@@ -28,7 +28,8 @@ def provider() -> Iterator[Provider]:
         yield provider
 
 
-async def test_stop_closes_the_providers_stream_at_once(tmp_path: Path, provider: Provider) -> None:
+@pytest.mark.requirement("stop-closes-provider-stream")
+async def test_stop_closes_the_stream_of_the_provider(tmp_path: Path, provider: Provider) -> None:
     async def agent(messages: object, ctx: object) -> AsyncIterator[str]:
         async with httpx.AsyncClient(trust_env=False) as http, http.stream("GET", provider.url) as reply:
             async for text in reply.aiter_text():
@@ -45,7 +46,8 @@ async def test_stop_closes_the_providers_stream_at_once(tmp_path: Path, provider
         assert ending(await watching)[0] == "cancelled"
 
 
-def test_a_run_that_was_killed_is_sealed_and_never_played_again(tmp_path: Path) -> None:
+@pytest.mark.requirement("kill")
+def test_killed_run_is_sealed_and_never_repeated(tmp_path: Path) -> None:
     plays = tmp_path / "plays"
     data = tmp_path / "data"
     agent = f"{agents.__file__}:played"
@@ -63,13 +65,14 @@ def test_a_run_that_was_killed_is_sealed_and_never_played_again(tmp_path: Path) 
     assert plays.read_text() == "1"
 
 
-def test_fifty_megabytes_are_refused_without_being_kept(tmp_path: Path) -> None:
+@pytest.mark.requirement("large-body")
+def test_body_of_50_megabytes_is_refused_and_not_kept(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "hello") as server:
         list(server.ask())
         before = settled(server)
         body = json.dumps({"messages": [{"role": "user", "content": "x" * 50_000_000}]}).encode()
         for declared in (f"content-length: {len(body)}", "transfer-encoding: chunked"):
-            with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+            with socket.create_connection(("127.0.0.1", server.port), DEADLINE) as connection:
                 head = f"POST /chat HTTP/1.1\r\nhost: 127.0.0.1:{server.port}\r\ncontent-type: application/json\r\n"
                 connection.sendall(f"{head}{declared}\r\n\r\n".encode())
                 assert answer_to(connection, body, chunked="chunked" in declared).startswith(b"HTTP/1.1 413")
@@ -77,12 +80,12 @@ def test_fifty_megabytes_are_refused_without_being_kept(tmp_path: Path) -> None:
 
 
 def answer_to(connection: socket.socket, body: bytes, *, chunked: bool) -> bytes:
-    """What comes back, sending on until something does."""
+    """The beginning of the response; sends the body until it arrives."""
     connection.settimeout(0.001)
     for start in range(0, len(body), 65536):
         piece = body[start : start + 65536]
         try:
-            connection.settimeout(30)
+            connection.settimeout(DEADLINE)
             connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)
             connection.settimeout(0.001)
             return connection.recv(4096)
@@ -90,5 +93,5 @@ def answer_to(connection: socket.socket, body: bytes, *, chunked: bool) -> bytes
             continue
         except (BrokenPipeError, ConnectionResetError):
             break
-    connection.settimeout(30)
+    connection.settimeout(DEADLINE)
     return connection.recv(4096)

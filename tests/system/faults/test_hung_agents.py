@@ -1,4 +1,4 @@
-"""A source that hangs: Stop and the limits end its run at once, others go on, and what hung is let go when it ends."""
+"""Agents that hang: Stop and the time limits end their runs, and other runs continue."""
 
 import asyncio
 import threading
@@ -94,8 +94,9 @@ async def begin(served: Served, agent: str) -> "tuple[str, asyncio.Task[Any]]":
     return live.run.run_id, watching
 
 
+@pytest.mark.requirement("hung-agents")
 @pytest.mark.parametrize("agent", HANGING)
-async def test_stop_ends_the_run_and_not_the_patience_of_others(tmp_path: Path, agent: Callable[..., Any]) -> None:
+async def test_stop_ends_the_run_of_a_hung_agent_only(tmp_path: Path, agent: Callable[..., Any]) -> None:
     async with misbehaving(agent, data=tmp_path / "data") as served:
         run_id, watching = await begin(served, agent.__name__)
         await others_are_well(served)
@@ -106,8 +107,9 @@ async def test_stop_ends_the_run_and_not_the_patience_of_others(tmp_path: Path, 
         may_end.set()
 
 
+@pytest.mark.requirement("time-limits")
 @pytest.mark.parametrize("agent", HANGING)
-async def test_a_limit_ends_the_run_when_nobody_does(tmp_path: Path, agent: Callable[..., Any]) -> None:
+async def test_time_limit_ends_the_run_of_a_hung_agent(tmp_path: Path, agent: Callable[..., Any]) -> None:
     limits = {"limits__silence_seconds": 0.5, "limits__run_seconds": 1.5}
     async with misbehaving(agent, data=tmp_path / "data", **limits) as served:
         _, watching = await begin(served, agent.__name__)
@@ -116,9 +118,10 @@ async def test_a_limit_ends_the_run_when_nobody_does(tmp_path: Path, agent: Call
         may_end.set()
 
 
+@pytest.mark.requirement("hung-agents")
 @pytest.mark.parametrize("agent", HANGING)
-async def test_the_server_ends_though_an_agent_does_not(tmp_path: Path, agent: Callable[..., Any]) -> None:
-    """`serving` shuts the server down at its end and waits for that; the agent hangs on meanwhile."""
+async def test_server_shuts_down_while_an_agent_hangs(tmp_path: Path, agent: Callable[..., Any]) -> None:
+    """`serving` shuts the server down at its end and waits for it, while the agent still hangs."""
     async with serving(agent, data=tmp_path / "data") as served:
         _, watching = await begin(served, agent.__name__)
         draining = asyncio.create_task(served.runtime.drain())

@@ -1,4 +1,4 @@
-"""A source that yields what it should not: the run takes it in, made fit, or fails with `bad_event`; and ends once."""
+"""Invalid values and events of an agent are converted, or the run fails with `bad_event`; it ends once."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -31,7 +31,7 @@ def deep() -> Json:
 
 
 class Stubborn:
-    """Does not let itself be shown."""
+    """Raises in `repr`."""
 
     def __repr__(self) -> str:
         raise RuntimeError("no")
@@ -51,11 +51,12 @@ VALUES: dict[str, Callable[[], Json]] = {
     "huge list": lambda: list(range(300_000)),
     "nothing but control": lambda: "\x00\r\n\n\x1b[2J data: x\n\n",
 }
-"""Results of tools, arguments and answers that no wire can carry as they are."""
+"""Results, arguments and answers that JSON cannot express."""
 
 
+@pytest.mark.requirement("invalid-events")
 @pytest.mark.parametrize("name", VALUES)
-async def test_a_value_is_made_to_fit_wherever_it_stands(tmp_path: Path, name: str) -> None:
+async def test_value_that_json_cannot_express_is_converted(tmp_path: Path, name: str) -> None:
     value = VALUES[name]
 
     async def values(messages: object, ctx: object) -> AsyncIterator[object]:
@@ -88,7 +89,7 @@ STREAMS: dict[str, tuple[str, list[Any]]] = {
     "a coroutine function": (REFUSED, [asyncio.sleep]),
     "a list of events": (REFUSED, [[events.Status(text="x")]]),
     "nothing": (FINE, [None, "", None]),
-    "a text that is no text": (REFUSED, [events.TextDelta(message_id="m", text=5)]),  # pyright: ignore[reportArgumentType]
+    "a text that is a number": (REFUSED, [events.TextDelta(message_id="m", text=5)]),  # pyright: ignore[reportArgumentType]
     "a text of None": (REFUSED, [events.TextDelta(message_id="m", text=None)]),  # pyright: ignore[reportArgumentType]
     "an id that is a list": (REFUSED, [events.TextDelta(message_id=["m"], text="x")]),  # pyright: ignore[reportArgumentType]
     "a name that is a number": (REFUSED, [tool(name=7)]),
@@ -119,11 +120,12 @@ STREAMS: dict[str, tuple[str, list[Any]]] = {
     "a file that is nothing": (FINE, [FileMade(name="x", data=lambda: None)]),  # pyright: ignore[reportArgumentType]
     "a file that cannot be read": (FINE, [FileMade(name="x", data=lambda: b"" + bytes([1 // 0]))]),
 }
-"""What comes, and whether the run goes on with it."""
+"""The expected end of the run, and the items that the agent yields."""
 
 
+@pytest.mark.requirement("invalid-events")
 @pytest.mark.parametrize("name", STREAMS)
-async def test_a_stream_of_garbage_ends_once(tmp_path: Path, name: str) -> None:
+async def test_invalid_events_are_converted_or_fail_the_run(tmp_path: Path, name: str) -> None:
     expected, items = STREAMS[name]
 
     async def garbage(messages: object, ctx: object) -> AsyncIterator[object]:
@@ -164,10 +166,11 @@ def returns_at_once(messages: object, ctx: object) -> Iterator[str]:
     yield "never"
 
 
+@pytest.mark.requirement("invalid-events")
 @pytest.mark.parametrize(
     "agent", [returns_a_generator, returns_a_future, returns_nothing, yields_nothing, returns_at_once]
 )
-async def test_what_returns_in_place_of_yielding_ends_too(tmp_path: Path, agent: Callable[..., Any]) -> None:
+async def test_agent_that_yields_nothing_finishes(tmp_path: Path, agent: Callable[..., Any]) -> None:
     async with misbehaving(agent, data=tmp_path / "data") as served:
         found = await collect(served.ask("go", agent=agent.__name__))
         assert ending(found) == (FINE, "")

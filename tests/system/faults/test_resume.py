@@ -1,4 +1,4 @@
-"""A stream is cut at random and resumed: nothing is lost, nothing doubled, in every format."""
+"""A stream that is cut at random points and resumed loses and repeats nothing."""
 
 import random
 from pathlib import Path
@@ -8,9 +8,10 @@ import pytest
 from tests.system.processes.server_process import ServerProcess, joined
 
 
+@pytest.mark.requirement("resume-exact")
 @pytest.mark.parametrize("format_", ["typed", "records"])
 @pytest.mark.parametrize("agent", ["steady", "burst"])
-def test_cut_at_random_and_resumed_while_it_runs(tmp_path: Path, agent: str, format_: str) -> None:
+def test_stream_cut_at_random_points_resumes_exactly(tmp_path: Path, agent: str, format_: str) -> None:
     rng = random.Random(f"{agent} {format_}")
     with ServerProcess(tmp_path / "data", agent) as server:
         for attempt in range(20):
@@ -27,7 +28,8 @@ def test_cut_at_random_and_resumed_while_it_runs(tmp_path: Path, agent: str, for
             assert len(whole) > 100
 
 
-def test_viewers_who_come_at_any_time_see_the_same(tmp_path: Path) -> None:
+@pytest.mark.requirement("same-for-all-viewers")
+def test_viewers_that_connect_at_any_time_receive_the_same(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "steady") as server:
         first = server.ask(session_id="s")
         streams = [first]

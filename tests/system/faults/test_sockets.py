@@ -1,4 +1,4 @@
-"""Sockets whose client leaves, does not read, or loses its server: nothing is lost, nobody else is held up."""
+"""Sockets whose client leaves, does not read, or loses its server: nothing is lost, and others are not delayed."""
 
 import json
 import signal
@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from tests.support.wait import DEADLINE
 from tests.system.faults.invariants import nothing_is_left, settled
 from tests.system.processes.server_process import ServerProcess
 
@@ -23,7 +25,7 @@ Json = dict[str, Any]
 @contextmanager
 def open_socket(server: ServerProcess, session_id: str, query: str = "") -> Generator[ClientConnection]:
     url = f"ws://127.0.0.1:{server.port}/api/v2/ws/{session_id}?{query}"
-    with connect(url, max_size=None, proxy=None, open_timeout=30) as connection:
+    with connect(url, max_size=None, proxy=None, open_timeout=DEADLINE) as connection:
         yield connection
 
 
@@ -33,11 +35,11 @@ def say(socket: ClientConnection, kind: str, **fields: Any) -> None:
 
 def heard(socket: ClientConnection) -> Iterator[Json]:
     while True:
-        yield json.loads(socket.recv(30))
+        yield json.loads(socket.recv(DEADLINE))
 
 
 def until(frames: Iterator[Json], kind: str, state: str = "") -> list[Json]:
-    """Frames up to a reply, or a message, of this kind."""
+    """Frames up to the first reply or message of this type."""
     found: list[Json] = []
     for frame in frames:
         found.append(frame)
@@ -52,7 +54,7 @@ def messages(frames: list[Json]) -> list[Json]:
 
 
 def folded(frames: list[Json]) -> list[tuple[str, str, str]]:
-    """Whole messages, in order; each must be what its increments add up to."""
+    """The complete messages in order; each must be the concatenation of its increments."""
     growing: dict[str, str] = {}
     whole: list[tuple[str, str, str]] = []
     for frame in messages(frames):
@@ -74,7 +76,8 @@ def listed(server: ServerProcess, session_id: str) -> list[tuple[str, str, str]]
     return [(m["message_id"], m["metadata"]["message_type"], m["content"]) for m in page["messages"]]
 
 
-def test_leaving_in_the_middle_and_coming_back_loses_and_repeats_nothing(tmp_path: Path) -> None:
+@pytest.mark.requirement("socket-resume")
+def test_socket_that_reconnects_misses_and_repeats_nothing(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "steady", "hello") as server:
         list(server.ask(agent="hello"))
         before = settled(server)
@@ -99,7 +102,8 @@ def test_leaving_in_the_middle_and_coming_back_loses_and_repeats_nothing(tmp_pat
         nothing_is_left(server, before)
 
 
-def test_a_socket_that_breaks_off_leaves_no_stuck_session(tmp_path: Path) -> None:
+@pytest.mark.requirement("socket-many-watchers")
+def test_socket_that_breaks_leaves_no_stuck_session(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "endless", "hello") as server:
         list(server.ask(agent="hello"))
         before = settled(server)
@@ -122,7 +126,8 @@ def test_a_socket_that_breaks_off_leaves_no_stuck_session(tmp_path: Path) -> Non
         nothing_is_left(server, before)
 
 
-def test_a_socket_that_never_reads_costs_nothing(tmp_path: Path) -> None:
+@pytest.mark.requirement("slow-viewers")
+def test_sockets_that_never_read_do_not_delay_the_run(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "dump", "hello") as server, ExitStack() as open_ones:
         process = psutil.Process(server.pid)
         list(server.ask(agent="hello"))
@@ -141,7 +146,7 @@ def test_a_socket_that_never_reads_costs_nothing(tmp_path: Path) -> None:
 
 
 def _deaf(server: ServerProcess) -> sockets.socket:
-    """A handshake, and then nothing is read any more."""
+    """A socket whose client reads nothing after the handshake."""
     headers = {
         "upgrade": "websocket",
         "connection": "Upgrade",
@@ -150,14 +155,15 @@ def _deaf(server: ServerProcess) -> sockets.socket:
     }
     lines = ["GET /api/v2/ws/s HTTP/1.1", f"host: 127.0.0.1:{server.port}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
-    connection = sockets.create_connection(("127.0.0.1", server.port), 30)
+    connection = sockets.create_connection(("127.0.0.1", server.port), DEADLINE)
     connection.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
     connection.sendall("\r\n".join([*lines, "", ""]).encode())
     assert connection.recv(12) == b"HTTP/1.1 101"
     return connection
 
 
-def test_kill_and_restart(tmp_path: Path) -> None:
+@pytest.mark.requirement("socket-resume")
+def test_socket_resumes_after_kill_and_restart(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with ServerProcess(data, "steady", "hello") as server:
         with open_socket(server, "done", "agent_type=hello") as socket:
@@ -190,12 +196,13 @@ def test_kill_and_restart(tmp_path: Path) -> None:
         assert server.get("/api/v2/sessions/cut")[1]["message_count"] == len(folded(seen)) + len(folded(answered))
 
 
-def test_sigterm_tells_how_the_run_ended_and_that_the_server_goes(tmp_path: Path) -> None:
+@pytest.mark.requirement("socket-close-codes")
+def test_sigterm_sends_the_end_of_the_run_and_closes_with_1012(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "endless") as server, open_socket(server, "s") as socket:
         say(socket, "query", query="go")
         frames = heard(socket)
         until(frames, "action_thought")
-        assert server.terminate(20) == -signal.SIGTERM
+        assert server.terminate() == -signal.SIGTERM
         seen: list[Json] = []
         with suppress(ConnectionClosed):
             seen.extend(frames)

@@ -1,10 +1,11 @@
-"""Many viewers, some of whom never read: the run ends as without them, and memory stays bounded."""
+"""Many viewers, some of which never read: they do not delay the run, and memory stays bounded."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from tests.system.faults.invariants import nothing_is_left, settled
 from tests.system.processes.server_process import ServerProcess, Stream
@@ -12,7 +13,8 @@ from tests.system.processes.server_process import ServerProcess, Stream
 MB = 1024 * 1024
 
 
-def test_readers_who_never_read_cost_the_run_nothing(tmp_path: Path) -> None:
+@pytest.mark.requirement("slow-viewers")
+def test_viewers_that_never_read_do_not_delay_the_run(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "dump", "hello") as server:
         process = psutil.Process(server.pid)
         list(server.ask(agent="hello"))
@@ -42,7 +44,8 @@ def printed_by(viewer: Stream) -> str:
     return printed(list(viewer))
 
 
-def test_two_hundred_viewers_of_whom_twenty_never_read(tmp_path: Path) -> None:
+@pytest.mark.requirement("slow-viewers", "same-for-all-viewers")
+def test_200_viewers_receive_the_same_while_20_never_read(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "chatty", "hello") as server:
         process = psutil.Process(server.pid)
         list(server.ask(agent="hello"))

@@ -1,4 +1,4 @@
-"""Viewers that read in threads of their own and keep what they got, however the stream ends."""
+"""Viewers that read in threads and keep the frames that they received, however the stream ends."""
 
 import json
 import threading
@@ -8,25 +8,24 @@ from typing import Any, Self
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
+from tests.support.wait import DEADLINE
 from tests.system.processes.server_process import ServerProcess, Stream
 
 Frame = tuple[str, Any]
-PATIENCE = 60
-
 
 CUT = (OSError, EOFError, ValueError, IndexError, AssertionError)
-"""How a stream breaks off under its reader: a reset, an end too early, half a line, half a frame."""
+"""Errors of a stream that is cut: a reset, an early end, an incomplete line or frame."""
 
 
 class Watcher:
-    """Somebody who reads a run in one format: begins at once, and ends when there is nothing more to read."""
+    """Reads a run in one format, in a thread, until the stream ends."""
 
     def __init__(self, format_: str) -> None:
         self.format = format_
         self.run_id = ""
         self.seen: list[Frame] = []
         self.whole = False
-        """True if the server has ended the stream in good order."""
+        """True if the server has ended the stream regularly."""
         self._something = threading.Event()
         self._thread = threading.Thread(target=self._read, daemon=True)
 
@@ -42,15 +41,15 @@ class Watcher:
         self._something.set()
 
     def until_something_came(self) -> None:
-        assert self._something.wait(PATIENCE), f"nothing came in {self.format}"
+        assert self._something.wait(DEADLINE), f"nothing came in {self.format}"
 
     def until_over(self) -> None:
-        self._thread.join(PATIENCE)
+        self._thread.join(DEADLINE)
         assert not self._thread.is_alive(), f"a stream in {self.format} does not end"
 
 
 class Reader(Watcher):
-    """Of a stream of server-sent events: of a run that it asks for, or of one that is there."""
+    """Reads a stream of server-sent events: of a run that it starts, or of an existing one."""
 
     def __init__(self, server: ServerProcess, format_: str, *, run_id: str = "", **body: Any) -> None:
         super().__init__(format_)
@@ -73,7 +72,7 @@ class Reader(Watcher):
 
 
 class Listener(Watcher):
-    """On the socket of a session, for messages; it ends when the server ends it, or with the run."""
+    """Reads the messages of a session on its socket, until the run ends or the server closes the socket."""
 
     def __init__(self, server: ServerProcess, session_id: str, agent: str, *, asks: str = "") -> None:
         super().__init__("v2")
@@ -85,7 +84,7 @@ class Listener(Watcher):
             if self._asks:
                 socket.send(json.dumps({"type": "query", "query": self._asks}))
             while not self.whole:
-                self._take(json.loads(socket.recv(PATIENCE)))
+                self._take(json.loads(socket.recv(DEADLINE)))
 
     def _take(self, frame: Any) -> None:
         if "message_id" in frame:

@@ -6,7 +6,9 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-TIMEOUT_MS = 30_000
+from tests.support.wait import DEADLINE
+
+TIMEOUT_MS = 1000 * DEADLINE
 
 
 class Chat:

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Dialog, sync_playwright
 
+from tests.support.wait import DEADLINE
 from tests.system.openwebui.chat import Chat
 from tests.system.openwebui.processes import AGENTS_FILE, KEY, ROOT, Program, limelight, open_webui, sign_up
 
@@ -45,7 +46,7 @@ class Environment(NamedTuple):
     def api(self, method: str, path: str, body: Any = None) -> Any:
         """Open WebUI's API, as its administrator."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        reply = httpx.request(method, self.webui.url + path, json=body, headers=headers, timeout=60)
+        reply = httpx.request(method, self.webui.url + path, json=body, headers=headers, timeout=DEADLINE)
         reply.raise_for_status()
         return reply.json()
 
@@ -58,7 +59,7 @@ class Environment(NamedTuple):
     def request_limelight(self, method: str, path: str, body: Any = None) -> Any:
         """Limelight's API, for the administrator of Open WebUI."""
         headers = {"Authorization": f"Bearer {KEY}", "X-Limelight-User-Id": self.user_id()}
-        reply = httpx.request(method, self.limelight.url + path, json=body, headers=headers, timeout=30)
+        reply = httpx.request(method, self.limelight.url + path, json=body, headers=headers, timeout=DEADLINE)
         reply.raise_for_status()
         return reply.json()
 

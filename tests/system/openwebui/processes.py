@@ -3,33 +3,18 @@
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import httpx
 
+from tests.support.wait import DEADLINE, wait_for
 from tests.system.processes.server_process import free_port
 
 ROOT = Path(__file__).parents[3]
 AGENTS_FILE = Path(__file__).parent / "agents.py"
 EMAIL, PASSWORD = "admin@example.org", "correct horse"
 KEY = "sesame-key"
-
-
-def wait_for(what: str, check: Callable[[], Any], seconds: float = 30) -> Any:
-    """Wait until the check returns a true value, and return it. An error of the check counts as false."""
-    deadline = time.monotonic() + seconds
-    problem: BaseException | None = None
-    while time.monotonic() < deadline:
-        try:
-            if result := check():
-                return result
-        except (httpx.HTTPError, AssertionError, KeyError) as error:
-            problem = error
-        time.sleep(0.05)
-    raise AssertionError(f"waited {seconds} s for {what}") from problem
 
 
 class Program:
@@ -58,7 +43,7 @@ class Program:
     def kill(self) -> None:
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(DEADLINE)
 
     def _answers(self) -> bool:
         assert self._process is not None
@@ -88,7 +73,7 @@ def limelight(folder: Path, *targets: str, **environment: str) -> Program:
         "LIMELIGHT_GATES": str(folder / "gates"),
         **environment,
     }
-    return Program(command, folder / "limelight.log", environment, f"http://127.0.0.1:{port}", 30)
+    return Program(command, folder / "limelight.log", environment, f"http://127.0.0.1:{port}", DEADLINE)
 
 
 def open_webui(folder: Path) -> Program:
@@ -116,7 +101,7 @@ def open_webui(folder: Path) -> Program:
 def sign_up(url: str) -> str:
     """Create the first user, who is the administrator, and return the token."""
     body = {"name": "Ann Admin", "email": EMAIL, "password": PASSWORD}
-    reply = httpx.post(f"{url}/api/v1/auths/signup", json=body, timeout=30)
+    reply = httpx.post(f"{url}/api/v1/auths/signup", json=body, timeout=DEADLINE)
     reply.raise_for_status()
     token = reply.json()["token"]
     settings = {"ui": {"showChangelog": False, "version": "0.12.4"}}

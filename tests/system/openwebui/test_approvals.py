@@ -1,5 +1,6 @@
 """Approvals: the card in the chat, and decisions from elsewhere."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.system.openwebui.chat import Chat
@@ -12,6 +13,7 @@ def open_approval(tab: Chat) -> None:
     expect(tab.card).to_contain_text("May send_mail run with")
 
 
+@pytest.mark.requirement("pipe-approvals")
 def test_approve_runs_the_tool(environment: Environment, tab: Chat) -> None:
     open_approval(tab)
     tab.screenshot("approval")
@@ -35,6 +37,7 @@ def test_text_under_other_rejects_with_a_reason(environment: Environment, tab: C
     tab.expect_text("It was not sent: ann is on holiday")
 
 
+@pytest.mark.requirement("pipe-approvals")
 def test_edit_repeats_until_the_arguments_are_valid(environment: Environment, tab: Chat) -> None:
     open_approval(tab)
     tab.choose("Edit")
@@ -57,6 +60,7 @@ def test_long_arguments_are_complete_in_the_editor(environment: Environment, tab
     tab.expect_text("It ran 60000 characters.")
 
 
+@pytest.mark.requirement("pipe-approvals")
 def test_card_is_shown_again_after_a_reload(environment: Environment, tab: Chat) -> None:
     open_approval(tab)
     tab.reload()
@@ -65,6 +69,7 @@ def test_card_is_shown_again_after_a_reload(environment: Environment, tab: Chat)
     tab.expect_text("It was sent to ann.")
 
 
+@pytest.mark.requirement("pipe-approvals")
 def test_decision_from_elsewhere_removes_the_card(environment: Environment, tab: Chat) -> None:
     open_approval(tab)
     run = environment.latest_run(tab.chat_id)

@@ -1,12 +1,15 @@
 """`limelight openwebui install` against a real Open WebUI."""
 
 import httpx
+import pytest
 
+from tests.support.wait import DEADLINE
 from tests.system.openwebui.chat import Chat
 from tests.system.openwebui.conftest import Environment
 from tests.system.openwebui.processes import EMAIL, PASSWORD
 
 
+@pytest.mark.requirement("pipe-install")
 def test_second_installation_changes_nothing(environment: Environment) -> None:
     result = environment.install("--token", environment.token)
     assert result.returncode == 0, result.stderr
@@ -21,9 +24,9 @@ def test_share_makes_the_models_visible_to_other_users(environment: Environment,
     assert result.returncode == 0, result.stderr
     body = {"name": "Uma User", "email": "uma@example.org", "password": "hello hello"}
     environment.api("POST", "/api/v1/auths/add", {**body, "role": "user"})
-    token = httpx.post(f"{environment.webui.url}/api/v1/auths/signin", json=body, timeout=30).json()["token"]
+    token = httpx.post(f"{environment.webui.url}/api/v1/auths/signin", json=body, timeout=DEADLINE).json()["token"]
     headers = {"Authorization": f"Bearer {token}"}
-    models = httpx.get(f"{environment.webui.url}/api/models", headers=headers, timeout=30).json()["data"]
+    models = httpx.get(f"{environment.webui.url}/api/models", headers=headers, timeout=DEADLINE).json()["data"]
     assert "Deep Agent Pipe" in [model["name"] for model in models]
     refused = environment.install("--token", token)
     assert refused.returncode == 2

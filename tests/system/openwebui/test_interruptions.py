@@ -1,10 +1,11 @@
 """Stop, reloads, lost connections and restarts: the chat keeps the message, and the next turn works."""
 
+import pytest
 from playwright.sync_api import expect
 
+from tests.support.wait import wait_for
 from tests.system.openwebui.chat import Chat
 from tests.system.openwebui.conftest import Environment
-from tests.system.openwebui.processes import wait_for
 
 
 def expect_next_turn(tab: Chat) -> None:
@@ -13,6 +14,7 @@ def expect_next_turn(tab: Chat) -> None:
     tab.expect_idle()
 
 
+@pytest.mark.requirement("pipe-stop")
 def test_stop_cancels_the_run_on_the_server(environment: Environment, tab: Chat) -> None:
     tab.open().send("script one tool")
     expect(tab.row("Executing search_docs")).to_be_visible()
@@ -24,6 +26,7 @@ def test_stop_cancels_the_run_on_the_server(environment: Environment, tab: Chat)
     expect_next_turn(tab)
 
 
+@pytest.mark.requirement("pipe-reload")
 def test_reload_during_a_run_shows_the_same_message_and_continues(environment: Environment, tab: Chat) -> None:
     tab.open().send("script one tool")
     expect(tab.row("Executing search_docs")).to_be_visible()
@@ -38,6 +41,7 @@ def test_reload_during_a_run_shows_the_same_message_and_continues(environment: E
     assert tab.answer.inner_text().count("Let me look.") == 1
 
 
+@pytest.mark.requirement("pipe-reload")
 def test_closed_tab_does_not_stop_the_run(environment: Environment, tab: Chat) -> None:
     other = tab.open_tab()
     other.open().send("script one tool")
@@ -50,6 +54,7 @@ def test_closed_tab_does_not_stop_the_run(environment: Environment, tab: Chat) -
     tab.expect_text("That is all.")
 
 
+@pytest.mark.requirement("pipe-restart")
 def test_message_is_kept_after_a_restart_of_the_server_and_the_next_turn_works(
     environment: Environment, tab: Chat
 ) -> None:
@@ -69,6 +74,7 @@ def test_message_is_kept_after_a_restart_of_the_server_and_the_next_turn_works(
     expect_next_turn(tab)
 
 
+@pytest.mark.requirement("pipe-error-remedy")
 def test_unreachable_server_is_an_error_in_the_chat(environment: Environment, tab: Chat) -> None:
     environment.set_valves(RECONNECT_SECONDS=0)
     environment.limelight.kill()
@@ -83,6 +89,7 @@ def test_unreachable_server_is_an_error_in_the_chat(environment: Environment, ta
     expect_next_turn(tab)
 
 
+@pytest.mark.requirement("pipe-error-remedy")
 def test_wrong_key_is_an_error_that_names_the_valve(environment: Environment, tab: Chat) -> None:
     key = environment.api("GET", "/api/v1/functions/id/deep_agent_pipe/valves")["API_KEY"]
     environment.set_valves(API_KEY="wrong")

@@ -1,10 +1,11 @@
 """Several turns: history, regenerated answers, edited questions, several chats, several models."""
 
+import pytest
 from playwright.sync_api import expect
 
+from tests.support.wait import wait_for
 from tests.system.openwebui.chat import Chat
 from tests.system.openwebui.conftest import Environment
-from tests.system.openwebui.processes import wait_for
 
 
 def complete_turn(tab: Chat, text: str, answer: str) -> None:
@@ -34,6 +35,7 @@ def test_blocks_of_a_display_are_not_sent_to_the_agent(environment: Environment,
         tab.expect_no_text("Execution Steps")
 
 
+@pytest.mark.requirement("pipe-sessions")
 def test_regenerate_starts_another_run_with_the_same_question(environment: Environment, tab: Chat) -> None:
     tab.open()
     complete_turn(tab, "first question", "Received: user: first question (0 calls)")
@@ -44,6 +46,7 @@ def test_regenerate_starts_another_run_with_the_same_question(environment: Envir
     tab.expect_text("Received: user: first question (0 calls)")
 
 
+@pytest.mark.requirement("pipe-sessions")
 def test_edited_question_replaces_the_later_turns(environment: Environment, tab: Chat) -> None:
     tab.open()
     complete_turn(tab, "one", "Received: user: one (0 calls)")
@@ -68,6 +71,7 @@ def test_two_chats_run_independently(environment: Environment, tab: Chat) -> Non
     assert environment.latest_run(tab.chat_id)["session_id"] != environment.latest_run(other.chat_id)["session_id"]
 
 
+@pytest.mark.requirement("pipe-models")
 def test_each_agent_is_a_model(environment: Environment, tab: Chat) -> None:
     names = {model["id"]: model["name"] for model in environment.api("GET", "/api/models")["data"]}
     assert names["deep_agent_pipe.default"] == "Deep Agent Pipe"
@@ -86,6 +90,7 @@ def test_two_models_answer_one_question(environment: Environment, tab: Chat) -> 
     expect(tab.page.locator("body")).to_contain_text("The second agent received: hello both")
 
 
+@pytest.mark.requirement("pipe-tasks")
 def test_titles_tags_and_suggestions_start_no_run(environment: Environment, tab: Chat) -> None:
     tab.open()
     complete_turn(tab, "a question that makes a title", "Received")
@@ -95,6 +100,7 @@ def test_titles_tags_and_suggestions_start_no_run(environment: Environment, tab:
     assert session["turns"] == 1
 
 
+@pytest.mark.requirement("pipe-api")
 def test_client_of_the_api_gets_text(environment: Environment, tab: Chat) -> None:
     body = {"model": "deep_agent_pipe.default", "messages": [{"role": "user", "content": "hello"}], "stream": False}
     reply = environment.api("POST", "/api/chat/completions", body)

@@ -1,6 +1,6 @@
-"""The agent that these tests serve: it plays the scene that the question names, and stops at gates.
+"""The agent of these tests. It plays the scene that the question names, and waits at gates.
 
-A gate is a file that the test makes: until then the agent waits, so that a test looks at a state that stays.
+A gate is a file that the test creates. Until then the agent waits, so that the test sees a stable state.
 """
 
 import asyncio
@@ -36,13 +36,13 @@ Item = str | AnyEvent | FileMade
 
 
 async def gate(name: str) -> None:
-    """Wait for the test."""
+    """Wait until the test opens this gate."""
     while not (GATES / name).exists():  # noqa: ASYNC110 - the test is another process
         await asyncio.sleep(0.03)
 
 
 async def tools(ctx: Any) -> AsyncIterator[Item]:
-    """A thought, a plan, a call that takes its time, one that fails and one with a long result."""
+    """A thought, a plan, a call that waits, one that fails and one with a long result."""
     yield ReasoningDelta(message_id="r", text="They want **bees**, so I look for bees.")
     yield ReasoningFinished(message_id="r")
     yield Plan(text="1. Search\n2. Read\n3. Answer")
@@ -67,7 +67,7 @@ async def todos(ctx: Any) -> AsyncIterator[Item]:
 
 
 async def helpers(ctx: Any) -> AsyncIterator[Item]:
-    """Two sub-agents at once; one of them has a helper of its own."""
+    """Two parallel sub-agents, one of which has a sub-agent."""
     for who in ("reader", "critic"):
         yield ToolStarted(call_id=f"task-{who}", name="task", args={"to": who, "task": f"Be the {who} of page 7"})
         yield AgentStarted(agent_id=who, name=who, call_id=f"task-{who}")
@@ -106,7 +106,7 @@ async def files(ctx: Any) -> AsyncIterator[Item]:
 
 
 async def stream(ctx: Any) -> AsyncIterator[Item]:
-    """Text that grows until the test has seen enough."""
+    """Text that grows until the test opens the gate."""
     yield ToolStarted(call_id="s", name="search_docs", args={"query": "bees"})
     yield ToolFinished(call_id="s", result="Bees dance.")
     yield "The first words stand.\n\n"
@@ -119,7 +119,7 @@ async def stream(ctx: Any) -> AsyncIterator[Item]:
 
 
 async def words(ctx: Any) -> AsyncIterator[Item]:
-    """A text that comes slowly and fits on a tall screen."""
+    """A slow text that fits on a tall screen."""
     yield ToolStarted(call_id="s", name="search_docs", args={"query": "bees"})
     yield ToolFinished(call_id="s", result="Bees dance.")
     yield "The first words stand.\n\n"
@@ -131,7 +131,7 @@ async def words(ctx: Any) -> AsyncIterator[Item]:
 
 
 async def code(ctx: Any) -> AsyncIterator[Item]:
-    """Three programs, the second in colours and the third at length."""
+    """Three programs: the second prints colours, the third many lines."""
     yield ToolStarted(call_id="p1", name="python", args={"code": "import math\nprint(math.pi)"})
     await gate("ran")
     yield ToolOutputDelta(call_id="p1", text="3.14159\n")
@@ -175,7 +175,7 @@ async def question(ctx: Any) -> AsyncIterator[Item]:
 
 
 async def hesitant(ctx: Any) -> AsyncIterator[Item]:
-    """Asks a person when the test wants it to."""
+    """Requests an approval when the test opens the gate."""
     yield Status(text="Thinking about it")
     await gate("search")
     yield "Yes." if await ctx.approve("send_mail", {"to": "ann"}) else "No."
@@ -195,7 +195,7 @@ async def crash(ctx: Any) -> AsyncIterator[Item]:
 
 
 async def parallel(ctx: Any) -> AsyncIterator[Item]:
-    """Two calls at once, one after them, and much to scroll past."""
+    """Two parallel calls, one after them, and a long page."""
     yield ToolStarted(call_id="a", name="first_call", args={})
     yield ToolStarted(call_id="b", name="second_call", args={})
     await asyncio.sleep(0.3)
@@ -211,7 +211,7 @@ async def parallel(ctx: Any) -> AsyncIterator[Item]:
 
 
 async def many(ctx: Any) -> AsyncIterator[Item]:
-    """150 calls, each with code, and an answer that comes whole and is longer than the window."""
+    """150 calls, each with code, and an unstreamed answer that is longer than the window."""
     for number in range(150):
         yield ToolStarted(call_id=f"c{number}", name="python", args={"code": f"print({number})"})
         yield ToolFinished(call_id=f"c{number}", result=str(number))
@@ -219,7 +219,7 @@ async def many(ctx: Any) -> AsyncIterator[Item]:
 
 
 async def brief(ctx: Any) -> AsyncIterator[Item]:
-    """More calls than fit into the window, and, when the test has seen them, a short answer that comes whole."""
+    """More calls than fit into the window, then a short unstreamed answer."""
     for number in range(60):
         yield ToolStarted(call_id=f"c{number}", name="look", args={"at": number})
         yield ToolFinished(call_id=f"c{number}", result="x")
@@ -237,7 +237,7 @@ SCENES = {
 
 
 async def stage(messages: Any, ctx: Any) -> AsyncIterator[Item]:
-    """Plays the scene whose name is in the question; otherwise says what it was told."""
+    """Plays the scene that the question names; otherwise repeats the question."""
     asked = messages[-1].text
     scene = next((scene for name, scene in SCENES.items() if f"scene {name}" in asked), None)
     if scene is None:

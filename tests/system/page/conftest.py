@@ -1,7 +1,6 @@
-"""A browser and a server for all tests of this folder; for each test its own tabs, in which nothing goes wrong unseen.
+"""One browser and one server for all tests of this folder; each test has its own tabs.
 
-They are per folder and not per run of tests: Playwright's synchronous API holds an event loop, and tests of other
-folders have their own.
+They are not shared with other folders, because Playwright's synchronous API holds an event loop.
 """
 
 import re
@@ -12,7 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
-from tests.system.page.server import AGENTS_FILE, HOSTILE, SECONDS, Stage, staged
+from tests.support.wait import DEADLINE
+from tests.system.page.server import AGENTS_FILE, HOSTILE, Stage, staged
 from tests.system.page.tab import NewTab, Tab
 
 GATES = ("search", "answer", "todos", "helpers", "enough", "ran", "second", "third", "printed", "patience")
@@ -31,7 +31,7 @@ def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium")
     assert chromium is not None, "there is no `chromium` in the PATH: apt-get install chromium"
     with sync_playwright() as playwright:
-        expect.set_options(timeout=SECONDS * 1000)
+        expect.set_options(timeout=DEADLINE * 1000)
         browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
         yield browser
         browser.close()
@@ -54,8 +54,7 @@ def stage(theatre: Stage) -> Iterator[Stage]:
 
 @pytest.fixture
 def new_tab(browser: Browser, stage: Stage, request: pytest.FixtureRequest) -> Iterator[NewTab]:
-    """Makes a tab; each `fresh` one is of another browser, with a memory of its own. Of what each showed at the end a
-    picture is kept, below build/page."""
+    """Opens tabs; a `fresh` one has its own storage. Screenshots below build/page show the end of the test."""
     contexts: list[BrowserContext] = []
     tabs: list[Tab] = []
     forgiven: set[str] = set()
@@ -72,7 +71,7 @@ def new_tab(browser: Browser, stage: Stage, request: pytest.FixtureRequest) -> I
     for context in contexts:
         context.close()
     assert [told for tab in tabs for told in tab.unforgiven()] == [], "the browser's console"
-    assert [url for tab in tabs for url in tab.strangers()] == [], "requests to somebody else"
+    assert [url for tab in tabs for url in tab.strangers()] == [], "requests to other servers"
 
 
 def keep_pictures(test: Any, tabs: list[Tab]) -> None:

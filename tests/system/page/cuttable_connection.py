@@ -1,4 +1,4 @@
-"""A wire between browser and server that can be cut, and joined again."""
+"""A TCP proxy between browser and server that can cut its connections."""
 
 import selectors
 import socket
@@ -12,7 +12,7 @@ PIECE = 64 * 1024
 
 
 class Wire:
-    """Listens on a port of its own and passes everything on, unless it is cut."""
+    """Listens on a separate port and forwards everything to the server."""
 
     def __init__(self, target: int) -> None:
         self.port = free_port()
@@ -36,14 +36,14 @@ class Wire:
         threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def cut(self) -> None:
-        """End all connections; new ones are taken."""
+        """Close all connections; new ones are accepted."""
         pairs, self._pairs = self._pairs, []
         for pair in pairs:
             for end in pair:
                 _shut(end)
 
     def part(self) -> None:
-        """End all connections, and take no new ones."""
+        """Close all connections, and accept no new ones."""
         listener, self._listener = self._listener, None
         if listener is not None:
             _shut(listener)
@@ -62,12 +62,12 @@ class Wire:
 
 
 def _shut(end: socket.socket) -> None:
-    with suppress(OSError):  # it may have ended by itself
+    with suppress(OSError):  # it may be closed already
         end.shutdown(socket.SHUT_RDWR)
 
 
 def _pass(near: socket.socket, far: socket.socket) -> None:
-    """Both ways, until one side has ended."""
+    """Forward bytes in both directions until one side closes."""
     with near, far, selectors.DefaultSelector() as ready:
         ready.register(near, selectors.EVENT_READ, far)
         ready.register(far, selectors.EVENT_READ, near)

@@ -67,7 +67,7 @@ ALL = f"{TAG} {SCRIPT} {SVG} {ESCAPES} {TURN} [x](javascript:{RUN})"
 
 
 async def hostile(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent | FileMade]:
-    """Wants to run a script in your browser."""
+    """Tries to run a script in the browser."""
     if "crash" in messages[-1].text:
         yield ToolStarted(call_id="c", name="steer", args={})
         raise ValueError(ALL)

@@ -1,12 +1,11 @@
-"""How much the page computes at a stretch: tasks of its main thread by the CPU that they took, so that others on the
-machine do not count."""
+"""Tasks of the page's main thread, measured by CPU time, so that other programs have no effect."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
 from benchmarks.page.browser import Tab
-from tests.system.page.server import SECONDS
+from tests.support.wait import DEADLINE
 
 CATEGORIES = "toplevel,__metadata"
 TASK = "RunTask"
@@ -14,7 +13,7 @@ MAIN = "CrRendererMain"
 
 
 class Tasks(list[float]):
-    """Milliseconds of CPU, of each task; there are none before the block that watches them ends."""
+    """Milliseconds of CPU time of each task; empty until the block that traces them ends."""
 
     @property
     def longest(self) -> float:
@@ -41,7 +40,7 @@ def watched_tasks(tab: Tab) -> Generator[Tasks]:
     tasks = Tasks()
     yield tasks
     send("Tracing.end")
-    for _ in range(SECONDS * 20):
+    for _ in range(DEADLINE * 20):
         if done:
             break
         tab.page.wait_for_timeout(50)

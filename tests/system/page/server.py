@@ -1,42 +1,26 @@
-"""The server of these tests, in a process of its own that can be killed, with gates for its agents."""
+"""The server of these tests: a process that can be killed, with gates for its agents."""
 
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 
 from limelight.server.page import FOLDER
+from tests.support.wait import DEADLINE, wait_for
 from tests.system.processes.server_process import free_port
 
 AGENTS_FILE = Path(__file__).parent / "agents.py"
 HOSTILE = Path(__file__).parent / "hostile_agent.py"
-T = TypeVar("T")
-SECONDS = 60
-"""Machines can be busy: no deadline is shorter than this."""
-
-
-def wait_for(what: str, check: Callable[[], T], seconds: float = SECONDS) -> T:
-    """Until the check gives something. A server that does not answer counts as not yet."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            if found := check():
-                return found
-        except httpx.HTTPError:
-            pass
-        time.sleep(0.02)  # another process has no event to wait for
-    raise AssertionError(f"waited {seconds} s for {what}")
 
 
 class Stage:
-    """`limelight serve` on one port and one folder, as often as it is started."""
+    """`limelight serve` with one port and one folder, which can be started several times."""
 
     def __init__(self, folder: Path, *targets: str) -> None:
         self.port = free_port()
@@ -55,15 +39,15 @@ class Stage:
         wait_for("the server to answer", self._answers)
 
     def _answers(self) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, self._log.read_text()[-2000:]
+        if self._process is None or self._process.poll() is not None:
+            raise RuntimeError(f"the server has ended: {self._log.read_text()[-2000:]}")
         return httpx.get(f"{self.url}/health", timeout=5).status_code == 200
 
     def kill(self) -> None:
-        """At once, without a chance to tidy up."""
+        """Send SIGKILL."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(signal.SIGKILL)
-            self._process.wait(SECONDS)
+            self._process.wait(DEADLINE)
 
     def open_gate(self, *names: str) -> None:
         for name in names:
@@ -74,12 +58,12 @@ class Stage:
             gate.unlink()
 
     def get(self, path: str) -> Any:
-        reply = httpx.get(self.url + path, timeout=SECONDS)
+        reply = httpx.get(self.url + path, timeout=DEADLINE)
         reply.raise_for_status()
         return reply.json()
 
     def post(self, path: str, body: Any) -> Any:
-        reply = httpx.post(self.url + path, json=body, timeout=SECONDS)
+        reply = httpx.post(self.url + path, json=body, timeout=DEADLINE)
         reply.raise_for_status()
         return reply.json()
 

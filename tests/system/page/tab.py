@@ -1,4 +1,4 @@
-"""One tab of a browser with the page in it, with words for what a person does and sees there."""
+"""A browser tab with the page: the actions of a user, and what the page shows."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Locator, Page, Request, expect
 
-from tests.system.page.server import SECONDS, wait_for
+from tests.support.wait import DEADLINE, wait_for
 
 AXE = Path(__file__).parents[3] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SHOTS = Path(__file__).parents[3] / "build" / "page"
@@ -19,7 +19,7 @@ BROKEN_LINK = "|".join(
         "ERR_CONNECTION_REFUSED",
         "ERR_INTERNET_DISCONNECTED",
         "ERR_EMPTY_RESPONSE",
-        # A pane that was on its way when the wire was cut.
+        # A pane that was being loaded when the connection was cut.
         "Unable to preload CSS",
         "dynamically imported module",
     )
@@ -28,13 +28,13 @@ BAD = ("serious", "critical")
 
 
 class Tab:
-    """Also a witness: of errors in the console, of dialogs, and of requests that leave the server."""
+    """A tab that records errors in the console, dialogs, and requests to other servers."""
 
     def __init__(self, context: BrowserContext, address: str, forgiven: set[str]) -> None:
         self.context = context
         self.url = address
         self.page: Page = context.new_page()
-        self.page.set_default_timeout(SECONDS * 1000)
+        self.page.set_default_timeout(DEADLINE * 1000)
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self._forgiven = forgiven
@@ -55,14 +55,14 @@ class Tab:
         self.requests.append(request.url)
 
     def forgive(self, pattern: str) -> None:
-        """Complaints that this test causes on purpose."""
+        """Ignore console errors that this test causes on purpose."""
         self._forgiven.add(pattern)
 
     def unforgiven(self) -> list[str]:
         return [told for told in self.complaints if not any(re.search(one, told) for one in self._forgiven)]
 
     def strangers(self) -> list[str]:
-        """Requests to anybody but the server."""
+        """Requests to other servers."""
         own = (self.url, self.url.replace("http", "ws", 1), "data:", "blob:")
         return [url for url in self.requests if not url.startswith(own)]
 
@@ -71,7 +71,7 @@ class Tab:
         return self
 
     def ask(self, text: str) -> "Tab":
-        """Write and send; of a new tab the first message."""
+        """Send a message."""
         self.field.fill(text)
         expect(self.button("Send").or_(self.button("Queue"))).to_be_enabled()
         self.field.press("Enter")
@@ -79,7 +79,7 @@ class Tab:
         return self
 
     def begin(self, text: str) -> "Tab":
-        """A new session with its first question, which the server knows: the page has its address before that."""
+        """Start a session with a message, and wait until the server has the session."""
         self.open().ask(text)
         self.page.wait_for_url("**/#/s/*")
         wait_for("the session", lambda: httpx.get(f"{self.url}/sessions/{self.session_id}").status_code == 200)
@@ -127,33 +127,33 @@ class Tab:
         expect(self.pane(name)).to_have_attribute("aria-selected", "true")
 
     def expect_end(self) -> None:
-        """Nothing works any more."""
+        """Wait until the run has ended."""
         expect(self.page.locator(".run-end").last).to_be_visible()
         expect(self.button("Stop")).to_have_count(0)
 
     def show_steps(self) -> None:
-        """Of all runs, by the key for it: a head may be out of sight."""
+        """Expand the steps of all runs by key: a header may be outside of the viewport."""
         self.chat.focus()
         self.page.keyboard.press("e")
         expect(self.page.locator(".steps-head[aria-expanded=false]")).to_have_count(0)
 
     def wait(self, condition: str, argument: Any = None) -> None:
-        """Until a function in the page gives true. A promise would count as true at once."""
+        """Wait until a function in the page returns true. It must not be async: a promise would count as true."""
         assert not condition.startswith("async")
         self.page.wait_for_function(condition, arg=argument, polling=50)
 
     def expect_clipboard(self, text: str) -> None:
-        """Needs the permission to read it."""
+        """Wait for a text in the clipboard. The tab needs the permission to read it."""
         wait_for("the text in the clipboard", lambda: self.page.evaluate("navigator.clipboard.readText()") == text)
 
     def shot(self, name: str) -> None:
-        """A picture for people, below build/page."""
+        """Save a screenshot below build/page."""
         path = SHOTS / f"{name}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=path)
 
     def axe(self) -> list[str]:
-        """What axe-core finds and counts as serious or critical."""
+        """The serious and critical violations that axe-core finds."""
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE.read_text())
         found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")

@@ -6,7 +6,6 @@ from playwright.sync_api import expect
 from tests.system.page.server import Stage
 from tests.system.page.tab import NewTab, Tab
 
-pytestmark = pytest.mark.timeout(300)
 LOOKS = {
     "light": {},
     "dark": {"color_scheme": "dark"},
@@ -19,7 +18,7 @@ def looked_at(request: pytest.FixtureRequest, new_tab: NewTab) -> Tab:
     return new_tab(**LOOKS[request.param])
 
 
-def test_the_conversation_in_each_look(looked_at: Tab, stage: Stage) -> None:
+def test_conversation_is_accessible_in_each_theme(looked_at: Tab, stage: Stage) -> None:
     tab = looked_at.open()
     expect(tab.field).to_be_visible()
     expect(tab.page.get_by_role("list", name="Try stage")).to_be_visible()
@@ -36,7 +35,7 @@ def test_the_conversation_in_each_look(looked_at: Tab, stage: Stage) -> None:
     assert tab.axe() == [], "open rows"
 
 
-def test_questions_errors_and_lanes(tab: Tab, stage: Stage) -> None:
+def test_approvals_errors_and_sub_agents_are_accessible(tab: Tab, stage: Stage) -> None:
     tab.begin("scene question")
     expect(tab.button("Approve")).to_be_visible()
     assert tab.axe() == [], "a question"
@@ -51,7 +50,7 @@ def test_questions_errors_and_lanes(tab: Tab, stage: Stage) -> None:
     assert tab.axe() == [], "an error and lanes"
 
 
-def test_the_panes(tab: Tab, stage: Stage) -> None:
+def test_panes_are_accessible(tab: Tab, stage: Stage) -> None:
     stage.open_gate("ran", "second")
     tab.begin("scene code")
     for pane, shown in (("Code", ".cm-content"), ("Terminal", ".xterm-rows"), ("Timeline", "[role=treeitem]")):
@@ -65,7 +64,7 @@ def test_the_panes(tab: Tab, stage: Stage) -> None:
     assert tab.axe() == [], "Files"
 
 
-def test_dialogs_and_menus(tab: Tab) -> None:
+def test_dialogs_and_menus_are_accessible(tab: Tab) -> None:
     tab.begin("about dialogs")
     tab.expect_end()
     tab.page.keyboard.press("Control+k")

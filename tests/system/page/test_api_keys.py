@@ -27,7 +27,8 @@ def enter(tab: Tab, key: str) -> Tab:
     return tab
 
 
-def test_the_page_is_used_with_a_key_and_left_again(locked: tuple[Stage, Keyring], new_tab: NewTab) -> None:
+@pytest.mark.requirement("cookie", "page-key")
+def test_page_asks_for_a_key_and_forgets_it_at_sign_out(locked: tuple[Stage, Keyring], new_tab: NewTab) -> None:
     stage, keyring = locked
     _, key = keyring.create("ann", ("use",), 1)
     tab = new_tab(fresh=True, address=stage.url)
@@ -49,7 +50,7 @@ def test_the_page_is_used_with_a_key_and_left_again(locked: tuple[Stage, Keyring
     expect(tab.page.get_by_label("Key", exact=True)).to_be_visible()
 
 
-def test_others_see_none_of_it(locked: tuple[Stage, Keyring], new_tab: NewTab) -> None:
+def test_other_users_see_none_of_the_conversation(locked: tuple[Stage, Keyring], new_tab: NewTab) -> None:
     stage, keyring = locked
     ann, ben = (new_tab(fresh=True, address=stage.url) for _ in range(2))
     ann.forgive(REFUSED)
@@ -62,7 +63,7 @@ def test_others_see_none_of_it(locked: tuple[Stage, Keyring], new_tab: NewTab) -
     expect(ben.page.get_by_text("There is no such conversation")).to_be_visible()
 
 
-def test_a_key_that_is_revoked_meanwhile_is_asked_for_again(locked: tuple[Stage, Keyring], new_tab: NewTab) -> None:
+def test_revoked_key_is_asked_for_again(locked: tuple[Stage, Keyring], new_tab: NewTab) -> None:
     stage, keyring = locked
     key, text = keyring.create("cleo", ("use",), 1)
     tab = new_tab(fresh=True, address=stage.url)

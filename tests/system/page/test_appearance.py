@@ -1,5 +1,6 @@
 """Light and dark, keyboard only, and narrow screens."""
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.system.page.server import Stage
@@ -13,7 +14,7 @@ def brightness(tab: Tab) -> float:
     )
 
 
-def test_dark_is_chosen_and_remembered(new_tab: NewTab) -> None:
+def test_dark_theme_can_be_chosen_and_is_remembered(new_tab: NewTab) -> None:
     tab = new_tab(color_scheme="light").open()
     expect(tab.field).to_be_visible()
     light = brightness(tab)
@@ -29,14 +30,14 @@ def test_dark_is_chosen_and_remembered(new_tab: NewTab) -> None:
     assert brightness(tab) == light
 
 
-def test_the_system_is_dark(new_tab: NewTab) -> None:
+def test_page_uses_the_theme_of_the_system(new_tab: NewTab) -> None:
     tab = new_tab(color_scheme="dark").open()
     expect(tab.field).to_be_visible()
     assert brightness(tab) < 200
 
 
 def walk_to(tab: Tab, target: Locator, key: str = "Tab", most: int = 80) -> None:
-    """Press Tab until the focus is there."""
+    """Press Tab until the element has the focus."""
     for _ in range(most):
         if target.evaluate_all("all => all.includes(document.activeElement)"):
             return
@@ -44,7 +45,8 @@ def walk_to(tab: Tab, target: Locator, key: str = "Tab", most: int = 80) -> None
     raise AssertionError(f"not reached by {most} times {key}")
 
 
-def test_everything_by_keyboard(tab: Tab, stage: Stage) -> None:
+@pytest.mark.requirement("page-keyboard")
+def test_page_can_be_used_by_keyboard(tab: Tab, stage: Stage) -> None:
     """From load to asking, opening a row, the panes, the palette and the list of keys, without a mouse."""
     keys = tab.page.keyboard
     stage.open_gate("search")
@@ -85,7 +87,7 @@ def test_everything_by_keyboard(tab: Tab, stage: Stage) -> None:
     expect(tab.field).to_be_focused()
 
 
-def test_approving_by_keyboard(tab: Tab) -> None:
+def test_approval_can_be_decided_by_keyboard(tab: Tab) -> None:
     tab.open()
     expect(tab.field).to_be_focused()
     tab.page.keyboard.type("scene question")
@@ -97,7 +99,8 @@ def test_approving_by_keyboard(tab: Tab) -> None:
     expect(tab.chat).to_contain_text("It was sent to ann.")
 
 
-def test_everything_fits_in_380_pixels(new_tab: NewTab, stage: Stage) -> None:
+@pytest.mark.requirement("page-narrow")
+def test_page_fits_in_380_pixels(new_tab: NewTab, stage: Stage) -> None:
     stage.open_gate("search", "helpers")
     tab = new_tab(viewport={"width": 380, "height": 800}).open()
     expect(tab.field).to_be_visible()

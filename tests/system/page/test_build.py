@@ -15,16 +15,16 @@ from tools.complete_lock import LOCK, completed
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_lock_names_the_packages_of_all_machines() -> None:
+def test_lock_file_has_the_packages_of_all_platforms() -> None:
     lock = json.loads(LOCK.read_text(encoding="utf-8"))
     assert completed(lock)["packages"].keys() == lock["packages"].keys(), "run `make lock`"
 
 
-def test_the_lock_names_no_registry() -> None:
+def test_lock_file_names_no_registry() -> None:
     assert '"resolved"' not in LOCK.read_text(encoding="utf-8")
 
 
-def test_a_missing_optional_package_is_put_in_for_its_machine() -> None:
+def test_missing_optional_package_is_added_for_its_platform() -> None:
     tool = {"version": "1.2.0", "dev": True, "optionalDependencies": {"@a/cli-linux-arm64-musl": "1.2.0"}}
     packages = completed({"packages": {"": {}, "node_modules/@a/tool": tool}})["packages"]
     machine = {"cpu": ["arm64"], "libc": ["musl"], "os": ["linux"]}
@@ -32,7 +32,7 @@ def test_a_missing_optional_package_is_put_in_for_its_machine() -> None:
     assert packages["node_modules/@a/cli-linux-arm64-musl"] == expected
 
 
-def test_packages_are_built_with_the_page_although_git_ignores_it() -> None:
+def test_packages_contain_the_page_although_git_ignores_it() -> None:
     build: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
     assert build["artifacts"] == ["src/limelight/page/**"]
     assert (ROOT / build["hooks"]["custom"]["path"]).is_file()
@@ -63,7 +63,7 @@ def calls(clone: Path) -> int:
     return len((clone / "calls").read_text().splitlines())
 
 
-def test_it_is_built_only_if_a_source_has_changed(clone: Path) -> None:
+def test_page_is_built_only_if_a_source_has_changed(clone: Path) -> None:
     assert "Building the page" in build(clone).stdout
     assert build(clone).stdout == ""
     (clone / "web" / "src" / "main.test.ts").write_text("tests have no part in it")
@@ -74,13 +74,13 @@ def test_it_is_built_only_if_a_source_has_changed(clone: Path) -> None:
     assert calls(clone) == 2
 
 
-def test_a_finished_build_needs_no_node(clone: Path) -> None:
+def test_finished_build_needs_no_node(clone: Path) -> None:
     build(clone)
     (clone / "bin" / "npm").write_text("#!/bin/sh\nexit 9\n")
     assert build(clone).returncode == 0
 
 
-def test_a_build_that_fails_leaves_the_page_as_it_was(clone: Path) -> None:
+def test_failed_build_leaves_the_page_unchanged(clone: Path) -> None:
     build(clone)
     (clone / "web" / "src" / "main.ts").write_text("2")
     (clone / "bin" / "npm").write_text("#!/bin/sh\nexit 9\n")
@@ -90,7 +90,7 @@ def test_a_build_that_fails_leaves_the_page_as_it_was(clone: Path) -> None:
     assert (clone / "src" / "limelight" / "page" / "index.html").read_text() == "page\n"
 
 
-def test_an_old_node_is_not_used(clone: Path) -> None:
+def test_old_node_is_not_used(clone: Path) -> None:
     """The wheel from PyPI is, which cannot be had here: the error says what helps."""
     (clone / "bin" / "node").write_text("#!/bin/sh\nexit 1\n")
     failed = build(clone, PYTHON="false", LIMELIGHT_CACHE=str(clone / "cache"))

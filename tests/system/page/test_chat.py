@@ -1,7 +1,8 @@
-"""The conversation: what an agent does is seen while it does it."""
+"""The conversation shows the work of an agent live."""
 
 import re
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.system.page.agents import LONG
@@ -9,7 +10,8 @@ from tests.system.page.server import Stage
 from tests.system.page.tab import NewTab, Tab
 
 
-def test_a_tool_is_seen_at_work_and_after_it(tab: Tab, stage: Stage) -> None:
+@pytest.mark.requirement("page-live")
+def test_tool_is_shown_while_it_runs_and_afterwards(tab: Tab, stage: Stage) -> None:
     tab.begin("Please play scene tools")
     expect(tab.page.get_by_role("article", name="You asked")).to_contain_text("Please play scene tools")
     search = tab.line("search_docs")
@@ -33,7 +35,8 @@ def test_a_tool_is_seen_at_work_and_after_it(tab: Tab, stage: Stage) -> None:
     expect(details).to_contain_text("Bees dance on page 7.")
 
 
-def test_a_failed_tool_is_red_and_open(tab: Tab, stage: Stage) -> None:
+@pytest.mark.requirement("page-live")
+def test_failed_tool_is_red_and_open(tab: Tab, stage: Stage) -> None:
     stage.open_gate("search")
     tab.begin("scene tools")
     failed = tab.line("open_file")
@@ -45,7 +48,8 @@ def test_a_failed_tool_is_red_and_open(tab: Tab, stage: Stage) -> None:
     assert red > 1.5 * green and red > 1.5 * blue
 
 
-def test_a_long_result_can_be_seen_and_copied_whole(new_tab: NewTab, stage: Stage) -> None:
+@pytest.mark.requirement("page-complete-results")
+def test_long_result_can_be_shown_and_copied_completely(new_tab: NewTab, stage: Stage) -> None:
     stage.open_gate("search", "answer")
     tab = new_tab(permissions=["clipboard-read", "clipboard-write"]).begin("scene tools")
     tab.expect_end()
@@ -63,7 +67,7 @@ def test_a_long_result_can_be_seen_and_copied_whole(new_tab: NewTab, stage: Stag
     assert LONG in details.inner_text()
 
 
-def test_thoughts_and_plans_are_quiet_cards(tab: Tab, stage: Stage) -> None:
+def test_thoughts_and_plans_are_collapsed_rows(tab: Tab, stage: Stage) -> None:
     tab.begin("scene tools")
     thought = tab.page.locator(".thought")
     expect(thought).to_contain_text("Thought")
@@ -73,7 +77,7 @@ def test_thoughts_and_plans_are_quiet_cards(tab: Tab, stage: Stage) -> None:
     expect(tab.page.locator(".plan li")).to_have_text(["Search", "Read", "Answer"])
 
 
-def test_todos_change_while_one_looks(tab: Tab, stage: Stage) -> None:
+def test_todos_are_updated_live(tab: Tab, stage: Stage) -> None:
     tab.begin("scene todos")
     todos = tab.page.get_by_role("region", name="To do")
     expect(todos.get_by_text("0 of 2 done")).to_be_visible()
@@ -88,7 +92,8 @@ def test_todos_change_while_one_looks(tab: Tab, stage: Stage) -> None:
     )
 
 
-def test_sub_agents_have_lanes_side_by_side(tab: Tab, stage: Stage) -> None:
+@pytest.mark.requirement("page-live")
+def test_parallel_sub_agents_are_side_by_side(tab: Tab, stage: Stage) -> None:
     tab.begin("scene helpers")
     reader, critic = tab.lane("reader"), tab.lane("critic")
     expect(reader.locator(".lane-task").first).to_have_text("Be the reader of page 7")
@@ -111,7 +116,7 @@ def test_sub_agents_have_lanes_side_by_side(tab: Tab, stage: Stage) -> None:
     expect(tab.steps).to_contain_text("6 tools")
 
 
-def test_an_answer_is_a_document_with_title_and_sources(tab: Tab) -> None:
+def test_answer_has_title_and_sources(tab: Tab) -> None:
     tab.begin("scene document")
     answer = tab.answer
     expect(answer.get_by_role("heading", name="On bees")).to_be_visible()
@@ -123,7 +128,7 @@ def test_an_answer_is_a_document_with_title_and_sources(tab: Tab) -> None:
     expect(answer.locator(".text-sources li")).to_have_count(2)
 
 
-def test_images_and_files_are_seen_in_place(tab: Tab) -> None:
+def test_images_and_files_are_shown_in_place(tab: Tab) -> None:
     tab.begin("scene files")
     tab.expect_end()
     image = tab.chat.get_by_role("img", name="dot.png")
@@ -132,7 +137,7 @@ def test_images_and_files_are_seen_in_place(tab: Tab) -> None:
     expect(tab.chat.get_by_text("notes.txt").first).to_be_visible()
 
 
-def test_steps_fold_when_done_and_remember_what_was_chosen(tab: Tab, stage: Stage) -> None:
+def test_steps_collapse_at_the_end_and_remember_the_choice(tab: Tab, stage: Stage) -> None:
     tab.begin("scene tools")
     expect(tab.steps).to_have_attribute("aria-expanded", "true")
     stage.open_gate("search", "answer")
@@ -152,7 +157,7 @@ def test_steps_fold_when_done_and_remember_what_was_chosen(tab: Tab, stage: Stag
     expect(tab.steps).to_have_attribute("aria-expanded", "false")
 
 
-def test_steps_that_were_folded_at_work_stay_folded(tab: Tab, stage: Stage) -> None:
+def test_steps_collapsed_during_a_run_stay_collapsed(tab: Tab, stage: Stage) -> None:
     tab.begin("scene tools")
     expect(tab.tool("search_docs")).to_be_visible()
     tab.steps.click()
@@ -163,7 +168,7 @@ def test_steps_that_were_folded_at_work_stay_folded(tab: Tab, stage: Stage) -> N
     expect(tab.tool("search_docs")).to_have_count(0)
 
 
-def test_text_grows_without_moving_what_stands_above(tab: Tab, stage: Stage) -> None:
+def test_streaming_text_does_not_move_what_is_above(tab: Tab, stage: Stage) -> None:
     tab.page.set_viewport_size({"width": 1440, "height": 1800})
     tab.begin("scene words")
     expect(tab.chat).to_contain_text("word20 ")
@@ -174,7 +179,7 @@ def test_text_grows_without_moving_what_stands_above(tab: Tab, stage: Stage) -> 
     tab.expect_end()
 
 
-def test_the_end_is_followed_only_by_those_who_are_there(tab: Tab, stage: Stage) -> None:
+def test_page_follows_the_end_only_if_it_is_there(tab: Tab, stage: Stage) -> None:
     tab.page.set_viewport_size({"width": 1000, "height": 500})
     tab.begin("scene stream")
     box = ".chat-scroll"
@@ -202,7 +207,7 @@ def test_the_end_is_followed_only_by_those_who_are_there(tab: Tab, stage: Stage)
     expect(tab.chat).to_contain_text("That was all.")
 
 
-def test_a_run_that_breaks_says_so(tab: Tab, stage: Stage) -> None:
+def test_failed_run_shows_its_error(tab: Tab, stage: Stage) -> None:
     tab.begin("scene crash")
     expect(tab.page.get_by_text("The run failed", exact=True)).to_be_visible()
     expect(tab.page.locator(".run-failure")).to_contain_text("the wheel came off")
@@ -210,7 +215,7 @@ def test_a_run_that_breaks_says_so(tab: Tab, stage: Stage) -> None:
 
 
 def watch_top(tab: Tab, selector: str) -> None:
-    """Note in each frame where an element stands."""
+    """Record the position of an element in each frame."""
     tab.page.evaluate(
         """selector => {
           const element = document.querySelector(selector);
@@ -226,7 +231,7 @@ def watch_top(tab: Tab, selector: str) -> None:
 
 
 def spread(tab: Tab) -> float:
-    """How far it has moved since."""
+    """How far the element has moved."""
     tab.wait("() => window.tops.length > 3")
     tops = tab.page.evaluate("window.tops.splice(0)")
     return max(tops) - min(tops)

@@ -8,8 +8,6 @@ from playwright.sync_api import Locator, expect
 from tests.system.page.server import Stage, staged
 from tests.system.page.tab import NewTab, Tab
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture(scope="module")
 def builtin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
@@ -22,7 +20,7 @@ def prompts(tab: Tab, agent: str) -> Locator:
 
 
 def ask_all(new_tab: NewTab, server: Stage, agent: str) -> list[Tab]:
-    """Each prompt in a tab of its own, all at once; questions are approved."""
+    """Send each prompt in a separate tab, all at the same time, and approve every request."""
     tabs: list[Tab] = []
     for number in range(3):
         tab = new_tab(address=server.url, viewport={"width": 1440, "height": 3000}).open()
@@ -46,7 +44,7 @@ def ask_all(new_tab: NewTab, server: Stage, agent: str) -> list[Tab]:
     return tabs
 
 
-def test_the_empty_page_explains_itself(new_tab: NewTab, builtin: Stage) -> None:
+def test_empty_page_has_an_introduction_and_prompts(new_tab: NewTab, builtin: Stage) -> None:
     tab = new_tab(address=builtin.url).open()
     expect(tab.page.get_by_role("heading", name="Watch an agent work")).to_be_visible()
     expect(tab.page.get_by_text("see every step as it happens")).to_be_visible()
@@ -62,7 +60,7 @@ def test_the_empty_page_explains_itself(new_tab: NewTab, builtin: Stage) -> None
     expect(opened.value.get_by_role("heading", level=1)).to_be_visible()
 
 
-def test_no_stand_in_is_named_where_none_plays(tab: Tab) -> None:
+def test_page_without_the_offline_model_does_not_mention_it(tab: Tab) -> None:
     tab.open()
     expect(prompts(tab, "stage")).to_have_count(3)
     expect(tab.page.get_by_text("A stand-in model plays")).to_have_count(0)
@@ -71,7 +69,7 @@ def test_no_stand_in_is_named_where_none_plays(tab: Tab) -> None:
     expect(tab.page.get_by_text("A stand-in model plays")).to_have_count(0)
 
 
-def test_a_conversation_says_that_a_stand_in_plays(new_tab: NewTab, builtin: Stage) -> None:
+def test_conversation_with_the_offline_model_says_so(new_tab: NewTab, builtin: Stage) -> None:
     tab = new_tab(address=builtin.url).begin("What is 2 + 3?")
     expect(tab.page.get_by_text("A stand-in model plays.")).to_be_visible()
     tab.expect_end()

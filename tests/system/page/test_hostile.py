@@ -1,4 +1,4 @@
-"""Whatever an agent says: nothing of it runs, nothing is fetched for it, all of it is text."""
+"""Hostile output of an agent is shown as text: nothing of it runs, and nothing is loaded."""
 
 import re
 
@@ -10,7 +10,6 @@ from tests.system.page import hostile_agent
 from tests.system.page.server import Stage
 from tests.system.page.tab import NewTab, Tab
 
-pytestmark = pytest.mark.timeout(300)
 TURNED = """() => {
   const found = [];
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -19,12 +18,12 @@ TURNED = """() => {
       found.push(texts.currentNode.parentElement.closest("[class]").className);
   return found;
 }"""
-"""Of which elements the text has characters that change the direction of what follows."""
+"""Returns the elements whose text has characters that change the text direction."""
 
 
 @pytest.fixture
 def attacked(new_tab: NewTab, stage: Stage) -> Tab:
-    """A tab in front of the hostile agent, with its every row open."""
+    """A tab with a run of the hostile agent, which waits for an approval."""
     tab = new_tab(viewport={"width": 1440, "height": 3000}).open()
     tab.button("Agent: stage").click()
     tab.page.get_by_role("menuitem", name="hostile").click()
@@ -34,7 +33,7 @@ def attacked(new_tab: NewTab, stage: Stage) -> Tab:
 
 
 def open_all(tab: Tab) -> None:
-    """In the page itself: a row that has just been seen may be out of sight by the time of a click."""
+    """Open all rows by script: a row may have scrolled away before a click of the mouse."""
     tab.wait(
         """closed => {
           const line = document.querySelector(closed);
@@ -46,7 +45,7 @@ def open_all(tab: Tab) -> None:
 
 
 def unharmed(tab: Tab) -> None:
-    """Console, dialogs and requests are watched for every test; here is the rest."""
+    """Check the document. Console, dialogs and requests are checked for every test."""
     assert tab.page.evaluate("window.pwned") is None
     assert "pwned title" not in tab.page.title()
     assert tab.page.evaluate(TURNED) == [], "texts that turn others around"
@@ -69,7 +68,8 @@ def unharmed(tab: Tab) -> None:
     assert handlers == []
 
 
-def test_the_conversation(attacked: Tab) -> None:
+@pytest.mark.requirement("page-hostile-output")
+def test_hostile_text_in_the_conversation_is_inert(attacked: Tab) -> None:
     tab = attacked
     question = tab.page.get_by_role("region", name=re.compile("^Approve ask"))
     expect(question).to_contain_text(hostile_agent.TAG)
@@ -88,7 +88,7 @@ def test_the_conversation(attacked: Tab) -> None:
     unharmed(tab)
 
 
-def test_the_steps(attacked: Tab) -> None:
+def test_hostile_text_in_steps_is_inert(attacked: Tab) -> None:
     tab = attacked
     tab.page.set_viewport_size({"width": 1440, "height": 8000})
     open_all(tab)
@@ -100,7 +100,8 @@ def test_the_steps(attacked: Tab) -> None:
     expect(tab.page.locator(".lane-name")).to_contain_text(hostile_agent.TAG)
 
 
-def test_the_panes_and_the_list(attacked: Tab, stage: Stage) -> None:
+@pytest.mark.requirement("page-hostile-output")
+def test_hostile_text_in_panes_and_titles_is_inert(attacked: Tab, stage: Stage) -> None:
     tab = attacked
     for pane in ("Code", "Terminal", "Timeline", "Files"):
         tab.pick_pane(pane)
@@ -121,7 +122,7 @@ def test_the_panes_and_the_list(attacked: Tab, stage: Stage) -> None:
     unharmed(tab)
 
 
-def test_search(attacked: Tab) -> None:
+def test_hostile_text_in_search_results_is_inert(attacked: Tab) -> None:
     tab = attacked
     tab.button("Search in steps and results").click()
     tab.page.get_by_role("textbox", name="Search in steps and results").fill("onerror")
@@ -130,7 +131,7 @@ def test_search(attacked: Tab) -> None:
     unharmed(tab)
 
 
-def test_an_error(new_tab: NewTab) -> None:
+def test_hostile_text_in_an_error_is_inert(new_tab: NewTab) -> None:
     tab = new_tab().open()
     tab.button("Agent: stage").click()
     tab.page.get_by_role("menuitem", name="hostile").click()
@@ -139,7 +140,8 @@ def test_an_error(new_tab: NewTab) -> None:
     unharmed(tab)
 
 
-def test_the_policy_is_strict(tab: Tab, stage: Stage) -> None:
+@pytest.mark.requirement("page-hostile-output")
+def test_content_security_policy_blocks_inline_scripts(tab: Tab, stage: Stage) -> None:
     response = tab.page.goto(stage.url)
     assert response is not None
     rules = dict(

@@ -1,15 +1,17 @@
-"""The right side: code, terminal and timeline, which follow the agent until the user picks."""
+"""The right side: code, terminal and timeline, which follow the agent until the user selects one."""
 
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import FloatRect, Locator, expect
 
 from tests.system.page.server import Stage
 from tests.system.page.tab import NewTab, Tab
 
 
-def test_the_side_follows_the_agent_until_a_pane_is_picked(tab: Tab, stage: Stage) -> None:
+@pytest.mark.requirement("page-side")
+def test_side_follows_the_agent_until_a_pane_is_selected(tab: Tab, stage: Stage) -> None:
     tab.begin("scene code")
     expect(tab.pane("Code")).to_have_attribute("aria-selected", "true")
     expect(tab.page.locator(".cm-content")).to_contain_text("import math")
@@ -24,7 +26,8 @@ def test_the_side_follows_the_agent_until_a_pane_is_picked(tab: Tab, stage: Stag
     expect(tab.pane("Timeline")).to_have_attribute("aria-selected", "true")
 
 
-def test_the_side_stays_when_a_step_is_picked(tab: Tab, stage: Stage) -> None:
+@pytest.mark.requirement("page-side")
+def test_side_stays_when_a_step_is_selected(tab: Tab, stage: Stage) -> None:
     tab.begin("scene steps")
     expect(tab.pane("Code")).to_have_attribute("aria-selected", "true")
     expect(tab.button("step 2 of 2")).to_be_visible()
@@ -38,7 +41,7 @@ def test_the_side_stays_when_a_step_is_picked(tab: Tab, stage: Stage) -> None:
     expect(tab.page.locator(".cm-content")).to_contain_text("first = 1")
 
 
-def test_every_version_of_the_code_with_its_output(new_tab: NewTab, stage: Stage, tmp_path: Path) -> None:
+def test_code_pane_has_every_version_with_its_output(new_tab: NewTab, stage: Stage, tmp_path: Path) -> None:
     stage.open_gate("ran", "second")
     tab = new_tab(permissions=["clipboard-read", "clipboard-write"]).begin("scene code")
     tab.pick_pane("Code")
@@ -70,7 +73,7 @@ def test_every_version_of_the_code_with_its_output(new_tab: NewTab, stage: Stage
     expect(tab.button("step 3 of 3")).to_be_visible()
 
 
-def test_a_picked_version_stays(tab: Tab, stage: Stage) -> None:
+def test_selected_version_stays(tab: Tab, stage: Stage) -> None:
     stage.open_gate("ran", "second")
     tab.begin("scene code")
     tab.pick_pane("Code")
@@ -81,7 +84,7 @@ def test_a_picked_version_stays(tab: Tab, stage: Stage) -> None:
     expect(tab.page.locator(".cm-content")).to_contain_text("import math")
 
 
-def test_the_terminal_shows_colours_and_follows_its_end(tab: Tab, stage: Stage) -> None:
+def test_terminal_shows_colours_and_follows_its_end(tab: Tab, stage: Stage) -> None:
     stage.open_gate("ran", "second")
     tab.begin("scene code")
     tab.pick_pane("Terminal")
@@ -108,7 +111,7 @@ def test_the_terminal_shows_colours_and_follows_its_end(tab: Tab, stage: Stage) 
     expect(now).to_have_count(0)
 
 
-def test_the_timeline_is_a_true_picture(tab: Tab) -> None:
+def test_timeline_bars_match_the_durations(tab: Tab) -> None:
     tab.begin("scene parallel")
     expect(tab.page.locator(".session-clock .state-done")).to_be_visible()  # the end may be below what is seen
     tab.pick_pane("Timeline")
@@ -121,7 +124,7 @@ def test_the_timeline_is_a_true_picture(tab: Tab) -> None:
     assert last["x"] >= first["x"] + first["width"] - 1
 
 
-def test_the_timeline_has_a_bar_for_each_sub_agent_and_what_it_cost(tab: Tab, stage: Stage) -> None:
+def test_timeline_has_a_bar_and_the_cost_of_each_sub_agent(tab: Tab, stage: Stage) -> None:
     stage.open_gate("helpers")
     tab.begin("scene helpers")
     tab.expect_end()
@@ -133,7 +136,7 @@ def test_the_timeline_has_a_bar_for_each_sub_agent_and_what_it_cost(tab: Tab, st
     expect(agents.get_by_role("row")).to_have_count(6)
 
 
-def test_a_click_in_the_timeline_goes_to_the_message(tab: Tab) -> None:
+def test_click_in_the_timeline_scrolls_to_the_message(tab: Tab) -> None:
     tab.begin("scene parallel")
     expect(tab.page.locator(".session-clock .state-done")).to_be_visible()  # the end may be below what is seen
     tab.pick_pane("Timeline")
@@ -145,7 +148,7 @@ def test_a_click_in_the_timeline_goes_to_the_message(tab: Tab) -> None:
     assert re.search(r"#/s/[^/]+/run_[^/]+/\d+$", tab.page.url)
 
 
-def test_files_of_a_conversation_in_one_place(tab: Tab, tmp_path: Path) -> None:
+def test_files_pane_lists_all_files_of_a_conversation(tab: Tab, tmp_path: Path) -> None:
     tab.begin("scene files")
     tab.expect_end()
     tab.pick_pane("Files")

@@ -1,4 +1,4 @@
-"""Whatever happens to the page, the wire or the server: the page comes back by itself, to the exact state."""
+"""After a reload, a cut connection or a restart of the server, the page shows the exact state again."""
 
 import re
 from collections.abc import Iterator
@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.support.wait import wait_for
 from tests.system.page.cuttable_connection import Wire
-from tests.system.page.server import AGENTS_FILE, Stage, staged, wait_for
+from tests.system.page.server import AGENTS_FILE, Stage, staged
 from tests.system.page.tab import BROKEN_LINK, NewTab, Tab
 
 
@@ -18,13 +19,12 @@ def wire(stage: Stage) -> Iterator[Wire]:
         yield wire
 
 
-pytestmark = pytest.mark.timeout(300)
 TALL = {"width": 1440, "height": 4000}
-"""Only what is in sight is in the page, and these tests compare all of it."""
+"""Only visible rows are in the document, and these tests compare all of them."""
 
 
 def told(tab: Tab) -> str:
-    """All that the conversation says, but not how long ago."""
+    """The complete text of the conversation."""
     return tab.chat.inner_text()
 
 
@@ -39,7 +39,8 @@ def same(one: Tab, other: Tab) -> None:
     wait_for("the same conversation in both tabs", lambda: told(one) == told(other))
 
 
-def test_a_reload_in_the_middle(new_tab: NewTab, stage: Stage) -> None:
+@pytest.mark.requirement("page-reconnect")
+def test_reload_during_a_run_shows_the_same(new_tab: NewTab, stage: Stage) -> None:
     tab = new_tab().begin("scene tools")
     expect(tab.line("search_docs").get_by_role("img", name="running")).to_be_visible()
     undisturbed = new_tab(fresh=True).open(f"#/s/{tab.session_id}")
@@ -56,7 +57,7 @@ def test_a_reload_in_the_middle(new_tab: NewTab, stage: Stage) -> None:
     same(tab, undisturbed)
 
 
-def test_a_reload_while_text_streams(new_tab: NewTab, stage: Stage) -> None:
+def test_reload_during_a_streaming_text_shows_the_same(new_tab: NewTab, stage: Stage) -> None:
     tab = new_tab(viewport=TALL).begin("scene words")
     undisturbed = new_tab(fresh=True, viewport=TALL).open(f"#/s/{tab.session_id}")
     for word in ("word20 ", "word60 ", "word120 "):
@@ -68,7 +69,8 @@ def test_a_reload_while_text_streams(new_tab: NewTab, stage: Stage) -> None:
     same(tab, undisturbed)
 
 
-def test_a_second_tab_is_live_and_can_act(new_tab: NewTab, stage: Stage) -> None:
+@pytest.mark.requirement("page-reconnect")
+def test_second_tab_is_live_and_can_act(new_tab: NewTab, stage: Stage) -> None:
     tab = new_tab().begin("scene question")
     other = new_tab().open(f"#/s/{tab.session_id}")
     other.button("Approve").click()
@@ -79,7 +81,8 @@ def test_a_second_tab_is_live_and_can_act(new_tab: NewTab, stage: Stage) -> None
     same(tab, other)
 
 
-def test_a_server_that_is_killed_and_started_again(new_tab: NewTab, tmp_path: Path) -> None:
+@pytest.mark.requirement("page-reconnect")
+def test_page_reconnects_after_the_server_was_killed(new_tab: NewTab, tmp_path: Path) -> None:
     with staged(tmp_path / "killed", f"{AGENTS_FILE}:stage") as stage:
         tab = new_tab(address=stage.url).begin("scene patient")
         tab.forgive(BROKEN_LINK)
@@ -103,7 +106,8 @@ def test_a_server_that_is_killed_and_started_again(new_tab: NewTab, tmp_path: Pa
         expect(tab.page.get_by_role("article", name="You asked")).to_have_count(2)
 
 
-def test_a_wire_that_is_cut_in_the_middle_of_a_text(new_tab: NewTab, stage: Stage, wire: Wire) -> None:
+@pytest.mark.requirement("page-reconnect")
+def test_cut_connection_during_a_text_loses_and_repeats_nothing(new_tab: NewTab, stage: Stage, wire: Wire) -> None:
     tab = new_tab(address=wire.url, viewport=TALL).begin("scene words")
     tab.forgive(BROKEN_LINK)
     undisturbed = new_tab(fresh=True, viewport=TALL).open(f"#/s/{tab.session_id}")
@@ -116,7 +120,8 @@ def test_a_wire_that_is_cut_in_the_middle_of_a_text(new_tab: NewTab, stage: Stag
     assert told(tab).count("word91 ") == 1
 
 
-def test_what_is_written_without_a_wire_is_sent_once(new_tab: NewTab, stage: Stage, wire: Wire) -> None:
+@pytest.mark.requirement("page-sends-once")
+def test_message_written_while_disconnected_is_sent_once(new_tab: NewTab, stage: Stage, wire: Wire) -> None:
     tab = new_tab(address=wire.url).begin("hello")
     tab.forgive(BROKEN_LINK)
     tab.expect_end()
@@ -141,7 +146,8 @@ def test_what_is_written_without_a_wire_is_sent_once(new_tab: NewTab, stage: Sta
     assert told(tab).count("You said: are you there?") == 1
 
 
-def test_a_message_that_was_not_sent_outlives_a_reload(new_tab: NewTab, stage: Stage, wire: Wire) -> None:
+@pytest.mark.requirement("page-sends-once")
+def test_unsent_message_survives_a_reload(new_tab: NewTab, stage: Stage, wire: Wire) -> None:
     tab = new_tab(address=wire.url).begin("hello")
     tab.forgive(BROKEN_LINK)
     tab.expect_end()

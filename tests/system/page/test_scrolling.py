@@ -1,4 +1,4 @@
-"""What the reader looks at stays where it is, and what they ask for comes into sight."""
+"""Scrolling: what the user reads stays in place, and what the user selects is scrolled into view."""
 
 from collections.abc import Callable
 
@@ -17,11 +17,11 @@ def top(element: Locator) -> float:
 
 
 def expect_over(tab: Tab) -> None:
-    """The end of the run may be out of sight."""
+    """Wait for the end of the run, which may be outside of the viewport."""
     expect(tab.page.locator(".session-clock .state-done")).to_be_visible()
 
 
-def test_a_search_keeps_the_place_and_goes_on_following(tab: Tab, stage: Stage) -> None:
+def test_search_keeps_the_position_and_the_page_still_follows(tab: Tab, stage: Stage) -> None:
     tab.page.set_viewport_size({"width": 1000, "height": 500})
     tab.begin("scene stream")
     tab.wait("() => (document.querySelector('.chat-scroll')?.scrollTop ?? 0) > 300")
@@ -38,7 +38,7 @@ def test_a_search_keeps_the_place_and_goes_on_following(tab: Tab, stage: Stage) 
     tab.expect_end()
 
 
-def test_a_row_that_is_opened_at_the_end_stays_under_the_pointer(tab: Tab) -> None:
+def test_row_opened_at_the_end_stays_under_the_pointer(tab: Tab) -> None:
     tab.page.set_viewport_size({"width": 1000, "height": 480})
     tab.begin("scene files")
     expect_over(tab)
@@ -56,7 +56,7 @@ def test_a_row_that_is_opened_at_the_end_stays_under_the_pointer(tab: Tab) -> No
     assert abs(top(row) - before) <= 2
 
 
-def test_a_step_of_a_long_folded_run_is_brought_into_sight(tab: Tab) -> None:
+def test_step_of_a_long_collapsed_run_is_scrolled_into_view(tab: Tab) -> None:
     tab.begin("scene many")
     expect_over(tab)
     expect(tab.steps).to_have_attribute("aria-expanded", "false")
@@ -67,23 +67,23 @@ def test_a_step_of_a_long_folded_run_is_brought_into_sight(tab: Tab) -> None:
     expect(tab.page.locator(".focused .tool-about")).to_have_text("print(146)")
 
 
-def test_an_answer_that_comes_whole_is_read_from_its_beginning(tab: Tab) -> None:
+def test_unstreamed_long_answer_is_shown_from_its_beginning(tab: Tab) -> None:
     tab.page.set_viewport_size({"width": 1000, "height": 600})
     tab.begin("scene many")
     expect_over(tab)
     expect(tab.page.get_by_role("heading", name="The beginning")).to_be_in_viewport()
 
 
-def test_an_answer_that_is_seen_whole_leaves_nothing_to_jump_to(tab: Tab, stage: Stage) -> None:
+def test_fully_visible_answer_has_no_jump_button(tab: Tab, stage: Stage) -> None:
     tab.begin("scene brief")
     tab.wait("() => (document.querySelector('.chat-scroll')?.scrollTop ?? 0) > 300")
     stage.open_gate("enough")
     tab.expect_end()
-    tab.page.evaluate("() => new Promise(done => setTimeout(done, 600))")  # it has found its place by then
+    tab.page.evaluate("() => new Promise(done => setTimeout(done, 600))")  # the page has scrolled by then
     expect(tab.button("Jump to now")).to_have_count(0)
 
 
-def test_what_is_over_opens_at_its_last_question(tab: Tab) -> None:
+def test_ended_session_opens_at_its_last_question(tab: Tab) -> None:
     tab.page.set_viewport_size({"width": 1000, "height": 600})
     tab.begin("scene many")
     expect_over(tab)
@@ -91,7 +91,7 @@ def test_what_is_over_opens_at_its_last_question(tab: Tab) -> None:
     expect(tab.page.locator(".user-text").last).to_be_in_viewport()
 
 
-def test_the_end_key_follows_again(tab: Tab, stage: Stage) -> None:
+def test_end_key_follows_again(tab: Tab, stage: Stage) -> None:
     tab.page.set_viewport_size({"width": 1000, "height": 500})
     tab.begin("scene stream")
     tab.wait("() => (document.querySelector('.chat-scroll')?.scrollTop ?? 0) > 300")
@@ -107,15 +107,13 @@ def test_the_end_key_follows_again(tab: Tab, stage: Stage) -> None:
     tab.expect_end()
 
 
-def test_who_takes_over_at_once_is_taken_along_when_somebody_else_begins(
-    tab: Tab, new_tab: Callable[..., Tab], stage: Stage
-) -> None:
+def test_tab_follows_a_run_that_another_tab_begins(tab: Tab, new_tab: Callable[..., Tab], stage: Stage) -> None:
     tab.page.set_viewport_size({"width": 1000, "height": 500})
     tab.begin("hello")
     tab.expect_end()
     tab.page.reload()
     expect(tab.page.locator(".user-text").last).to_be_in_viewport()
-    tab.chat.press("Shift")  # while the page still finds its place
+    tab.chat.press("Shift")  # while the page still scrolls
     other = new_tab(fresh=True)
     other.open(f"#/s/{tab.session_id}").ask("scene stream")
     tab.wait("() => (document.querySelector('.chat-scroll')?.scrollTop ?? 0) > 300")

@@ -26,7 +26,7 @@ def hits(tab: Tab) -> Locator:
     return tab.page.locator(".hit")
 
 
-def test_by_text(searching: Tab) -> None:
+def test_search_finds_text(searching: Tab) -> None:
     field(searching).fill("page 7")
     expect(hits(searching)).to_have_count(1)
     expect(hits(searching)).to_contain_text("search_docs")
@@ -37,13 +37,14 @@ def test_by_text(searching: Tab) -> None:
     expect(searching.chat).to_contain_text("Bees dance to tell the way.")
 
 
-def test_also_in_the_part_of_a_long_result_that_is_not_shown(searching: Tab) -> None:
+@pytest.mark.requirement("page-complete-results")
+def test_search_finds_text_in_the_hidden_part_of_a_long_result(searching: Tab) -> None:
     field(searching).fill("needleword")
     expect(hits(searching)).to_have_count(1)
     expect(hits(searching)).to_contain_text("read_all")
 
 
-def test_only_errors_and_by_tool(searching: Tab) -> None:
+def test_search_filters_by_errors_and_by_tool(searching: Tab) -> None:
     searching.page.get_by_label("Errors only").check()
     expect(hits(searching)).to_have_count(1)
     expect(hits(searching)).to_contain_text("no such file: missing.txt")
@@ -53,7 +54,7 @@ def test_only_errors_and_by_tool(searching: Tab) -> None:
     expect(hits(searching)).to_contain_text("honey.txt")
 
 
-def test_a_hit_can_be_seen_in_its_place(searching: Tab) -> None:
+def test_search_result_leads_to_its_item(searching: Tab) -> None:
     field(searching).fill("page 7")
     searching.button("Show in place").click()
     expect(searching.tool("search_docs")).to_be_in_viewport()

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.system.page.server import Stage
@@ -20,7 +21,7 @@ def menu(tab: Tab, title: str, item: str) -> None:
     tab.page.get_by_role("menuitem", name=item).click()
 
 
-def test_a_new_conversation_is_in_the_list_and_can_be_found(tab: Tab) -> None:
+def test_new_conversation_is_listed_and_found(tab: Tab) -> None:
     tab.begin("zebras in the list")
     tab.expect_end()
     expect(rows(tab, "zebras in the list")).to_have_attribute("aria-current", "page")
@@ -34,8 +35,8 @@ def test_a_new_conversation_is_in_the_list_and_can_be_found(tab: Tab) -> None:
     expect(tab.chat).to_contain_text("You said: zebras in the list")
 
 
-def test_the_list_tells_at_once_that_somebody_is_waited_for(tab: Tab, stage: Stage) -> None:
-    # It asks by itself every few seconds too: not here.
+def test_list_shows_a_waiting_approval_at_once(tab: Tab, stage: Stage) -> None:
+    # The list also polls every few seconds, which this test disables.
     tab.page.add_init_script(
         "const later = setTimeout; setTimeout = (run, ms, ...more) => (ms === 4000 ? 0 : later(run, ms, ...more));"
     )
@@ -49,7 +50,7 @@ def test_the_list_tells_at_once_that_somebody_is_waited_for(tab: Tab, stage: Sta
     expect(row.get_by_role("img", name="done")).to_be_visible()
 
 
-def test_rename(tab: Tab, stage: Stage) -> None:
+def test_rename_changes_the_title(tab: Tab, stage: Stage) -> None:
     tab.begin("to be renamed")
     tab.expect_end()
     menu(tab, "to be renamed", "Rename")
@@ -67,7 +68,7 @@ def test_rename(tab: Tab, stage: Stage) -> None:
     expect(tab.page).to_have_title(re.compile("Of dragons"))
 
 
-def test_delete_asks_first_and_tells_other_tabs(new_tab: NewTab, stage: Stage) -> None:
+def test_delete_asks_first_and_updates_other_tabs(new_tab: NewTab, stage: Stage) -> None:
     tab = new_tab().begin("to be deleted")
     tab.expect_end()
     other = new_tab(fresh=True).open(f"#/s/{tab.session_id}")
@@ -84,7 +85,7 @@ def test_delete_asks_first_and_tells_other_tabs(new_tab: NewTab, stage: Stage) -
     expect(other.chat).to_contain_text("You said: to be deleted")
 
 
-def test_export(tab: Tab, stage: Stage, tmp_path: Path) -> None:
+def test_export_as_markdown_and_as_log(tab: Tab, stage: Stage, tmp_path: Path) -> None:
     stage.open_gate("search", "answer")
     tab.begin("export scene tools")
     tab.expect_end()
@@ -102,7 +103,8 @@ def test_export(tab: Tab, stage: Stage, tmp_path: Path) -> None:
     assert kinds[0] == "run_started" and kinds[-1] == "run_finished" and kinds.count("tool_finished") == 3
 
 
-def test_links_to_a_session_a_turn_and_an_item(new_tab: NewTab) -> None:
+@pytest.mark.requirement("page-links")
+def test_links_lead_to_a_session_a_turn_and_an_item(new_tab: NewTab) -> None:
     tab = new_tab().begin("scene parallel")
     tab.expect_end()
     session = f"#/s/{tab.session_id}"
@@ -129,7 +131,7 @@ def test_links_to_a_session_a_turn_and_an_item(new_tab: NewTab) -> None:
     expect(elsewhere.line("small_3")).to_have_attribute("aria-expanded", "true")
 
 
-def test_a_link_to_nowhere_says_so(tab: Tab, stage: Stage) -> None:
+def test_link_to_a_missing_session_says_so(tab: Tab, stage: Stage) -> None:
     tab.forgive("404")
     tab.open("#/s/there-is-no-such-session")
     expect(tab.page.get_by_role("heading", name="There is no such conversation")).to_be_visible()
@@ -139,7 +141,7 @@ def test_a_link_to_nowhere_says_so(tab: Tab, stage: Stage) -> None:
     assert "there-is-no-such-session" not in ids
 
 
-def test_back_and_forward(tab: Tab) -> None:
+def test_back_and_forward_change_the_session(tab: Tab) -> None:
     tab.begin("the first of two")
     tab.expect_end()
     tab.button("New").click()

@@ -1,4 +1,4 @@
-"""The page stays fast, with bounds ten times as wide as its aims: what it measures exactly is in `make bench`."""
+"""The page stays fast. The bounds are ten times those of `make bench`, which measures exactly."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def opened(browser: Browser) -> NewTab:
     return NewTab(browser)
 
 
-def test_the_first_load_is_small_and_leaves_the_panes_for_later(talkers: Stage, opened: NewTab) -> None:
+def test_first_load_is_small_and_omits_the_panes(talkers: Stage, opened: NewTab) -> None:
     names = [file.name for file in first_scripts(PAGE)]
     assert len(names) >= 2
     assert not [name for name in names if name.startswith(LAZY)]
@@ -42,9 +42,7 @@ def test_the_first_load_is_small_and_leaves_the_panes_for_later(talkers: Stage, 
         assert tab.script_bytes() == first_load(PAGE)
 
 
-def test_a_session_of_20_000_messages_opens_and_only_what_is_in_sight_is_in_the_page(
-    talkers: Stage, opened: NewTab
-) -> None:
+def test_session_of_20_000_messages_opens_with_visible_rows_only(talkers: Stage, opened: NewTab) -> None:
     with opened(talkers.one_run(MESSAGES)) as tab:
         assert tab.loaded() < OPENS_IN
         expect(tab.page.locator(".run-cost")).to_be_visible()
@@ -60,9 +58,7 @@ def test_a_session_of_20_000_messages_opens_and_only_what_is_in_sight_is_in_the_
         assert tasks.longest < LONGEST_TASK
 
 
-def test_a_long_answer_with_code_and_tables_never_holds_up_the_page_while_somebody_types(
-    talkers: Stage, opened: NewTab
-) -> None:
+def test_long_answer_does_not_block_typing(talkers: Stage, opened: NewTab) -> None:
     address = talkers.one_run(2)
     with opened(address) as tab:
         tab.loaded()
@@ -79,7 +75,7 @@ def test_a_long_answer_with_code_and_tables_never_holds_up_the_page_while_somebo
         assert tasks.longest < LONGEST_TASK
 
 
-def test_a_text_that_streams_behind_a_long_session_costs_no_more_than_itself(talkers: Stage, opened: NewTab) -> None:
+def test_text_after_a_long_session_does_not_block_the_page(talkers: Stage, opened: NewTab) -> None:
     with opened(talkers.begin("talker", f"3 {MESSAGES // 5}")) as tab:
         with watched_tasks(tab) as tasks:
             expect(tab.page.locator(".run-cost")).to_be_visible()
@@ -88,12 +84,12 @@ def test_a_text_that_streams_behind_a_long_session_costs_no_more_than_itself(tal
 
 
 def _place(tab: Tab) -> float:
-    """How far it is scrolled, 0 to 1."""
+    """The scroll position, 0 to 1."""
     return tab.page.locator(".chat-scroll").evaluate("(box) => box.scrollTop / box.scrollHeight")
 
 
 def _scroll(tab: Tab, place: float) -> None:
-    """There, and until the rows of that place are there."""
+    """Scroll to a position, and wait until its rows are rendered."""
     box = tab.page.locator(".chat-scroll")
     box.evaluate("(box, place) => { box.scrollTop = place * box.scrollHeight }", place)
     tab.until(

@@ -1,4 +1,4 @@
-"""The agents that the server processes of these tests serve."""
+"""Agents of the server processes."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ from limelight.events import (
 
 
 async def work(n: int, pause: float | None) -> AsyncIterator[str | AnyEvent]:
-    """About n events: text, and now and then a tool with output and a sub-agent."""
+    """About n events: text, and sometimes a tool with output and a sub-agent."""
     for number in range(n):
         if number % 25 == 10:
             yield ToolStarted(call_id=f"t{number}", name="step", args={"number": number})
@@ -36,25 +36,25 @@ async def work(n: int, pause: float | None) -> AsyncIterator[str | AnyEvent]:
             yield ToolFinished(call_id=f"t{number}", result=f"done {number}")
         yield f"{number} "
         if number % 3:
-            yield Status(text=f"step {number}")  # what stands between two texts keeps them apart, in any rush
+            yield Status(text=f"step {number}")  # keeps two texts apart, so that they are never joined
         if pause is not None:
             await asyncio.sleep(pause)
 
 
 async def steady(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
-    """400 steps at the pace of a fast model."""
+    """Emits 400 steps at the pace of a fast model."""
     async for item in work(400, 0.002):
         yield item
 
 
 async def burst(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
-    """2,000 steps without giving way."""
+    """Emits 2,000 steps without yielding to the event loop."""
     async for item in work(2000, None):
         yield item
 
 
 async def endless(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
-    """Goes on until somebody ends it."""
+    """Never ends."""
     async for item in work(10**9, 0.001):
         yield item
 
@@ -71,7 +71,7 @@ async def dump(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
 
 
 async def chatty(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
-    """Prints 2 MB at a steady pace: more than the buffers between server and reader hold."""
+    """Prints 2 MB at a steady pace: more than fits into the buffers between server and client."""
     yield ToolStarted(call_id="c", name="chat", args={})
     for number in range(500):
         yield ToolOutputDelta(call_id="c", text=f"{number:09}\n" * 400)
@@ -86,13 +86,13 @@ async def hello(messages: Any, ctx: Any) -> AsyncIterator[str]:
 
 
 async def raising(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """Repeats what it was told in an error."""
+    """Raises an error that contains the message."""
     yield "well"
     raise ValueError(f"{messages[-1].text} is not what I wanted")
 
 
 async def telling(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """Logs as a library would that knows nothing of us, here and in a thread; breaks if it is told to."""
+    """Logs like a library, also in a thread; raises if the message begins with "break"."""
     logger = logging.getLogger("beekeeper")
     logger.info("smoke")
     await asyncio.to_thread(logger.warning, "the hive says %s", messages[-1].text)
@@ -102,13 +102,13 @@ async def telling(messages: Any, ctx: Any) -> AsyncIterator[str]:
 
 
 async def quiet(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """Says a word, then nothing."""
+    """Emits one word, then nothing."""
     yield "…"
     await asyncio.sleep(3600)
 
 
 async def pausing(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """Says nothing between two words for as many seconds as it is told."""
+    """Is silent between two words, for the number of seconds in the message."""
     yield "before "
     await asyncio.sleep(float(messages[-1].text))
     yield "after"
@@ -125,8 +125,8 @@ async def mailing(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
     yield "Done."
 
 
-async def until_told(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """Works until the file is there that it was told of."""
+async def until_file_exists(messages: Any, ctx: Any) -> AsyncIterator[str]:
+    """Works until the file that the message names exists."""
     yield "begun "
     may_end = Path(messages[-1].text)
     while not await asyncio.to_thread(may_end.exists):  # noqa: ASYNC110 - the test is another process
@@ -135,20 +135,27 @@ async def until_told(messages: Any, ctx: Any) -> AsyncIterator[str]:
 
 
 async def blocks(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """Sleeps as one must not, so that nobody else can do anything."""
+    """Blocks the event loop as soon as the file `go` is in the folder that the message names."""
     yield "…"
-    await asyncio.sleep(0.2)  # so that this is seen
-    time.sleep(3600)  # noqa: ASYNC251
+    folder = Path(messages[-1].text)
+    while not await asyncio.to_thread((folder / "go").exists):  # noqa: ASYNC110 - the test is another process
+        await asyncio.sleep(0.01)
+    block(folder)
 
 
 async def hangs(messages: Any, ctx: Any) -> AsyncIterator[str]:
     """Waits for a thread that does not end."""
     yield "…"
-    await asyncio.to_thread(time.sleep, 3600)
+    await asyncio.to_thread(block, Path(messages[-1].text))
+
+
+def block(folder: Path) -> None:
+    (folder / "blocked").touch()
+    time.sleep(3600)
 
 
 async def quits(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """Leaves from a task of its own."""
+    """Calls `exit` in a task."""
     yield "I go."
     await asyncio.create_task(_leave())
 
@@ -158,7 +165,7 @@ async def _leave() -> None:
 
 
 async def busy(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
-    """A round with two calls at once, one of which is a sub-agent; then it waits, if it is told to."""
+    """A step with two parallel calls, one of which is a sub-agent; with the message "wait" it then waits."""
     yield StepStarted(number=1)
     yield Usage(model="understudy", input_tokens=11, output_tokens=7)
     yield ToolStarted(call_id="t1", name="search", args={"q": "honey"})
@@ -177,7 +184,7 @@ async def busy(messages: Any, ctx: Any) -> AsyncIterator[str | AnyEvent]:
 
 
 def quitting_graph() -> Any:
-    """A graph with a node, which LangGraph plays in a task, that leaves."""
+    """A graph with a node that calls `exit`; LangGraph runs it in a task."""
     from langgraph.graph import StateGraph  # pyright: ignore[reportMissingTypeStubs]
 
     class State(TypedDict):
@@ -193,7 +200,7 @@ def quitting_graph() -> Any:
 
 
 def asks() -> Any:
-    """A graph that asks a person, and then says what was decided; its state is LangGraph's, on disk."""
+    """A graph that requests an approval and repeats the decision; LangGraph keeps its state on disk."""
     from langgraph.graph import StateGraph  # pyright: ignore[reportMissingTypeStubs]
     from langgraph.types import interrupt
 
@@ -211,7 +218,7 @@ def asks() -> Any:
 
 
 async def careless(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """Breaks in a thread of its own, and where an object goes away; its own run ends well."""
+    """Raises in a thread and in `__del__`; its run finishes."""
     secret = str(messages[-1].text)
 
     class Swarm:

@@ -1,4 +1,4 @@
-"""A model behind HTTP that talks until its reader leaves, and notices when it does. It speaks as OpenAI's does."""
+"""An OpenAI-compatible model whose reply never ends, and which notices when its client disconnects."""
 
 import json
 import socket
@@ -18,14 +18,14 @@ class Provider:
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/v1"
         self.asked = threading.Event()
         self.left = threading.Event()
-        """Set when somebody who was answered is gone."""
+        """Set when a client has disconnected."""
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
         while True:
             try:
                 connection, _ = self._listener.accept()
-            except OSError:  # it is closed
+            except OSError:  # the listener is closed
                 return
             threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
 
@@ -46,7 +46,7 @@ class Provider:
 
     def close(self) -> None:
         with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # which wakes who waits for the next
+            self._listener.shutdown(socket.SHUT_RDWR)  # this wakes the accepting thread
         self._listener.close()
 
 

@@ -1,5 +1,6 @@
-"""A `limelight serve` of its own process, that can be killed."""
+"""`limelight serve` as a process that can be killed."""
 
+import fcntl
 import json
 import os
 import random
@@ -7,16 +8,16 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
 from tests.dialects.transcripts import DELTAS, Piece
 from tests.dialects.transcripts import joined as join_pieces
+from tests.support.wait import DEADLINE, wait_for
 
 AGENTS_FILE = Path(__file__).parent / "agents.py"
-START_SECONDS = 30
 
 
 class ServerProcess:
@@ -34,17 +35,13 @@ class ServerProcess:
     def __enter__(self) -> Self:
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(self.command, stdout=log, stderr=log, env=self._environment)
-        deadline = time.monotonic() + START_SECONDS
-        while True:
-            assert self.process.poll() is None, self.log
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                status, _ = self.get("/health")
-                if status == 200:
-                    return self
-            except OSError:
-                assert time.monotonic() < deadline, self.log
-            time.sleep(0.02)  # polling for a port has no event to wait for
+        wait_for("the server to answer", self._answers)
+        return self
+
+    def _answers(self) -> bool:
+        if self.process is None or self.process.poll() is not None:
+            raise RuntimeError(f"the server has ended: {self.log}")
+        return self.get("/health")[0] == 200
 
     def __exit__(self, *_: object) -> None:
         self.kill()
@@ -63,44 +60,38 @@ class ServerProcess:
     def kill(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
-            self.process.wait(10)
+            self.process.wait(DEADLINE)
 
-    def terminate(self, seconds: float) -> int:
-        """SIGTERM; the exit code, if it ends in time."""
-        assert self.process is not None
-        self.process.terminate()
-        return self.wait(seconds)
+    def terminate(self) -> int:
+        """Send SIGTERM and return the exit code."""
+        self.signal(signal.SIGTERM)
+        return self.wait()
 
-    def wait(self, seconds: float) -> int:
-        """Its exit code, if it ends in time."""
+    def wait(self) -> int:
+        """Wait for the end of the process and return its exit code."""
         assert self.process is not None
-        return self.process.wait(seconds)
+        return self.process.wait(DEADLINE)
 
     def until_it_says(self, words: str) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while words not in self.log:
-            assert time.monotonic() < deadline, self.log
-            time.sleep(0.01)
+        """Wait until the log contains these words."""
+        wait_for(f"{words!r} in the log", lambda: words in self.log)
 
     def until_file(self, path: Path) -> None:
         """Wait until the server has written this file."""
-        deadline = time.monotonic() + START_SECONDS
-        while not path.exists():
-            assert time.monotonic() < deadline, self.log
-            time.sleep(0.01)
+        wait_for(f"the file {path.name}", path.exists)
 
     def signal(self, number: int) -> None:
         assert self.process is not None
         self.process.send_signal(number)
 
     def request(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> socket.socket:
-        """Send a request on a connection of its own and return it, before a byte is read."""
+        """Send a request on a new connection, and return the connection before anything is read."""
         payload = b"" if body is None else json.dumps(body).encode()
         lines = [f"{method} {path} HTTP/1.1", f"host: 127.0.0.1:{self.port}", "connection: close"]
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
         if payload:
             lines += ["content-type: application/json", f"content-length: {len(payload)}"]
-        connection = socket.create_connection(("127.0.0.1", self.port), 30)
+        connection = socket.create_connection(("127.0.0.1", self.port), DEADLINE)
         connection.sendall("\r\n".join([*lines, "", ""]).encode() + payload)
         return connection
 
@@ -141,12 +132,12 @@ class Stream:
         self._reader = connection.makefile("rb")
         try:
             self.status, self.headers = read_head(self._reader)
-        except BaseException:  # the server is gone before it has answered
+        except BaseException:  # the server ended before it answered
             self.close()
             raise
         self.comments = 0
         self.whole = False
-        """True once the server has ended the response in good order."""
+        """True when the server has ended the response regularly."""
 
     @property
     def run_id(self) -> str:
@@ -209,25 +200,33 @@ def read_head(reader: Any) -> tuple[int, dict[str, str]]:
 
 
 def free_port() -> int:
-    """Below those that the system hands out: a free one of these could be somebody else's before it is used."""
+    """A port that no other test uses while this process lives, also after the server on it was killed.
+
+    It is below the ports that the system assigns to connections, and a lock keeps other test processes from taking it.
+    """
+    folder = Path(tempfile.gettempdir()) / f"limelight-test-ports-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)
-        with socket.socket() as probe:
-            try:
+        lock = os.open(folder / str(port), os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with socket.socket() as probe:
                 probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+        except OSError:
+            os.close(lock)
+            continue
         return port
 
 
 def joined(format_: str, frames: list[tuple[str, Any]]) -> list[Any]:
-    """Frames' data after joining neighbouring deltas of one text."""
+    """The data of frames, with neighbouring deltas of one text joined."""
     found = (Piece("", *(DELTAS[format_](data) or (data, None))) for _, data in frames)
     return [(piece.payload, piece.text) for piece in join_pieces(found)]
 
 
 def begins_with(kept: list[Any], seen: list[Any]) -> bool:
-    """Is all that was seen in the log, in that order? The last text may have gone on."""
+    """Whether the log begins with what was seen; the last text may be longer there."""
     *before, last = seen
     there = kept[len(before)]
     return kept[: len(before)] == before and (there == last or (there[0] == last[0] and there[1].startswith(last[1])))

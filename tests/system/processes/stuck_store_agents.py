@@ -1,4 +1,4 @@
-"""Agents of a server whose store does not close, as one on a disk that hangs. Loading this file makes it so."""
+"""Agents of a server whose store does not close, as on a disk that hangs. Loading this file has this effect."""
 
 import sys
 import threading

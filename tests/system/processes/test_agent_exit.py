@@ -1,4 +1,4 @@
-"""An agent that calls exit() inside a task that its framework started: the run ends, and nobody else notices."""
+"""An agent that calls `exit` in a task of its framework: its run fails, and the server continues."""
 
 import signal
 from pathlib import Path
@@ -8,8 +8,9 @@ import pytest
 from tests.system.processes.server_process import ServerProcess
 
 
+@pytest.mark.requirement("agent-error")
 @pytest.mark.parametrize("agent", ["quits", "quitting_graph"])
-def test_the_server_goes_on(tmp_path: Path, agent: str) -> None:
+def test_exit_in_a_task_of_an_agent_fails_its_run_only(tmp_path: Path, agent: str) -> None:
     with ServerProcess(tmp_path / "data", agent, "steady") as server:
         other = server.ask(agent="steady", session_id="other")
         frames = iter(other)
@@ -21,4 +22,4 @@ def test_the_server_goes_on(tmp_path: Path, agent: str) -> None:
             assert "SystemExit" in left[-2][1]["data"]["message"]
         assert list(frames)[-1][1] == {"type": "done"}
         assert server.get(f"/runs/{other.run_id}")[1]["state"] == "finished"
-        assert server.terminate(20) == -signal.SIGTERM
+        assert server.terminate() == -signal.SIGTERM

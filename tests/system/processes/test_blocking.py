@@ -1,8 +1,8 @@
-"""One agent never blocks another: neither by sleeping without asyncio nor by flooding."""
+"""One agent does not block another, neither by blocking its thread nor by flooding."""
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,28 +11,41 @@ from limelight.server.process.executor import THREADS_PER_RUN
 from limelight.server.process.uvicorn_server import THREADS
 from tests.support import agents
 from tests.support.server import asking, collect, serving, text_of
-from tests.support.wait import eventually
+from tests.support.wait import DEADLINE, eventually
 
 
-@pytest.mark.parametrize("name", ["sleeper", "burster"])
-async def test_others_go_on_meanwhile(tmp_path: Path, name: str) -> None:
-    async with serving(agents.talker, agents.sleeper, agents.bursting(20_000), data=tmp_path) as served:
+@pytest.mark.requirement("agents-do-not-block-each-other")
+@pytest.mark.parametrize("name", ["blocking", "bursting"])
+async def test_busy_agent_does_not_block_others(tmp_path: Path, name: str) -> None:
+    may_end = threading.Event()
+
+    def blocking(messages: object, ctx: object) -> Iterator[str]:
+        yield "begun "
+        may_end.wait(DEADLINE)
+        yield "ended"
+
+    async def bursting(messages: object, ctx: object) -> AsyncIterator[str]:
+        while not may_end.is_set():
+            yield "word "
+        yield "ended"
+
+    async with serving(agents.talker, blocking, bursting, data=tmp_path) as served:
         busy = asyncio.create_task(collect(served.ask("go", agent=name)))
-        answered = 0
-        while not busy.done() and answered < 200:
+        await eventually(lambda: served.runtime.sessions.count == 1)
+        for _ in range(3):
             assert (await served.http.get("/health")).status_code == 200
             other = (await served.http.post("/chat", json=asking("hi"))).json()
             assert other["message"]["content"] == "".join(agents.WORDS)
-            answered += 1
-        assert answered >= 3
-        assert text_of(await busy).endswith(" awake" if name == "sleeper" else "19999 ")
+        assert not busy.done()
+        may_end.set()
+        assert text_of(await busy).endswith("ended")
 
 
 async def test_slow_tools_in_threads_leave_threads_for_others(tmp_path: Path) -> None:
     may_end = threading.Event()
 
     async def slow(messages: object, ctx: object) -> AsyncIterator[str]:
-        await asyncio.to_thread(may_end.wait, 30)
+        await asyncio.to_thread(may_end.wait, DEADLINE)
         yield "slow"
 
     async def quick(messages: object, ctx: object) -> AsyncIterator[str]:
@@ -47,13 +60,13 @@ async def test_slow_tools_in_threads_leave_threads_for_others(tmp_path: Path) ->
         assert {text_of(await task) for task in slow_ones} == {"slow"}
 
 
-async def test_a_run_with_very_many_slow_tools_leaves_threads_for_others(tmp_path: Path) -> None:
-    """It has its share of the threads, and what it wants beyond waits for its own."""
+async def test_run_with_many_slow_tools_leaves_threads_for_others(tmp_path: Path) -> None:
+    """A run has a share of the threads; further calls wait until one of these is free."""
     may_end, begun, ended = threading.Event(), threading.Semaphore(0), list[int]()
 
     def work(number: int) -> None:
         begun.release()
-        may_end.wait(60)
+        may_end.wait(DEADLINE)
         ended.append(number)
 
     async def greedy(messages: object, ctx: object) -> AsyncIterator[str]:
@@ -65,20 +78,20 @@ async def test_a_run_with_very_many_slow_tools_leaves_threads_for_others(tmp_pat
 
     async with serving(greedy, quick, data=tmp_path) as served:
         busy = [asyncio.create_task(collect(served.ask("go", agent="greedy"))) for _ in range(3)]
-        await asyncio.to_thread(lambda: [begun.acquire(timeout=30) for _ in range(3 * THREADS_PER_RUN)])
+        await asyncio.to_thread(lambda: [begun.acquire(timeout=DEADLINE) for _ in range(3 * THREADS_PER_RUN)])
         assert text_of(await collect(served.ask("go", agent="quick"))) == "quick"
-        assert not begun.acquire(blocking=False), "nobody has more than his share"
+        assert not begun.acquire(blocking=False), "a run has more threads than its share"
         may_end.set()
         assert {text_of(await task) for task in busy} == {"done"}
     assert sorted(ended) == sorted([*range(THREADS)] * 3)
 
 
-async def test_what_is_stopped_while_it_waits_for_a_thread_never_runs(tmp_path: Path) -> None:
+async def test_call_that_is_stopped_before_it_gets_a_thread_never_runs(tmp_path: Path) -> None:
     may_end, begun = threading.Event(), list[int]()
 
     def work(number: int) -> None:
         begun.append(number)
-        may_end.wait(60)
+        may_end.wait(DEADLINE)
 
     async def greedy(messages: object, ctx: object) -> AsyncIterator[str]:
         yield "begun"

@@ -1,4 +1,4 @@
-"""Clients of a server that dies and comes back on the same port: nothing is lost, nothing is repeated."""
+"""Clients continue after a restart of the server on the same port, and lose and repeat nothing."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -26,13 +26,14 @@ async def restart(stack: AsyncExitStack, server: ServerProcess, data: Path, *, k
         if kill:
             server.kill()
         else:
-            server.terminate(15)
+            server.terminate()
         return ServerProcess(data, "endless", "hello", port=server.port).__enter__()
 
     new = await asyncio.to_thread(swap)
     stack.callback(new.__exit__)
 
 
+@pytest.mark.requirement("client-complete")
 @pytest.mark.parametrize("kill", [True, False], ids=["killed", "terminated"])
 async def test_follow_and_watch_continue_after_the_server_restarts(tmp_path: Path, kill: bool) -> None:
     data = tmp_path / "data"
@@ -83,6 +84,7 @@ def test_sync_run_continues_after_the_server_restarts(tmp_path: Path) -> None:
             assert_complete(received, list(client.export(run.run_id)))
 
 
+@pytest.mark.requirement("client-socket")
 @pytest.mark.parametrize("kill", [True, False], ids=["killed", "terminated"])
 async def test_sockets_continue_after_the_server_restarts(tmp_path: Path, kill: bool) -> None:
     data = tmp_path / "data"

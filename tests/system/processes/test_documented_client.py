@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.support.wait import DEADLINE
 from tests.system.processes.documented_client import DocumentedClient
 from tests.system.processes.server_process import ServerProcess
 
@@ -18,7 +19,7 @@ SILENCE = 7
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     data = tmp_path_factory.mktemp("documented") / "data"
-    with ServerProcess(data, "pausing", "raising", "mailing", "quiet", LIMELIGHT_SILENCE_SECONDS="60") as server:
+    with ServerProcess(data, "pausing", "raising", "mailing", "quiet", LIMELIGHT_HEARTBEAT_SECONDS="2") as server:
         yield server
 
 
@@ -26,6 +27,7 @@ def url_of(server: ServerProcess) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
+@pytest.mark.requirement("heartbeat")
 async def test_silence_over_the_read_timeout_of_httpx_does_not_end_the_stream(server: ServerProcess) -> None:
     assert (httpx.AsyncClient().timeout.read or 0) < SILENCE
     client = DocumentedClient(url_of(server))
@@ -34,17 +36,18 @@ async def test_silence_over_the_read_timeout_of_httpx_does_not_end_the_stream(se
     assert client.statuses[-1] == "Complete"
 
 
-async def test_a_failed_run_has_its_message_in_the_chat(server: ServerProcess) -> None:
+@pytest.mark.requirement("typed-document")
+async def test_failed_run_has_its_message_in_the_chat(server: ServerProcess) -> None:
     client = DocumentedClient(url_of(server))
     await client.ask("honey", agent="raising")
     assert client.chat == "well\n\nError: ValueError: honey is not what I wanted"
 
 
-async def test_an_interrupted_run_has_its_message_in_the_chat(tmp_path: Path) -> None:
+async def test_interrupted_run_has_its_message_in_the_chat(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "quiet") as server:
         client = DocumentedClient(url_of(server))
         asking = asyncio.create_task(client.ask())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(DEADLINE):
             while not client.chat:  # noqa: ASYNC110 - the client has no event to wait for
                 await asyncio.sleep(0.01)
         server.signal(signal.SIGTERM)
@@ -52,11 +55,12 @@ async def test_an_interrupted_run_has_its_message_in_the_chat(tmp_path: Path) ->
     assert client.chat == "…\n\nError: the server was shut down"
 
 
+@pytest.mark.requirement("typed-document")
 @pytest.mark.parametrize(
     ("decision", "outcome", "source"),
     [("approve", "Approved: send_mail", "sent"), ("reject", "Rejected: send_mail", "Error: rejected")],
 )
-async def test_an_open_approval_and_its_decision_are_statuses(
+async def test_open_approval_and_its_decision_are_statuses(
     server: ServerProcess, decision: str, outcome: str, source: str
 ) -> None:
     client = DocumentedClient(url_of(server))
@@ -68,7 +72,7 @@ async def test_an_open_approval_and_its_decision_are_statuses(
                 path = f"/runs/{client.run_id}/approvals/{approval['approval_id']}"
                 (await person.post(path, json={"decision": decision})).raise_for_status()
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(DEADLINE):
         await client.ask(agent="mailing", on_status=decide)
     assert client.statuses == [
         "Thinking...",
@@ -81,10 +85,11 @@ async def test_an_open_approval_and_its_decision_are_statuses(
     assert client.chat == "Done."
 
 
-async def test_a_stopped_run_has_a_status(server: ServerProcess) -> None:
+@pytest.mark.requirement("typed-document")
+async def test_stopped_run_has_a_status(server: ServerProcess) -> None:
     client = DocumentedClient(url_of(server))
     asking = asyncio.create_task(client.ask(agent="quiet"))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(DEADLINE):
         while not client.chat:  # noqa: ASYNC110 - the client has no event to wait for
             await asyncio.sleep(0.01)
         async with httpx.AsyncClient(base_url=url_of(server), trust_env=False) as person:

@@ -1,19 +1,21 @@
-"""SIGTERM in the middle of streams, and signs of life in silence."""
+"""SIGTERM during streams, and heartbeats of silent streams."""
 
 import signal
-import time
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from limelight.config import Settings
+from tests.support.wait import wait_for
 from tests.system.processes.server_process import ServerProcess
 
 STUCK = Path(__file__).with_name("stuck_store_agents.py")
 """Not imported: it would make the stores of this process hang."""
 
 
+@pytest.mark.requirement("shutdown")
 def test_sigterm_ends_runs_streams_and_process_in_order(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with ServerProcess(data, "endless", "quiet", "hello") as server:
@@ -24,7 +26,7 @@ def test_sigterm_ends_runs_streams_and_process_in_order(tmp_path: Path) -> None:
         frames = iter(talking)
         for _ in range(50):
             next(frames)
-        assert server.terminate(15) == -signal.SIGTERM
+        assert server.terminate() == -signal.SIGTERM
         for stream, rest in ((talking, list(frames)), (waiting, list(waiting))):
             error, done = rest[-2][1], rest[-1][1]
             assert (error["type"], error["data"]["code"]) == ("error", "interrupted")
@@ -39,9 +41,10 @@ def test_sigterm_ends_runs_streams_and_process_in_order(tmp_path: Path) -> None:
         assert (run["state"], run["error"]["code"]) == ("failed", "interrupted")
 
 
-def test_runs_have_their_time_to_end(tmp_path: Path) -> None:
+@pytest.mark.requirement("shutdown")
+def test_runs_may_end_within_the_grace_time(tmp_path: Path) -> None:
     may_end = tmp_path / "may end"
-    with ServerProcess(tmp_path / "data", "until_told", LIMELIGHT_GRACE_SECONDS="60") as server:
+    with ServerProcess(tmp_path / "data", "until_file_exists", LIMELIGHT_GRACE_SECONDS="60") as server:
         stream = server.ask(str(may_end))
         frames = iter(stream)
         next(frames)
@@ -51,68 +54,73 @@ def test_runs_have_their_time_to_end(tmp_path: Path) -> None:
         assert (status, ready["checks"]["server"]) == (503, "stopping")
         status, problem = server.post("/chat", {"messages": [{"role": "user", "content": "x"}]})
         assert (status, problem["code"], problem["retry_after"]) == (503, "shutting_down", 5)
-        again = server.follow(stream.run_id)  # viewers may come and go meanwhile
+        again = server.follow(stream.run_id)  # viewers may still reconnect
         may_end.touch()
         for viewer in (list(frames), list(again)):
             assert [data["type"] for _, data in viewer][-1] == "done"
             assert not [data for _, data in viewer if data["type"] == "error"]
-        assert server.wait(20) == -signal.SIGTERM
+        assert server.wait() == -signal.SIGTERM
     with ServerProcess(tmp_path / "data", "hello") as server:
         assert server.get(f"/runs/{stream.run_id}")[1]["state"] == "finished"
 
 
-def test_a_run_that_waits_for_a_person_takes_no_time(tmp_path: Path) -> None:
+def test_run_that_waits_for_a_decision_does_not_delay_the_shutdown(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "asks", LIMELIGHT_GRACE_SECONDS="3600") as server:
         stream = server.ask()
         next(frame for _, frame in stream if frame["type"] == "approval")
-        assert server.terminate(20) == -signal.SIGTERM
+        assert server.terminate() == -signal.SIGTERM
         assert "Limelight is stopping." in server.log
 
 
-def test_a_second_signal_ends_runs_now(tmp_path: Path) -> None:
+@pytest.mark.requirement("shutdown")
+def test_second_signal_ends_runs_at_once(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "quiet", LIMELIGHT_GRACE_SECONDS="3600") as server:
         stream = server.ask()
         frames = iter(stream)
         next(frames)
         server.signal(signal.SIGTERM)
         server.until_it_says("Once more ends it now")
-        assert server.terminate(20) == -signal.SIGTERM
+        assert server.terminate() == -signal.SIGTERM
         assert list(frames)[-2][1]["data"]["code"] == "interrupted"
 
 
+@pytest.mark.requirement("shutdown-ends")
 @pytest.mark.parametrize(("agent", "number"), [("blocks", signal.SIGTERM), ("hangs", signal.SIGINT)])
-def test_whatever_hangs_the_process_ends(tmp_path: Path, agent: str, number: signal.Signals) -> None:
+def test_process_ends_although_an_agent_hangs(tmp_path: Path, agent: str, number: signal.Signals) -> None:
     with ServerProcess(tmp_path / "data", agent, "hello") as server:
-        stream = server.ask(agent=agent)
-        next(iter(stream))
-        time.sleep(0.5)  # until it blocks
+        stream = server.ask(str(tmp_path), agent=agent)
+        (tmp_path / "go").touch()
+        server.until_file(tmp_path / "blocked")
+        threads = psutil.Process(server.pid).num_threads
+        before = threads()
         server.signal(number)
         if agent == "blocks":
-            time.sleep(0.5)  # or the two are taken for one
+            wait_for("the thread that the first signal starts", lambda: threads() > before)
             server.signal(number)
-        assert server.wait(20) == 1
+        assert server.wait() == 1
         assert "shutdown timed out" in server.log
-        assert ("in blocks" if agent == "blocks" else "limelight-work_") in server.log
+        assert ("in block" if agent == "blocks" else "limelight-work_") in server.log
     with ServerProcess(tmp_path / "data", "hello") as server:
         _, run = server.get(f"/runs/{stream.run_id}")
         assert (run["state"], run["error"]["code"]) == ("failed", "interrupted")
 
 
-def test_a_store_that_does_not_close_keeps_nobody(tmp_path: Path) -> None:
+@pytest.mark.requirement("shutdown-ends")
+def test_process_ends_although_the_store_does_not_close(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", f"{STUCK}:hello") as server:
         list(server.ask())
         server.signal(signal.SIGTERM)
         server.until_it_says("the store hangs")
         server.signal(signal.SIGTERM)
-        assert server.wait(20) == 1
+        assert server.wait() == 1
         assert "shutdown timed out" in server.log
 
 
-def test_silence_is_filled_with_comments(tmp_path: Path) -> None:
+@pytest.mark.requirement("heartbeat")
+def test_silent_stream_gets_comments(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "quiet", LIMELIGHT_HEARTBEAT_SECONDS="0.2") as server:
         stream = server.ask()
         run_id = stream.run_id
-        stream.connection.settimeout(5)
         heard = 0
         while heard < 5:
             heard += stream.connection.recv(4096).count(b": ping\n\n")
@@ -120,7 +128,8 @@ def test_silence_is_filled_with_comments(tmp_path: Path) -> None:
         assert server.post(f"/runs/{run_id}/cancel")[1]["state"] == "cancelled"
 
 
-def test_the_default_heartbeat_is_shorter_than_the_default_read_timeout_of_httpx() -> None:
+@pytest.mark.requirement("heartbeat")
+def test_default_heartbeat_is_shorter_than_the_default_read_timeout_of_httpx() -> None:
     timeout = httpx.Client().timeout.read
     assert timeout is not None
     assert Settings().server.heartbeat_seconds < timeout

@@ -1,4 +1,4 @@
-"""A run that waits for a person, and servers that come and go."""
+"""Runs that wait for a decision survive a restart of the server."""
 
 import signal
 from pathlib import Path
@@ -8,8 +8,9 @@ import pytest
 from tests.system.processes.server_process import ServerProcess
 
 
+@pytest.mark.requirement("waiting-run-survives-restart")
 @pytest.mark.parametrize("how", ["killed", "terminated"])
-def test_a_waiting_run_outlives_its_server(tmp_path: Path, how: str) -> None:
+def test_waiting_run_resumes_with_the_decision_after_a_restart(tmp_path: Path, how: str) -> None:
     data = tmp_path / "data"
     with ServerProcess(data, "asks") as server:
         stream = server.ask(session_id="s")
@@ -18,7 +19,7 @@ def test_a_waiting_run_outlives_its_server(tmp_path: Path, how: str) -> None:
         if how == "killed":
             server.kill()
         else:
-            assert server.terminate(15) == -signal.SIGTERM
+            assert server.terminate() == -signal.SIGTERM
         assert not any(frame["type"] in ("error", "done") for _, frame in stream)
     with ServerProcess(data, "asks") as server:
         assert server.get(f"/runs/{run_id}")[1]["state"] == "waiting"
@@ -27,11 +28,12 @@ def test_a_waiting_run_outlives_its_server(tmp_path: Path, how: str) -> None:
         assert frames[-1] == {"type": "done"}
         said = "".join(frame["data"]["content"] for frame in frames if frame["type"] == "token")
         assert said == "decided: True"
-        assert sum(frame["type"] == "approval" for frame in frames) == 2  # asked once, and answered
+        assert sum(frame["type"] == "approval" for frame in frames) == 2  # the request and the decision
         assert "Traceback" not in server.log
 
 
-def test_a_server_without_its_agent_can_end_a_waiting_run(tmp_path: Path) -> None:
+@pytest.mark.requirement("approval-without-agent")
+def test_waiting_run_without_its_agent_can_be_stopped(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with ServerProcess(data, "asks") as server:
         stream = server.ask(session_id="s")

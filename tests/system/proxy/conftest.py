@@ -1,4 +1,4 @@
-"""Two servers and both proxies once for all tests: each test is made at every site, unless it says otherwise."""
+"""Two servers and both proxies for all tests. Each test runs at every site, unless it selects one."""
 
 import shutil
 import ssl
@@ -10,9 +10,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
+from tests.support.wait import DEADLINE
 from tests.system.openwebui.processes import KEY, limelight
 from tests.system.page.conftest import FLAGS
-from tests.system.page.server import SECONDS
 from tests.system.proxy.proxies import Certificate, Site, caddy, nginx
 
 AGENTS_FILE = Path(__file__).parent / "agents.py"
@@ -55,8 +55,8 @@ def trust(certificate: Certificate) -> ssl.SSLContext:
 
 @pytest.fixture
 def http(site: Site, trust: ssl.SSLContext) -> Iterator[httpx.Client]:
-    """Somebody outside, with a key."""
-    options: dict[str, Any] = {"base_url": site.url, "verify": trust, "trust_env": False, "timeout": 30}
+    """A client with a key, outside of the proxy."""
+    options: dict[str, Any] = {"base_url": site.url, "verify": trust, "trust_env": False, "timeout": DEADLINE}
     with httpx.Client(**options, headers={"authorization": f"Bearer {KEY}"}) as http:
         yield http
 
@@ -64,7 +64,7 @@ def http(site: Site, trust: ssl.SSLContext) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        expect.set_options(timeout=SECONDS * 1000)
+        expect.set_options(timeout=DEADLINE * 1000)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
         yield browser
         browser.close()

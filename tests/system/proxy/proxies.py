@@ -1,20 +1,19 @@
-"""The proxies, each a process with the files of `deploy/`, in which only addresses and certificates are other ones."""
+"""Proxies as processes, with the files of `deploy/`, in which only addresses and certificates are replaced."""
 
 import os
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.wait import DEADLINE, wait_for
 from tests.system.openwebui.processes import ROOT, Program
 from tests.system.processes.server_process import free_port
 
 DEPLOY = ROOT / "deploy"
-START_SECONDS = 30
 NGINX = """
 {user}
 daemon off;
@@ -33,10 +32,10 @@ http {{
     include conf.d/*.conf;
 }}
 """
-"""What a host may have: it compresses what it can, and the files of `deploy/` have to undo that for streams."""
+"""The configuration of a host that compresses responses, which the files of `deploy/` must disable for streams."""
 CADDY = "{\n\tadmin off\n\tauto_https disable_redirects\n}\n"
-"""No fetching of certificates, and none of the usual ports."""
-PATIENCE = "proxy_read_timeout 3700s;"
+"""Disables the download of certificates and the use of the standard ports."""
+READ_TIMEOUT = "proxy_read_timeout 3700s;"
 
 
 class Certificate(NamedTuple):
@@ -55,7 +54,7 @@ class Certificate(NamedTuple):
 
 
 class Site(NamedTuple):
-    """A Limelight as those outside see it."""
+    """A Limelight server as its clients see it."""
 
     name: str
     url: str
@@ -74,7 +73,7 @@ def replaced(text: str, changes: Mapping[str, str]) -> str:
 def nginx(
     folder: Path, certificate: Certificate, alone: Program, below: Program, *, impatient: bool = False
 ) -> Generator[list[Site]]:
-    """`impatient`: silence is too long for it in a test's time, unless something is sent meanwhile."""
+    """nginx with the files of `deploy/`. With `impatient` its read time-out is a few seconds."""
     folder.mkdir()
     (folder / "conf.d").mkdir()
     (folder / "snippets").mkdir()
@@ -94,7 +93,7 @@ def nginx(
         (folder / "conf.d" / f"{name}.conf").write_text(replaced(text, changes))
     snippet = (DEPLOY / "nginx" / "limelight-proxy.conf").read_text()
     if impatient:
-        snippet = replaced(snippet, {PATIENCE: "proxy_read_timeout 2s;"})
+        snippet = replaced(snippet, {READ_TIMEOUT: "proxy_read_timeout 4s;"})
     (folder / "snippets" / "limelight-proxy.conf").write_text(snippet)
     with _running(_nginx(folder), folder, list(ports.values())):
         name = "impatient nginx" if impatient else "nginx"
@@ -106,7 +105,7 @@ def nginx(
 
 @contextmanager
 def plain_nginx(folder: Path, program: Program) -> Generator[str]:
-    """nginx as somebody sets it up who has read nothing."""
+    """nginx with a `proxy_pass` and nothing else."""
     (folder / "conf.d").mkdir(parents=True)
     port = free_port()
     block = f"server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass {program.url}; }} }}"
@@ -116,7 +115,7 @@ def plain_nginx(folder: Path, program: Program) -> Generator[str]:
 
 
 def _nginx(folder: Path) -> list[str]:
-    user = "user root;" if os.geteuid() == 0 else ""  # the folder is ours, and closed to the usual one
+    user = "user root;" if os.geteuid() == 0 else ""  # the default user of nginx cannot read the folder
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, user=user))
     binary = shutil.which("nginx") or "/usr/sbin/nginx"
     return [binary, "-p", str(folder), "-c", "nginx.conf", "-e", str(folder / "error.log")]
@@ -146,29 +145,24 @@ def _running(command: list[str], folder: Path, ports: list[int]) -> Generator[No
     """A process that listens on these ports, until the block ends."""
     log = folder / "output.log"
     with log.open("ab") as output:
-        # Caddy keeps things in its home.
+        # Caddy writes to its home folder.
         process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder, env={"HOME": str(folder)})
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while not all(map(_listens, ports)):
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)  # a port of another process has no event to wait for
+        wait_for(f"{command[0]} to listen (its log is {log})", lambda: process.poll() is not None or _listen(ports))
+        assert process.poll() is None, log.read_text()
         yield
     finally:
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(DEADLINE)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(10)
+            process.wait(DEADLINE)
 
 
-def _listens(port: int) -> bool:
-    try:
+def _listen(ports: list[int]) -> bool:
+    for port in ports:
         socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
     return True
 
 

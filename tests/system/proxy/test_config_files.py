@@ -17,12 +17,12 @@ def said(*command: str) -> str:
     return ended.stdout + ended.stderr
 
 
-def test_caddy_finds_nothing_wrong() -> None:
+def test_caddyfile_is_valid() -> None:
     told = said("caddy", "validate", "--adapter", "caddyfile", "--config", str(DEPLOY / "caddy" / "Caddyfile"))
     assert "Valid configuration" in told
 
 
-def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
+def test_systemd_unit_is_valid(tmp_path: Path) -> None:
     unit = tmp_path / "limelight.service"
     command = shutil.which("limelight") or sys.executable
     unit.write_text(replaced((DEPLOY / "systemd" / unit.name).read_text(), {"/opt/limelight/bin/limelight": command}))

@@ -1,15 +1,17 @@
-"""A server without keys behind a proxy that somebody put there without thinking: it lets no stranger in."""
+"""A server without keys refuses requests through a proxy, whatever its configuration."""
 
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.system.openwebui.processes import limelight
 from tests.system.proxy.conftest import AGENTS_FILE
 from tests.system.proxy.proxies import plain_nginx
 
 
-def test_nginx_without_settings_gets_nobody_in(tmp_path: Path) -> None:
+@pytest.mark.requirement("open-server-local")
+def test_open_server_refuses_requests_through_nginx_without_settings(tmp_path: Path) -> None:
     with (
         limelight(tmp_path / "open", f"{AGENTS_FILE}:stage", LIMELIGHT_API_KEY="") as server,
         plain_nginx(tmp_path / "nginx", server) as url,

@@ -17,7 +17,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
     context.close()
 
 
-def test_the_page_is_used_as_without_a_proxy(site: Site, context: BrowserContext) -> None:
+def test_page_works_behind_a_proxy(site: Site, context: BrowserContext) -> None:
     tab = Tab(context, site.url, {"status of 401"})
     tab.open()
     tab.page.get_by_label("Key", exact=True).fill(KEY)
@@ -40,7 +40,7 @@ def test_the_page_is_used_as_without_a_proxy(site: Site, context: BrowserContext
         assert one.strangers() == []
 
 
-def test_two_servers_of_one_host_name_share_nothing(sites: dict[str, Site], context: BrowserContext) -> None:
+def test_two_servers_of_one_host_name_share_no_cookie(sites: dict[str, Site], context: BrowserContext) -> None:
     """Cookies know no ports: only the names and paths keep these apart."""
     for name in ("nginx, alone", "nginx, below"):
         tab = Tab(context, sites[name].url, {"status of 401"})

@@ -15,20 +15,21 @@ from tests.system.openwebui.processes import KEY
 from tests.system.proxy.proxies import Certificate, Site
 
 
-def test_a_whole_answer(http: httpx.Client) -> None:
+def test_complete_answer(http: httpx.Client) -> None:
     told = http.post("/chat", json=asking("hello")).json()
     assert told["message"]["content"] == "You said hello."
 
 
 @pytest.mark.parametrize("megabytes", [11, 40])
-def test_what_is_too_large_is_refused_by_the_server_itself(http: httpx.Client, megabytes: int) -> None:
+def test_too_large_body_is_refused_by_the_server(http: httpx.Client, megabytes: int) -> None:
     body = json.dumps(asking("x" * (megabytes * 1024 * 1024))).encode()
     refused = http.post("/chat", content=body, headers={"content-type": "application/json"})
     assert (refused.status_code, refused.json()["code"]) == (413, "body_too_large")
     assert http.get("/health").json() == {"status": "ok"}
 
 
-def test_every_link_of_an_answer_can_be_followed(http: httpx.Client, site: Site) -> None:
+@pytest.mark.requirement("links-below-root")
+def test_links_of_a_response_can_be_followed(http: httpx.Client, site: Site) -> None:
     outside = httpx.URL(site.url)
     told = http.post("/chat", json=asking("make")).json()
     link = told["tools"][0]["result_url"]
@@ -46,13 +47,13 @@ def test_every_link_of_an_answer_can_be_followed(http: httpx.Client, site: Site)
     assert http.get(outside.join(problem["type"])).status_code == 200
 
 
-def test_the_path_without_its_slash_leads_to_the_page(http: httpx.Client, site: Site) -> None:
+def test_path_without_its_slash_redirects_to_the_page(http: httpx.Client, site: Site) -> None:
     reply = http.get(site.url, follow_redirects=True)
     assert (reply.status_code, reply.url.path or "/") == (200, f"{site.root}/")
     assert "<div id=" in reply.text
 
 
-def test_nobody_comes_in_without_a_key(http: httpx.Client) -> None:
+def test_request_without_a_key_is_refused(http: httpx.Client) -> None:
     for claim in ({}, {"x-forwarded-for": "127.0.0.1"}, {"host": "localhost"}):
         refused = http.get("/agents", headers={**claim, "authorization": ""})
         assert (refused.status_code, refused.json()["code"]) == (401, "unauthorized")
@@ -67,7 +68,7 @@ def trusting(monkeypatch: pytest.MonkeyPatch, certificate: Certificate) -> None:
 
 
 @pytest.mark.usefixtures("trusting")
-def test_the_client_asks_and_talks_on_a_socket(site: Site) -> None:
+def test_client_starts_runs_and_opens_sockets(site: Site) -> None:
     with SyncClient(site.url, key=KEY) as client:
         records = list(client.start("hello"))
         assert isinstance(records[-1].event, RunFinished)
@@ -78,7 +79,7 @@ def test_the_client_asks_and_talks_on_a_socket(site: Site) -> None:
 
 
 @pytest.mark.parametrize("site", ["nginx, below", "caddy, below"], indirect=True)
-def test_the_command_line_asks(site: Site, certificate: Certificate) -> None:
+def test_command_line_starts_a_run(site: Site, certificate: Certificate) -> None:
     command = [sys.executable, "-m", "limelight", "run", "hello", "--url", site.url]
     environment = {**os.environ, "SSL_CERT_FILE": str(certificate.file), "LIMELIGHT_API_KEY": KEY}
     ended = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)

@@ -53,8 +53,9 @@ def gate(gates: Path, request: pytest.FixtureRequest) -> Path:
     return gates / name
 
 
-def test_events_come_one_by_one(http: httpx.Client, gate: Path) -> None:
-    """The second is allowed only when the first is here: a proxy that gathers them waits for ever."""
+@pytest.mark.requirement("streams-behind-proxies")
+def test_events_are_not_buffered(http: httpx.Client, gate: Path) -> None:
+    """The agent sends the second event when the first has arrived: a proxy that buffers would wait forever."""
     with http.stream("POST", "/chat/stream", json=asking(f"wait for {gate.name}")) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
         assert "content-encoding" not in response.headers
@@ -65,19 +66,21 @@ def test_events_come_one_by_one(http: httpx.Client, gate: Path) -> None:
         until(stream, lambda line: line.data == {"type": "done"})
 
 
+@pytest.mark.requirement("streams-behind-proxies")
 @pytest.mark.parametrize("site", ["impatient nginx, alone", "impatient nginx, below", "caddy, below"], indirect=True)
-def test_a_silence_does_not_end_a_stream(http: httpx.Client, gate: Path) -> None:
-    """It is longer than this nginx waits: what keeps the stream are the signs of life."""
+def test_heartbeats_keep_a_silent_stream_open(http: httpx.Client, gate: Path) -> None:
+    """The silence is longer than the read time-out of this nginx."""
     with http.stream("POST", "/chat/stream", json=asking(f"wait for {gate.name}")) as response:
         stream = lines(response)
         until(stream, lambda line: token(line) == "one ")
-        for _ in range(8):
+        for _ in range(12):
             until(stream, lambda line: line.data is None)
         gate.touch()
         until(stream, lambda line: token(line) == "two")
 
 
-def test_a_cut_stream_goes_on_behind_its_last_event(http: httpx.Client, gate: Path) -> None:
+@pytest.mark.requirement("streams-behind-proxies")
+def test_cut_stream_resumes_after_its_last_event(http: httpx.Client, gate: Path) -> None:
     with http.stream("POST", "/chat/stream", json=asking(f"wait for {gate.name}")) as response:
         run_id = response.headers["x-run-id"]
         seen = until(lines(response), lambda line: token(line) == "one ")

@@ -13,12 +13,14 @@ it("transcripts of all dialects and frameworks are read", () => {
 describe.each(ALL)("$name", ({ records }) => {
   const whole = reduce(EMPTY, records);
 
+  // requirement: page-reducer
   it("is the same record by record, at once and in chunks", () => {
     expect(records.reduce((view, record) => reduce(view, [record]), EMPTY)).toEqual(whole);
     for (const seed of [1, 2, 3, 4, 5])
       expect(randomChunks(records, seededRandom(seed)).reduce(reduce, EMPTY)).toEqual(whole);
   });
 
+  // requirement: page-reducer
   it("is not changed by repeated records", () => {
     expect(reduce(whole, records)).toBe(whole);
     expect(reduce(EMPTY, [...records, ...records])).toEqual(whole);

@@ -82,6 +82,7 @@ it.each(NASTY)("the result does not depend on where the stream is cut: %j", (tex
   }
 });
 
+// requirement: page-escape-sequences
 it("random input leaves only allowed sequences", () => {
   const random = seededRandom(11);
   const alphabet = [...`${E}${E}${E}[[];?:>0123858mKHJhlnq\\PX^_(#c ~abc\n\r\t\b\u0007\u0018\u009b\u009c\u009d\u202e`];
