@@ -54,6 +54,9 @@ export default defineConfig({
   },
   test: {
     restoreMocks: true,
+    // A slow machine must not fail a test.
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
     // Creating a jsdom document takes longer than most tests. Other tests that need one name it in their first line.
     projects: [
       { extends: true, test: { name: "pure", environment: "node", include: ["src/**/*.test.ts"] } },

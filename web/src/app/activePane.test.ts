@@ -1,11 +1,8 @@
 import { expect, it } from "vitest";
-import { sampleRun, type TimedEvent } from "../testing/sampleRuns";
+import { pythonCall, sampleRun, type TimedEvent } from "../testing/sampleRuns";
 import { activePane } from "./activePane";
 
-const code = (name: string): TimedEvent => [
-  1,
-  { kind: "tool_started", call_id: "c", name, args: { code: "print(1)" } },
-];
+const code = (name: string): TimedEvent => [1, pythonCall("c", "print(1)", name)];
 const printed: TimedEvent = [2, { kind: "tool_output_delta", call_id: "c", text: "1" }];
 const finished: TimedEvent = [3, { kind: "tool_finished", call_id: "c", result: "" }];
 
@@ -28,7 +25,7 @@ it("the active pane is code from the first streamed characters of code", () => {
 
 it("there is no active pane for tools without code or output, nor for an ended run", () => {
   expect(
-    activePane(sampleRun([1, { kind: "tool_started", call_id: "c", name: "ls", args: { path: "/" } }])),
+    activePane(sampleRun([1, { kind: "tool_started", call_id: "c", name: "ls", args: { path: "/" }, summary: "/" }])),
   ).toBeNull();
   expect(activePane(sampleRun(code("python"), [2, { kind: "run_cancelled" }]))).toBeNull();
 });

@@ -39,10 +39,11 @@ function drawn(run: RunView, item: Item | null = null) {
 
 it("copying a truncated structured answer copies its full content", async () => {
   const user = userEvent.setup();
-  vi.spyOn(api, "text").mockResolvedValue('{"title": "T", "content": "all of it"}');
+  const load = vi.spyOn(api, "text").mockResolvedValue("all of it");
   render(drawn(answered("all", true)));
   await user.click(screen.getByRole("button", { name: "Copy answer" }));
   await screen.findByRole("button", { name: "Copied" });
+  expect(load).toHaveBeenCalledWith("runs/run_0/answer?text=1");
   expect(await navigator.clipboard.readText()).toBe("all of it");
 });
 

@@ -10,7 +10,7 @@ installJsdomPolyfills();
 afterEach(cleanup);
 
 const UNSEEN = sampleRun(
-  [1, { kind: "tool_started", call_id: "c1", name: "send_mail", args: { to: "ann" } }],
+  [1, { kind: "tool_started", call_id: "c1", name: "send_mail", args: { to: "ann" }, summary: "ann" }],
   [5, { kind: "tool_finished", call_id: "c1", result: "No result seen", result_seen: false }],
   [6, { kind: "final_answer", content: "Sent." }],
   [7, { kind: "run_finished" }],

@@ -4,6 +4,8 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type SessionView, type ToolItem } from "../log/view";
 import { recordsOf } from "../testing/golden";
+import { pythonCall } from "../testing/sampleRuns";
+import { loadLanguage } from "../text/languages";
 import { download } from "../ui/download";
 import { api } from "../wire/api";
 import type { AnyEvent } from "../wire/events";
@@ -11,15 +13,24 @@ import CodePane from "./CodePane";
 import { versionsOf } from "./versions";
 
 vi.mock("../ui/download");
+vi.mock("../text/languages", { spy: true });
 
 const EVENTS: AnyEvent[] = [
   { kind: "run_started", agent: "codact", turn: 1 },
-  { kind: "tool_started", call_id: "c", name: "python", args: { code: "first = 1\n" } },
+  pythonCall("c", "first = 1\n"),
   { kind: "tool_output_delta", call_id: "c", text: "\u001b[31mred\u001b[0m\u001b]0;title\u0007 text" },
   { kind: "tool_finished", call_id: "c", result: "41", duration_ms: 1_300 },
-  { kind: "tool_started", call_id: "d", name: "run_sql", args: { code: "select 2" } },
+  {
+    kind: "tool_started",
+    call_id: "d",
+    name: "run_sql",
+    args: { code: "select 2" },
+    summary: "select 2",
+    language: "sql",
+    code_key: "code",
+  },
   { kind: "tool_finished", call_id: "d", result: "Error: no table", error: "no table" },
-  { kind: "tool_started", call_id: "e", name: "python" },
+  pythonCall("e", null),
   { kind: "tool_args_delta", call_id: "e", text: '{"code": "third' },
   { kind: "tool_args_delta", call_id: "e", text: " = 3" },
 ];
@@ -132,6 +143,18 @@ it("the code is downloaded with a file name", async () => {
   render(pane(6));
   await userEvent.click(screen.getByRole("button", { name: "Download step-2.sql" }));
   expect(download).toHaveBeenCalledWith("step-2.sql", ["select 2"], "text/plain");
+});
+
+it("code of an unknown language is shown as plain text", async () => {
+  const load = vi.mocked(loadLanguage).mockClear();
+  const start: AnyEvent = { kind: "run_started", agent: "a", turn: 1 };
+  const call: AnyEvent = { ...pythonCall("c", "select 'a' -- b", "evaluate"), language: "text" };
+  render(<CodePane runs={reduce(EMPTY, recordsOf([start, call])).runs} focus={null} onSelect={() => {}} />);
+  expect(load).toHaveBeenCalledWith("text");
+  expect(await act(async () => await load.mock.results[0]?.value)).toBeNull();
+  expect(code()).toBe("select 'a' -- b");
+  expect(document.querySelector(".cm-line span")).toBeNull();
+  expect(screen.getByRole("button", { name: "Download step-1.txt" })).toBeTruthy();
 });
 
 it("truncated code is copied and downloaded in full", async () => {

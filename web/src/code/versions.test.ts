@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { recordsOf, sourceTranscripts } from "../testing/golden";
+import { pythonCall } from "../testing/sampleRuns";
 import type { AnyEvent } from "../wire/events";
 import { codeFileName, firstLine, type VersionCache, versionsOf } from "./versions";
 
@@ -13,11 +14,11 @@ function runsOf(...events: AnyEvent[]): readonly RunView[] {
 
 it("versions are the calls with code and the one being streamed", () => {
   const runs = runsOf(
-    { kind: "tool_started", call_id: "c", name: "python", args: { code: "one" } },
+    pythonCall("c", "one"),
     { kind: "tool_started", call_id: "d", name: "ls", args: {} },
-    { kind: "tool_started", call_id: "e", name: "python" },
+    pythonCall("e", null),
     { kind: "tool_args_delta", call_id: "e", text: '{"code": "tw' },
-    { kind: "tool_started", call_id: "f", name: "python" },
+    pythonCall("f", null),
   );
   expect(versionsOf(runs).map(({ code, turn }) => [turn, code.text, code.isComplete])).toEqual([
     [1, "one", true],
@@ -26,27 +27,26 @@ it("versions are the calls with code and the one being streamed", () => {
 });
 
 it("versions are in the order of their start", () => {
-  const runs = runsOf(
-    { kind: "tool_started", call_id: "c", name: "python" },
-    { kind: "tool_started", call_id: "d", name: "python", args: { code: "second" } },
-    { kind: "tool_ready", call_id: "c", args: { code: "first" } },
-  );
+  const runs = runsOf(pythonCall("c", null), pythonCall("d", "second"), {
+    kind: "tool_ready",
+    call_id: "c",
+    args: { code: "first" },
+    summary: "first",
+    language: "python",
+    code_key: "code",
+  });
   expect(versionsOf(runs).map(({ code }) => code.text)).toEqual(["first", "second"]);
 });
 
 it("truncated code is read as far as it goes", () => {
-  const args = '{"code": "import os\\nos.li';
+  const args = '{"source": "a.txt", "code": "import os\\nos.li';
   const cut = { truncated: true, size: 50_000, result_url: "/whole" };
-  const runs = runsOf({ kind: "tool_started", call_id: "c", name: "python", args, ...cut });
+  const runs = runsOf({ ...pythonCall("c", "import os"), args, ...cut });
   expect(versionsOf(runs)[0]?.code.text).toBe("import os\nos.li");
 });
 
 it("an unchanged version keeps its identity", () => {
-  const records = recordsOf([
-    START,
-    { kind: "tool_started", call_id: "c", name: "python", args: { code: "one" } },
-    { kind: "text_delta", message_id: "m", text: "x" },
-  ]);
+  const records = recordsOf([START, pythonCall("c", "one"), { kind: "text_delta", message_id: "m", text: "x" }]);
   const before = reduce(EMPTY, records.slice(0, 2));
   const after = reduce(before, records.slice(2));
   const cache: VersionCache = new WeakMap();

@@ -45,7 +45,7 @@ function versionAt(run: RunView, index: number, cache: VersionCache): Version | 
 function readable(item: ToolItem): Code | null {
   const code = codeOf(item);
   if (code === null || item.argsTruncation === null || typeof item.args !== "string") return code;
-  return { ...code, text: partialCode(item.args) ?? code.text };
+  return { ...code, text: partialCode(item.args, item.codeKey === "" ? undefined : [item.codeKey]) ?? code.text };
 }
 
 /** The first line that describes the code: neither a comment nor an import, if possible. */

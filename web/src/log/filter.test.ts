@@ -17,11 +17,20 @@ const found = (run: RunView, filter: Partial<Filter>, whole?: (item: Item) => st
 
 const run = sampleRun(
   [0, { kind: "reasoning_delta", message_id: "m0", text: "Which sales?" }],
-  [1, { kind: "tool_started", call_id: "c1", name: "read_file", args: { path: 'Q1 "sales".csv' } }],
+  [
+    1,
+    {
+      kind: "tool_started",
+      call_id: "c1",
+      name: "read_file",
+      args: { path: 'Q1 "sales".csv' },
+      summary: 'Q1 "sales".csv',
+    },
+  ],
   [2, { kind: "tool_output_delta", call_id: "c1", text: "mean \u001b[31m41" }],
   [2, { kind: "tool_output_delta", call_id: "c1", text: ".2\u001b[0m", stream: "stderr" }],
   [3, { kind: "tool_finished", call_id: "c1", result: { rows: [{ name: "Straße" }] } }],
-  [4, { kind: "tool_started", call_id: "c2", name: "fetch", args: "not json" }],
+  [4, { kind: "tool_started", call_id: "c2", name: "fetch", args: "not json", summary: "not json" }],
   [5, { kind: "tool_finished", call_id: "c2", result: "Error: refused", error: "refused by (host)" }],
   [6, { kind: "text_delta", message_id: "m1", text: "Sales rose." }],
   [7, { kind: "step_started", number: 1 }],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { recordsOf, transcript } from "../testing/golden";
+import { pythonCall } from "../testing/sampleRuns";
 import type { AnyEvent } from "../wire/events";
 import { codeOf } from "./code";
 import { addGap, reduce } from "./reduce";
@@ -7,7 +8,7 @@ import { MAX_OUTPUT } from "./tools";
 import { EMPTY, type RunView, type ToolItem, tokensOf, tokensOfRun } from "./view";
 
 const START: AnyEvent = { kind: "run_started", agent: "deep", input: "go" };
-const CODE: AnyEvent = { kind: "tool_started", call_id: "c", name: "python", args: { code: "print(1)" } };
+const CODE: AnyEvent = pythonCall("c", "print(1)");
 
 function folded(...events: AnyEvent[]): RunView {
   return only(reduce(EMPTY, recordsOf([START, ...events])).runs);
@@ -78,10 +79,11 @@ describe("streamed arguments", () => {
   });
 
   it("contain code while they stream", () => {
-    const run = folded(
-      { kind: "tool_started", call_id: "c", name: "python" },
-      { kind: "tool_args_delta", call_id: "c", text: '{"code": "a = \\"é\\"\\nprint(a)\\u00' },
-    );
+    const run = folded(pythonCall("c", null), {
+      kind: "tool_args_delta",
+      call_id: "c",
+      text: '{"code": "a = \\"é\\"\\nprint(a)\\u00',
+    });
     expect(codeOf(call(run, "c"))).toEqual({ text: 'a = "é"\nprint(a)', language: "python", isComplete: false });
     expect(run.codes).toEqual([]);
   });
@@ -111,9 +113,18 @@ describe("approvals", () => {
   });
 
   it("replace the arguments when they are edited", () => {
-    const edited = decided("edit", { args: { code: "print(2)" }, truncated: true, size: 9, result_url: "/whole" });
+    const edited = decided("edit", {
+      args: { code: "print(2)" },
+      summary: "print(2)",
+      language: "python",
+      code_key: "code",
+      truncated: true,
+      size: 9,
+      result_url: "/whole",
+    });
     const run = folded(CODE, ask, edited);
     expect(codeOf(call(run, "c"))?.text).toBe("print(2)");
+    expect(call(run, "c").summary).toBe("print(2)");
     expect(call(run, "c").argsTruncation).toEqual({ size: 9, url: "/whole" });
     expect(run.items[1]).toMatchObject({ decision: "edit", by: "ada", editedArgs: { code: "print(2)" } });
   });
@@ -236,21 +247,12 @@ it("each call with code is a version", () => {
   const run = folded(
     CODE,
     { kind: "tool_finished", call_id: "c", result: "1" },
-    { kind: "tool_started", call_id: "d", name: "ls", args: { path: "/" } },
+    { kind: "tool_started", call_id: "d", name: "ls", args: { path: "/" }, summary: "/" },
     { kind: "tool_finished", call_id: "d", result: "" },
-    { kind: "tool_started", call_id: "e", name: "python", args: "print(2)" },
+    { ...pythonCall("e", null), args: "print(2)", summary: "print(2)" },
   );
   expect(run.codes).toEqual([0, 2]);
   expect(codeOf(call(run, "e"))).toEqual({ text: "print(2)", language: "python", isComplete: true });
-});
-
-it("the agent's list of Python tools is used", () => {
-  const records = recordsOf([
-    { ...START, python_tools: ["compute"] } as AnyEvent,
-    { kind: "tool_started", call_id: "c", name: "compute", args: { it: "1 + 1" } },
-    { kind: "tool_started", call_id: "d", name: "python", args: { it: "no code" } },
-  ]);
-  expect(only(reduce(EMPTY, records).runs).codes).toEqual([0]);
 });
 
 describe("a streamed plan", () => {

@@ -13,11 +13,18 @@ function of(events: readonly AnyEvent[]): string {
 test("a document has the question, the steps and the answer", () => {
   const text = of([
     { kind: "run_started", agent: "deep", input: "What do\nbees do?" },
-    { kind: "tool_started", call_id: "1", name: "ls", args: { path: "/" } },
+    { kind: "tool_started", call_id: "1", name: "ls", args: { path: "/" }, summary: "/" },
     { kind: "tool_finished", call_id: "1", result: "x", duration_ms: 100 },
-    { kind: "tool_started", call_id: "2", name: "task", args: { description: "Look" } },
+    { kind: "tool_started", call_id: "2", name: "task", args: { description: "Look" }, summary: "Look" },
     { kind: "agent_started", agent_id: "r-1", name: "researcher", call_id: "2" },
-    { kind: "tool_started", agent_id: "r-1", call_id: "3", name: "search", args: { query: "`bees`" } },
+    {
+      kind: "tool_started",
+      agent_id: "r-1",
+      call_id: "3",
+      name: "search",
+      args: { query: "`bees`" },
+      summary: "`bees`",
+    },
     { kind: "tool_finished", agent_id: "r-1", call_id: "3", result: "", error: "not\nfound", duration_ms: 1500 },
     { kind: "agent_finished", agent_id: "r-1" },
     { kind: "tool_finished", call_id: "2", result: "y", duration_ms: 4000 },

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { recordsOf } from "../testing/golden";
+import { pythonCall } from "../testing/sampleRuns";
 import { stripAnsi } from "../text/sanitizeAnsi";
 import type { AnyEvent } from "../wire/events";
 import TerminalPane from "./TerminalPane";
@@ -25,7 +26,7 @@ vi.mock("./xtermScreen", () => ({
 
 const EVENTS: AnyEvent[] = [
   { kind: "run_started", agent: "codact", input: "go" },
-  { kind: "tool_started", call_id: "c", name: "python", args: { code: "print(1)" } },
+  pythonCall("c", "print(1)"),
   { kind: "tool_output_delta", call_id: "c", text: "one\n" },
   { kind: "tool_output_delta", call_id: "c", text: "two\n" },
 ];

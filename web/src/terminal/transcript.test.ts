@@ -3,13 +3,14 @@ import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/view";
 import { dialectTranscripts, recordsOf, sourceTranscripts, transcript } from "../testing/golden";
 import { joinDeltas, randomChunks, seededRandom } from "../testing/recordSlices";
+import { pythonCall } from "../testing/sampleRuns";
 import { stripAnsi } from "../text/sanitizeAnsi";
 import type { AnyEvent, LogRecord } from "../wire/events";
 import { MAX_RESULT, MAX_WRITE, plainEnd, plainTranscript, TerminalWriter } from "./transcript";
 
 const E = "\u001b";
 const START: AnyEvent = { kind: "run_started", agent: "deep", input: "Compare\nthe files", turn: 2 };
-const CALL: AnyEvent = { kind: "tool_started", call_id: "c", name: "python", args: { code: "print(1)" } };
+const CALL: AnyEvent = pythonCall("c", "print(1)");
 
 function runsOf(...events: AnyEvent[]): readonly RunView[] {
   return reduce(EMPTY, recordsOf([START, ...events])).runs;
@@ -60,7 +61,7 @@ describe("the written text", () => {
   });
 
   it("names the call when parallel calls write", () => {
-    const other: AnyEvent = { kind: "tool_started", call_id: "d", name: "ls", args: { path: "/" } };
+    const other: AnyEvent = { kind: "tool_started", call_id: "d", name: "ls", args: { path: "/" }, summary: "/" };
     expect(shown(CALL, other, printed("1\n"), printed("2\n"), printed("x", "d"), printed("3", "c"))).toBe(
       "— turn 2 · Compare —\n❯ python print(1)\n❯ ls /\n[python print(1)]\n1\n2\n[ls /]\nx\n[python print(1)]\n3",
     );
@@ -78,7 +79,7 @@ describe("the written text", () => {
       EMPTY,
       recordsOf([
         { kind: "run_started", agent: evil, input: evil },
-        { kind: "tool_started", call_id: "c", name: evil, args: { path: evil } },
+        { kind: "tool_started", call_id: "c", name: evil, args: { path: evil }, summary: evil },
       ]),
     ).runs;
     const { text } = new TerminalWriter().next(runs);

@@ -1,11 +1,9 @@
 import { configure } from "@testing-library/react";
-import { vi } from "vitest";
 
 /** Adds what jsdom lacks and radix-ui and cmdk need. */
 export function installJsdomPolyfills(): void {
   // A slow machine must not fail a test.
   configure({ asyncUtilTimeout: 10_000 });
-  vi.setConfig({ testTimeout: 30_000 });
   globalThis.ResizeObserver ??= class {
     observe() {}
     unobserve() {}

@@ -1,8 +1,9 @@
 /** Runs for tests: golden transcripts, and runs made of timed events. */
 
+import { truncateLine } from "../log/format";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView, type SessionView } from "../log/view";
-import type { AnyEvent } from "../wire/events";
+import type { AnyEvent, ToolStarted } from "../wire/events";
 import { transcript } from "./golden";
 
 export const START = 1_700_000_000_000;
@@ -26,6 +27,12 @@ export function sampleSession(...runs: readonly (readonly TimedEvent[])[]): Sess
 
 export function sampleRun(...events: readonly TimedEvent[]): RunView {
   return onlyRun(sampleSession([[0, { kind: "run_started", agent: "deep", input: "go" }], ...events]));
+}
+
+/** A call that runs Python, with the fields that the server derives. Without code its arguments still stream. */
+export function pythonCall(callId: string, code: string | null, name = "python"): ToolStarted {
+  const begun = { kind: "tool_started", call_id: callId, name, language: "python" } as const;
+  return code === null ? begun : { ...begun, args: { code }, summary: truncateLine(code), code_key: "code" };
 }
 
 export function onlyRun(view: SessionView): RunView {

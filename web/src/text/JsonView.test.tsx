@@ -1,5 +1,6 @@
 import { cleanup, fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { afterEach, expect, test } from "vitest";
+import { CodeBlock } from "./CodeBlock";
 import { HighlightedCode } from "./HighlightedCode";
 import { JsonView, shownValue } from "./JsonView";
 
@@ -46,6 +47,12 @@ test("code is highlighted when its language is loaded, without a change of its t
   rerender(<HighlightedCode code={`${code}\nclass A:\n    pass\n`} language="py" />);
   expect(container.textContent).toBe(`${code}\nclass A:\n    pass\n`);
   expect([...container.querySelectorAll(".code-keyword")].map((word) => word.textContent)).toContain("class");
+});
+
+test("code of an unknown language is plain text with a copy button", () => {
+  const { container } = render(<CodeBlock code="select 'a'" language="text" />);
+  expect(container.querySelector("figcaption")?.textContent).toBe("text");
+  expect(container.querySelector("pre")?.innerHTML).toBe("<code class=\"text-highlighted\">select 'a'</code>");
 });
 
 test("very long code and unknown languages are not highlighted", async () => {

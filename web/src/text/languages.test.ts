@@ -20,7 +20,7 @@ test.each([
   expect(support?.language.parser.parse("a = 1\n").length).toBe(6);
 });
 
-test.each(["", "brainfuck", "constructor", "__proto__", "toString"])("%j is not known", async (name) => {
+test.each(["", "text", "brainfuck", "constructor", "__proto__", "toString"])("%j is not known", async (name) => {
   expect(languageName(name)).toBeNull();
   expect(await loadLanguage(name)).toBeNull();
 });

@@ -117,6 +117,7 @@ describe("the timeline", () => {
             call_id: "c",
             name: "<img src=x onerror=alert(1)>",
             args: { path: "a\u202egpj.exe" },
+            summary: "a\u202egpj.exe",
           },
         ],
         [1, { kind: "tool_finished", call_id: "c", result: "" }],
