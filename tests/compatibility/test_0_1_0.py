@@ -54,14 +54,10 @@ def frames(stream: bytes) -> list[str]:
     return [block for block in stream.decode().split("\n\n") if "data: " in block]
 
 
-def payloads(stream: bytes) -> list[str]:
-    return [frame.partition("data: ")[2] for frame in frames(stream)]
-
-
-def without_derived_fields(frames: list[str]) -> list[tuple[str, Any]]:
+def without_derived_fields(stream: bytes) -> list[tuple[str, Any]]:
     """The id and the payload of each frame, without what later versions derive from the arguments of calls."""
     found: list[tuple[str, Any]] = []
-    for frame in frames:
+    for frame in frames(stream):
         head, _, payload = frame.partition("data: ")
         value = json.loads(payload, object_hook=lambda fields: {k: v for k, v in fields.items() if k not in DERIVED})
         is_added = value.get("type") == "tool_args" and not value["data"]["content"]
@@ -70,7 +66,7 @@ def without_derived_fields(frames: list[str]) -> list[tuple[str, Any]]:
     return found
 
 
-def is_subsequence(part: Iterable[str], whole: Iterable[str]) -> bool:
+def is_subsequence(part: Iterable[Any], whole: Iterable[Any]) -> bool:
     remaining = iter(whole)
     return all(item in remaining for item in part)
 
@@ -83,11 +79,11 @@ async def test_streams_of_old_runs_have_only_derived_fields_added_in_every_forma
         for format_ in FORMATS:
             response = await upgraded.served.http.get(f"/runs/{upgraded.runs[name]}/stream", params={"format": format_})
             old = (upgraded.folder / "transcripts" / f"{name}.{format_}.sse").read_bytes()
-            if f"{name}.{format_}" in WITH_ADDED_FRAMES:
-                assert is_subsequence(payloads(old), payloads(response.content)), name
+            before, after = without_derived_fields(old), without_derived_fields(response.content)
+            if f"{name}.{format_}" in WITH_ADDED_FRAMES:  # these shift the cursors inside of a Record
+                assert is_subsequence([payload for _, payload in before], [payload for _, payload in after]), name
             else:
-                found = without_derived_fields(frames(response.content))
-                assert found == without_derived_fields(frames(old)), (name, format_)
+                assert after == before, (name, format_)
 
 
 async def test_old_sessions_are_listed_unchanged(upgraded: Upgraded) -> None:

@@ -184,7 +184,7 @@ async def full_session_in_the_queue(keyed: KeyedServer, ann: Headers) -> Attempt
     frames = await stream
     assert [frame.type for frame in frames] == ["status", "token", "error", "done"]
     assert frames[-2].data["data"]["code"] == "session_full"
-    assert "which is the limit" in frames[-2].data["data"]["message"]
+    assert "and its limit is" in frames[-2].data["data"]["message"]
     yield [*first, "session_full"]
 
 
