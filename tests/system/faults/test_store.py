@@ -239,7 +239,7 @@ def test_deleted_data_folder_is_rescued_at_shutdown(tmp_path: Path) -> None:
         shutil.rmtree(data)
         check_fault(server, following, "the database file was deleted")
         server.terminate()
-        assert "was deleted while it was open: what it held is in" in server.log
+        assert "was deleted while it was open: its content is in" in server.log
     (data / "limelight.db.rescued").rename(data / "limelight.db")
     with ServerProcess(data, "endless", "hello") as server:
         check_kept(server, following)
