@@ -18,7 +18,7 @@ from limelight.agents.load import wrap
 from limelight.config import load_settings
 from limelight.events import AnyEvent, ReasoningDelta, TextDelta
 from limelight.messages import Message
-from limelight.runs.agents import Agent
+from limelight.runs.agent_registry import Agent
 from limelight.server.app import create_app
 from limelight.server.process.uvicorn_server import LimelightServer, bind
 from limelight.sources.base import Source, Turn

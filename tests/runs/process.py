@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from limelight.events import AnyEvent, FinalAnswer, Record, RunFinished
 from limelight.messages import Message
 from limelight.models import Begun, Run, SessionRef
-from limelight.runs.agents import Agent, Agents
+from limelight.runs.agent_registry import Agent, Agents
 from limelight.runs.committer import Committer
 from limelight.runs.control import Control, LiveRun
 from limelight.runs.engine import Engine

@@ -2,7 +2,7 @@
 
 from typing import NoReturn
 
-from limelight.runs.agents import Agents
+from limelight.runs.agent_registry import Agents
 from limelight.runs.committer import Committer
 from limelight.runs.engine import Engine
 from limelight.runs.limits import RunLimits

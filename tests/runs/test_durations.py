@@ -23,9 +23,9 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.models import Decide
-from limelight.runs.context import RunContext
 from limelight.runs.durations import Durations
 from limelight.runs.engine import Execution
+from limelight.runs.run_context import RunContext
 from limelight.sources.base import User
 from tests.runs.execution import execution
 from tests.support.wait import eventually

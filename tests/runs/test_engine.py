@@ -20,9 +20,9 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.messages import Message
-from limelight.runs.context import RunContext
 from limelight.runs.engine import MAX_UNCOMMITTED, Execution, StreamItems
 from limelight.runs.limits import RunLimits
+from limelight.runs.run_context import RunContext
 from limelight.sources.base import FileMade, Turn, User
 from tests.runs.execution import execution
 from tests.support.clock import Clock

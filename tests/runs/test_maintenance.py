@@ -11,7 +11,7 @@ from limelight.ids import now_ms
 from limelight.models import RetentionCounts, SessionRef, Swept
 from limelight.runs.maintenance import DAY_MS, Maintenance
 from limelight.runs.recovery import LEASE_MS
-from limelight.runs.retention import Pause
+from limelight.runs.retention_clock import Pause
 from limelight.runs.retention_guard import Confirmation, RetentionFiles, RetentionGuard
 from limelight.runs.workspace import Workspaces
 from limelight.stores.base import Store

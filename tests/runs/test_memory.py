@@ -9,7 +9,7 @@ import pytest
 from limelight.events import FinalAnswer, RunFinished, RunStarted, TextDelta, TextFinished, ToolFinished, ToolStarted
 from limelight.messages import Message
 from limelight.models import SessionRef
-from limelight.runs.agents import Agent, Agents
+from limelight.runs.agent_registry import Agent, Agents
 from limelight.runs.memory import Memories, fingerprint
 from limelight.sources.base import NO_OPTIONS, Item, Options, Source, Turn
 from limelight.stores.sqlite import SqliteStore

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import SetupError
-from limelight.runs.retention import DAY_MS, Pause, RetentionState, TrustedTime
+from limelight.runs.retention_clock import DAY_MS, Pause, RetentionState, TrustedTime
 from limelight.runs.retention_guard import CONFIRMATION, STATE, Confirmation, RetentionFiles, RetentionGuard
 from limelight.stores.sqlite import SqliteStore
 from tests.stores.operations import S1, complete_run

@@ -9,7 +9,7 @@ import pytest
 
 from limelight.config import load_settings
 from limelight.errors import SetupError
-from limelight.runs.agents import Agent
+from limelight.runs.agent_registry import Agent
 from limelight.server.app import create_app
 from limelight.sources.base import AgentResources
 from limelight.sources.function import FunctionSource

@@ -11,7 +11,7 @@ import httpx
 
 from limelight.agents.load import wrap
 from limelight.config import load_settings
-from limelight.runs.agents import Agent
+from limelight.runs.agent_registry import Agent
 from limelight.server.app import create_app
 from limelight.server.process.uvicorn_server import LimelightServer, bind
 from limelight.server.runtime import Runtime

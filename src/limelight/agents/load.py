@@ -12,7 +12,7 @@ from zlib import crc32
 
 from limelight import plugins
 from limelight.errors import SetupError
-from limelight.runs.agents import Agent
+from limelight.runs.agent_registry import Agent
 from limelight.sources.base import NO_OPTIONS, Options, Source
 from limelight.sources.lazy import AsyncFactory, FactorySource
 

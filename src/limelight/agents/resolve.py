@@ -21,7 +21,7 @@ from limelight.builtin.search_tools import SearchTools
 from limelight.config import AgentSettings, Settings
 from limelight.config.validation import AGENT_NAME_RULE, is_agent_name, suggestion
 from limelight.errors import SetupError
-from limelight.runs.agents import Agent
+from limelight.runs.agent_registry import Agent
 from limelight.sources.base import Options
 
 

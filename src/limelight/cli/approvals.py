@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Self
 import msgspec
 from rich.text import Text
 
-from limelight.cli.terminal import Keyboard, edit_text, editor_command
+from limelight.cli.terminal_input import Keyboard, edit_text, editor_command
 from limelight.cli.view.live import LiveView
 from limelight.cli.view.prompt import ApprovalPrompt, LineEditor
 from limelight.cli.view.render import approval_subject, argument_lines

@@ -26,7 +26,7 @@ from limelight.cli.retention import retention_status
 from limelight.cli.server_choice import answers
 from limelight.config import Settings
 from limelight.errors import LimelightError, StoreError
-from limelight.runs.retention import advise, describe
+from limelight.runs.retention_clock import advise, describe
 from limelight.server.app import create_app, make_store
 from limelight.server.auth.middleware import is_loopback
 from limelight.server.schemas import ReadyView

@@ -14,7 +14,15 @@ from limelight.cli.options import Config, Data, settings_of
 from limelight.cli.output import print_json
 from limelight.config import Settings
 from limelight.ids import now_ms
-from limelight.runs.retention import DAY_MS, Pause, advise, check_clock, describe, recorded_pause, trusted_at_start
+from limelight.runs.retention_clock import (
+    DAY_MS,
+    Pause,
+    advise,
+    check_clock,
+    describe,
+    recorded_pause,
+    trusted_at_start,
+)
 from limelight.runs.retention_guard import Confirmation, RetentionFiles
 from limelight.server.app import make_store
 from limelight.timestamps import iso

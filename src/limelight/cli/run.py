@@ -11,7 +11,7 @@ from limelight.cli.approvals import ApprovalQueue, ApproveMode, Decide, ask_pers
 from limelight.cli.options import JsonRecords, Plain, Url
 from limelight.cli.output import exit_code, open_view
 from limelight.cli.server_choice import client_or_own_server
-from limelight.cli.terminal import is_interactive
+from limelight.cli.terminal_input import is_interactive
 from limelight.cli.view.live import LiveView
 from limelight.client import Client, ClientError, Run
 from limelight.events import Terminal, terminal_of

@@ -10,7 +10,7 @@ from limelight.cli.approvals import ApprovalQueue, Decide, ask_person
 from limelight.cli.options import JsonRecords, Plain, Url, User
 from limelight.cli.output import RunView, open_view
 from limelight.cli.server_choice import client_of
-from limelight.cli.terminal import is_interactive
+from limelight.cli.terminal_input import is_interactive
 from limelight.client import Client
 from limelight.errors import SetupError
 from limelight.events import TERMINAL_TYPES, Record

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from limelight.config.origin import Origin
-from limelight.config.origin import Path as KeyPath
 from limelight.config.schema import Setting, Settings, all_settings
+from limelight.config.setting_locations import Origin
+from limelight.config.setting_locations import Path as KeyPath
 from limelight.config.validation import Table, check_file, check_value
 from limelight.errors import SetupError
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import Meta
 
-from limelight.config.origin import Origin
+from limelight.config.setting_locations import Origin
 
 MAX_DAYS = 36_500
 MAX_SECONDS = MAX_DAYS * 24 * 3600

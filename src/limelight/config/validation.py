@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import msgspec
 
-from limelight.config.origin import Origin, Path
 from limelight.config.schema import AGENT, Setting, all_settings
+from limelight.config.setting_locations import Origin, Path
 from limelight.errors import SetupError
 
 Table = dict[str, Any]

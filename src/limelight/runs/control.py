@@ -17,12 +17,12 @@ from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled
 from limelight.ids import now_ms
 from limelight.models import Cancel, Decide, Run, SessionRef
 from limelight.redaction.rules import REDACTED, keeps_placeholders
-from limelight.runs.agents import Agents
-from limelight.runs.context import RunContext
+from limelight.runs.agent_registry import Agents
 from limelight.runs.engine import Execution
 from limelight.runs.queries import records_of, whole_value
 from limelight.runs.queue import SessionQueues
 from limelight.runs.recovery import Recovery, logged_approvals
+from limelight.runs.run_context import RunContext
 from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ import msgspec
 from limelight.ids import sortable_id
 from limelight.messages import Message, files_of
 from limelight.models import Memory, MemoryTurn, SessionRef
-from limelight.runs.agents import Agent, Agents
+from limelight.runs.agent_registry import Agent, Agents
 from limelight.runs.history import history_from_log
 from limelight.runs.retry import retry_while_unavailable
 from limelight.stores.base import Store

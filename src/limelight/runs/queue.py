@@ -12,7 +12,7 @@ from limelight.errors import LimelightError, QueueFull
 from limelight.ids import sortable_id
 from limelight.messages import Message
 from limelight.models import SessionRef
-from limelight.runs.agents import Agent
+from limelight.runs.agent_registry import Agent
 from limelight.sources.base import User
 
 MAX_WAITING = 5

@@ -29,13 +29,13 @@ from limelight.ids import now_ms, sortable_id
 from limelight.log_context import log_fields
 from limelight.messages import Message
 from limelight.models import Append, Result, Run, RunOptions, state_after
-from limelight.runs.agents import Agent, Agents
-from limelight.runs.context import LoggedApproval, RunContext, RunWork
+from limelight.runs.agent_registry import Agent, Agents
 from limelight.runs.engine import Engine, Execution
 from limelight.runs.metrics import measured_commit, report_end
 from limelight.runs.queries import records_of, whole_value
 from limelight.runs.queue import SessionQueues
 from limelight.runs.retry import retry_while_unavailable
+from limelight.runs.run_context import LoggedApproval, RunContext, RunWork
 from limelight.runs.truncation import fit, result_key
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Store

@@ -17,7 +17,7 @@ import msgspec
 
 from limelight.errors import SetupError
 from limelight.ids import now_ms
-from limelight.runs.retention import (
+from limelight.runs.retention_clock import (
     DAY_MS,
     Pause,
     RetentionState,

@@ -17,9 +17,8 @@ from limelight.events import RunStarted, Terminal
 from limelight.ids import now_ms
 from limelight.log_context import bind_log_fields, log_fields
 from limelight.models import Begun, NewRun, Run, RunOptions, SessionRef
-from limelight.runs.agents import Agent
+from limelight.runs.agent_registry import Agent
 from limelight.runs.attachments import keep_files
-from limelight.runs.context import LoggedApproval, RunContext, RunWork
 from limelight.runs.control import Control, LiveRun
 from limelight.runs.engine import Engine, Execution
 from limelight.runs.history import past_as_results
@@ -28,6 +27,7 @@ from limelight.runs.limits import Quota
 from limelight.runs.memory import Memories, question_of
 from limelight.runs.queue import QueuedRun, Request, SessionQueues
 from limelight.runs.recovery import LEASE_MS, WaitingRun, options_as_results
+from limelight.runs.run_context import LoggedApproval, RunContext, RunWork
 from limelight.runs.workspace import Workspaces, shared_folder
 from limelight.sources.base import Turn, User
 

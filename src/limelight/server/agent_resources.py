@@ -8,7 +8,7 @@ from pathlib import Path
 
 from limelight.config import Settings
 from limelight.errors import SetupError
-from limelight.runs.agents import Agent
+from limelight.runs.agent_registry import Agent
 from limelight.understudy.server import Understudy
 
 log = logging.getLogger(__name__)

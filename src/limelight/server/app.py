@@ -25,7 +25,7 @@ from limelight.config import Settings, load_settings
 from limelight.config.validation import suggestion
 from limelight.errors import LimelightError, NotFound, SetupError
 from limelight.log_context import bind_log_fields
-from limelight.runs.agents import Agent, Agents
+from limelight.runs.agent_registry import Agent, Agents
 from limelight.server.auth.authenticator import ANONYMOUS, Caller
 from limelight.server.auth.middleware import AuthMiddleware
 from limelight.server.docs_page import docs_page

@@ -17,7 +17,7 @@ from limelight.ids import sortable_id
 from limelight.log_context import log_fields
 from limelight.models import SessionRef
 from limelight.redaction.rules import make_redactor
-from limelight.runs.agents import Agents
+from limelight.runs.agent_registry import Agents
 from limelight.runs.committer import Committer
 from limelight.runs.control import Control
 from limelight.runs.engine import Engine

@@ -10,7 +10,7 @@ import pytest
 
 from limelight.errors import SetupError
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, ToolFinished, ToolStarted
-from limelight.runs.agents import Agent
+from limelight.runs.agent_registry import Agent
 from limelight.sources.base import Options
 from limelight.sources.smolagents import SmolagentsSource
 from limelight.sources.smolagents.signals import Observer

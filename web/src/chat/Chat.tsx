@@ -11,8 +11,8 @@ import { type Filter, isActive, searchTerms } from "../log/filter";
 import { isRunning, type RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import { ListContainer } from "../ui/ListContainer";
+import { ChatRow } from "./ChatRow";
 import { ChatContext, type ChatState, type ChatValue } from "./chatContext";
-import { RowView } from "./RowView";
 import { RowBuilder } from "./rows";
 import { SearchResults } from "./SearchResults";
 import { useAutoScroll } from "./useAutoScroll";
@@ -83,7 +83,7 @@ export const Chat = memo(function Chat({ live, store, filter }: Props) {
       >
         <div ref={inner}>
           <Virtualizer ref={list} data={rows} scrollRef={box} bufferSize={400} as={ListContainer}>
-            {(row) => <RowView key={row.key} row={row} onToggle={toggle} />}
+            {(row) => <ChatRow key={row.key} row={row} onToggle={toggle} />}
           </Virtualizer>
           <div className="chat-foot" />
         </div>

@@ -3,7 +3,7 @@ import { afterEach, expect, it } from "vitest";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { TestChat } from "../testing/providers";
 import { sampleRun } from "../testing/sampleRuns";
-import { StepsHeader } from "./RowView";
+import { StepsHeader } from "./ChatRow";
 import { ToolRow } from "./ToolRow";
 
 installJsdomPolyfills();

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from limelight.runs.retention import describe
+from limelight.runs.retention_clock import describe
 from limelight.server.endpoint import ApiRequest, Router, to_response
 from limelight.server.schemas import HealthView, ReadyView
 

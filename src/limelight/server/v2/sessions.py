@@ -9,7 +9,7 @@ from limelight.dialects.base import Cursor
 from limelight.errors import AgentMismatch, BadCursor, InvalidBody, LimelightError, SessionNotFound
 from limelight.ids import now_ms
 from limelight.models import NewSession, Session, SessionRef
-from limelight.runs.agents import Agent, Agents
+from limelight.runs.agent_registry import Agent, Agents
 from limelight.server.endpoint import check_session_id
 from limelight.server.runtime import Runtime
 from limelight.server.schemas import SessionState, session_state

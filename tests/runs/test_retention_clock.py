@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.runs.retention import (
+from limelight.runs.retention_clock import (
     CONFIRM_COMMAND,
     DAY_MS,
     Pause,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.config.origin import key_lines
+from limelight.config.setting_locations import key_lines
 
 EXAMPLE = '''\
 # a comment with [brackets] and = signs

@@ -46,7 +46,7 @@ function counts(run: RunView): string {
 }
 
 /** One row of the chat. */
-export const RowView = memo(function RowView({ row, onToggle }: { row: Row; onToggle(run: RunView): void }) {
+export const ChatRow = memo(function ChatRow({ row, onToggle }: { row: Row; onToggle(run: RunView): void }) {
   return <div className={`row row-${row.kind}`}>{body(row, onToggle)}</div>;
 });
 

@@ -8,9 +8,9 @@ import pytest
 
 from limelight.events import ApprovalResolved, RunStarted, ToolStarted
 from limelight.models import Decide
-from limelight.runs.context import RunContext
 from limelight.runs.engine import Execution
 from limelight.runs.limits import RunLimits
+from limelight.runs.run_context import RunContext
 from limelight.sources.base import Approval, User
 from tests.runs.execution import execution
 from tests.support.wait import eventually

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from limelight.cli import terminal
+from limelight.cli import terminal_input as terminal
 
 
 def test_terminal_is_not_interactive_without_termios(monkeypatch: pytest.MonkeyPatch) -> None:
