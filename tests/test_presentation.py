@@ -76,6 +76,7 @@ def test_tools_that_an_agent_declares_replace_the_usual_python_tools() -> None:
     assert presented(started, ToolStarted(call_id="c", name="python", args={"source": "1"})).language == ""
 
 
+@pytest.mark.requirement("derived-once")
 def test_streamed_arguments_are_presented_when_they_are_complete() -> None:
     started = ToolStarted(call_id="c", name="python")
     assert (presented(started).summary, presented(started).language) == ("", "python")
@@ -91,6 +92,7 @@ def test_edited_arguments_of_an_approval_are_presented_like_those_of_its_request
     assert presented(request, ApprovalResolved(approval_id="p", decision="approve")).summary == ""
 
 
+@pytest.mark.requirement("derived-once")
 def test_truncated_arguments_keep_what_was_derived_from_the_complete_ones() -> None:
     event = ToolStarted(call_id="c", name="python", args={"code": "x = 1\n" * 10_000, "path": "a.py"})
     (stored,) = fit(event, "run_1", 10**6, present=Presentation().add_to).events
@@ -102,6 +104,7 @@ def test_truncated_arguments_keep_what_was_derived_from_the_complete_ones() -> N
 BEES: dict[str, Any] = {"title": "Bees", "content": "They dance.", "sources": ["https://example.org"]}
 
 
+@pytest.mark.requirement("derived-once")
 @pytest.mark.parametrize(
     "content",
     [
