@@ -128,10 +128,16 @@ async def test_delete_stops_the_run_and_removes_everything(served: Served) -> No
 async def test_delete_ends_the_streams_of_a_session(served: Served) -> None:
     await ask(served, "s", "one")
     await ask(served, "s", "two")
-    watcher = asyncio.create_task(collect(served.stream("GET", "/sessions/s/stream")))
-    await eventually(lambda: served.runtime.hub.viewers == 1)
+    seen: list[str] = []
+
+    async def watch() -> None:
+        async for frame in served.stream("GET", "/sessions/s/stream"):
+            seen.append(frame.type)
+
+    watcher = asyncio.create_task(watch())
+    await eventually(lambda: seen.count("done") == 2)
     assert (await served.http.delete("/sessions/s")).status_code == 204
-    assert [f.type for f in await watcher].count("done") == 2
+    await watcher
     anew = await collect(served.ask("anew", agent="echo", session_id="s"))
     assert anew[0].id == "1"
     assert text_of(anew).startswith("user:anew")
