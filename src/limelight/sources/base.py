@@ -30,7 +30,7 @@ class User(msgspec.Struct, frozen=True):
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """A person's decision about an approval request. It is true unless the person has rejected the request.
+    """A person's decision about an approval request. It is truthy unless the person has rejected the request.
 
     `args` are the arguments to use, edited or not.
     """
@@ -104,8 +104,7 @@ class Context(Protocol):
         ...
 
     def approve_blocking(self, name: str, args: dict[str, Any], **options: Unpack[ApprovalOptions]) -> Approval:
-        """Ask a person to approve, edit or reject an action, and block the current thread until the decision is made.
-        """
+        """Ask a person to approve, edit or reject an action, and block the current thread until the decision."""
         ...
 
     async def together(self, *asking: Coroutine[Any, Any, Approval]) -> list[Approval]:
@@ -270,5 +269,5 @@ def with_defaults(event: AnyEvent) -> AnyEvent:
 
 
 def first_line(text: str | None) -> str:
-    """Return the first line of a docstring."""
+    """Return the first line of a text, such as a docstring."""
     return (text or "").strip().partition("\n")[0].strip()

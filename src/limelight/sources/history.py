@@ -20,7 +20,7 @@ def normalized(history: Sequence[Message]) -> list[Message]:
     """Return the history, in which every call has an id, a name, an object as arguments, and a result."""
     messages: list[Message] = []
     open_calls: list[dict[str, Any]] = []
-    """Calls of the last message before this one, other than results, that have no result yet."""
+    """The calls of the last message other than a result that have no result yet."""
     position = 0
     """The index in `messages` where results for the open calls are inserted."""
     generated: list[str] = []

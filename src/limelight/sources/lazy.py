@@ -63,7 +63,7 @@ class DelegatingSource(Source):
         return self._wait(lambda source: source.resume(turn, events))
 
     async def _wait(self, start: Callable[[Source], AsyncGenerator[Item, None]]) -> AsyncGenerator[Item, None]:
-        """Wait until the agent is created, with a status, and yield the items of the stream that `start` returns."""
+        """Emit a status, wait until the agent is created, and yield the items of the stream that `start` returns."""
         if text := self._loading_text():
             yield Status(text=text)
         async with aclosing(start(await self._ready())) as items:
@@ -136,8 +136,7 @@ class LazyAgent(msgspec.Struct, frozen=True, kw_only=True):
     extra: str
     """The extra that installs the agent's framework; "" if the agent needs none."""
     prepare: Callable[[AgentResources], Awaitable[Callable[[], object]]]
-    """Resolves the model's address and returns the function that creates the agent. That function is called in a
-    thread."""
+    """Resolves the model's address and returns the function that creates the agent, which is called in a thread."""
     cleanups: list[Callable[[], Awaitable[None]]] = []
     """Functions that release resources when the agent is closed or its creation fails. `prepare` and the function that
     it returns append to this list."""

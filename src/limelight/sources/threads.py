@@ -25,8 +25,7 @@ class ThreadCancelled(BaseException):
 
 
 class ThreadBridge(Generic[T]):
-    """Bridge that runs `work` in a new thread, in a copy of the current context, and yields the items that it puts in.
-    """
+    """Bridge that runs `work` in a new thread, in a copy of the current context, and yields the items it puts in."""
 
     def __init__(self, work: Callable[["ThreadBridge[T]"], None], name: str) -> None:
         self._work = work
@@ -57,8 +56,7 @@ class ThreadBridge(Generic[T]):
         self._wake_loop()
 
     async def items(self) -> AsyncIterator[T]:
-        """Start the thread and yield its items until it ends. Called in the event loop. Raises the thread's exception.
-        """
+        """Start the thread and yield its items until it ends. Called in the event loop. Raises the thread's error."""
         self._thread.start()
         while True:
             await self._wake.wait()

@@ -12,8 +12,7 @@ from limelight.sources.base import FileMade, Item
 
 
 class UniqueIds:
-    """Generator of ids that are unique within a run: a name, with a number from its second use on (`name`, `name-2`).
-    """
+    """Generator of ids that are unique within a run: a name, with a number from its second use on (`name-2`)."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()

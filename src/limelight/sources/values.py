@@ -41,9 +41,10 @@ class ToolResult(NamedTuple):
 
 
 def tool_result(value: object, *, name: str = "result", call_id: str = "", agent_id: str = "") -> ToolResult:
-    """Convert the return value of a tool to JSON and files. A placeholder replaces each file in the JSON.
+    """Convert the return value of a tool to JSON and files.
 
-    `name` is used for files without a name.
+    If the value is a file, or a list with files, a placeholder replaces each file. `name` is used for files without a
+    name.
     """
     files: list[FileMade] = []
 

@@ -28,8 +28,7 @@ class AgnoCall(ToolCall):
         """The texts that Agno appends to the tool's result for the custom events of the tool."""
         self.held_result: Any = None
         self.is_held = False
-        """Whether the result is held back until the members that the call has started have ended. They wait for a
-        person."""
+        """Whether the result is held back until the members that the call has started have ended."""
 
 
 class AgentRun:

@@ -19,8 +19,7 @@ DEFAULT_TYPES = {"Image": "image/png", "Video": "video/mp4", "Audio": "audio/mpe
 
 
 class Media:
-    """Converter of Agno's media to files. It returns each medium once, because Agno repeats all media with every tool.
-    """
+    """Converter of Agno's media to files. It returns each medium once; Agno repeats all media with every tool."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()

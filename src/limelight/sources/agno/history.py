@@ -76,7 +76,7 @@ def _completed(messages: list[AgnoMessage]) -> list[AgnoMessage]:
 
 
 def turns_of(history: Sequence[Message]) -> list[list[Message]]:
-    """Normalize a history and split it into turns, each of which begins with a question."""
+    """Normalize a history and split it into turns. Each turn, except maybe the first, begins with a question."""
     turns: list[list[Message]] = []
     for message in normalized(history):
         if message.role == "user" or not turns:

@@ -87,8 +87,7 @@ def _use_all_history(copy: Any) -> None:
 
 
 def _added_instructions(target: Any, instructions: str) -> dict[str, Any]:
-    """Return the field of an agent to change: its own system message or its additional context, plus the instructions.
-    """
+    """Return the changed field of an agent: its own system message or its additional context, plus instructions."""
     field = "system_message" if isinstance(target.system_message, str) else "additional_context"
     before = getattr(target, field) or ""
     return {field: f"{before}\n\n{instructions}" if before else instructions}

@@ -143,7 +143,7 @@ class AgnoSource(Source):
         ids = {"session_id": turn.memory_key, "user_id": turn.context.user.user_id}
         return {**ids, "dependencies": self._dependencies(turn), **STREAM_OPTIONS}
 
-    # The only generator between Agno and the engine, because every token passes through each of them.
+    # There is only one generator between Agno and the engine, because each costs time for every token.
     async def _run(self, turn: Turn, start: Callable[[], Awaitable[Start]]) -> AsyncGenerator[Item, None]:
         """Translate Agno's stream. When the run is paused, request approvals and continue the run."""
         agent, translator, stream, first_output = await start()

@@ -131,7 +131,7 @@ class ToolCalls:
         if call is None or call.awaits_approval:
             return [Status(agent_id=run.agent_id, text=text)] if text else []
         call.event_texts += _appended_texts(event)
-        call.parallel = False  # so that Agno's duration is not used, which is wrong here
+        call.parallel = False  # do not use Agno's duration: custom events make it wrong
         return call.output(f"{text}\n") if text else []
 
     def reject(self, run: AgentRun, call: RejectedCall) -> list[Item]:

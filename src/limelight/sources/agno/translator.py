@@ -1,4 +1,4 @@
-"""Translates Agno's events into Events. Pure: no event loop, no clock; Agno is not imported, events have names.
+"""Translates Agno's events, identified by name, into Events. Pure: no event loop, no clock, no import of Agno.
 
 Events of teams have the same names with the prefix "Team". Each run of an agent or team in the turn is an AgentRun; the
 run without a parent is that of the main agent. `feed` translates one event, `await_approval` and `finish_call` show the
@@ -108,8 +108,7 @@ class AgnoTranslator:
         }
 
     def restore(self, state: ResumeState, run_id: str) -> None:
-        """Restore the state of a run that waited for a person when its server ended. `run_id` is Agno's id of the run.
-        """
+        """Restore the state of a run that waited for a person when its server ended. `run_id` is Agno's run id."""
         self._main_id = run_id
         self._runs[run_id] = self._main
         self._message_ids.count = len(state.message_ids)

@@ -171,8 +171,7 @@ class Steps:
         self._open = {a: Step(s.number, s.step_kind, "", running=False) for a, s in state.steps.items()}
 
     def start(self, agent_id: str, node: str, task_id: str) -> list[AnyEvent]:
-        """Start a step with a node. A node that runs in parallel with the node of the open step belongs to that step.
-        """
+        """Start a step with a node. A node in parallel with the node of the open step belongs to the open step."""
         current = self._open.get(agent_id)
         if current is not None and (current.running or current.task_id == task_id):
             return []

@@ -1,8 +1,8 @@
 """Converts interrupts of a graph to approval requests, and decisions to the values that resume the graph. Pure.
 
-LangChain's middleware interrupts a graph before tool calls; a graph may also interrupt itself with any value. For such
-a value, `approve` resumes the graph with True, `reject` with False, and `edit` with the edited arguments: `{"value":
-42}` resumes it with 42, any other object with that object.
+LangChain's middleware interrupts a graph before tool calls; a graph may also interrupt itself with any value. In the
+second case, `approve` resumes the graph with True, `reject` with False, and `edit` with the edited arguments. If these
+have only the key `value`, the graph gets its value instead of the object.
 
 The middleware can also let a person answer in place of a tool (`respond`). If it allows `respond` but no rejection,
 `reject` responds with its reason as the answer.

@@ -61,8 +61,7 @@ def uses_state(graph: Any) -> bool:
 
 
 def can_remove_messages(graph: Any) -> bool:
-    """Whether messages can be removed from the graph's state. Only reducers of LangGraph and deepagents support this.
-    """
+    """Whether messages can be removed from the graph's state. Only reducers of LangGraph and deepagents allow it."""
     channel = graph.channels.get("messages")
     reducer = getattr(channel, "reducer", None) or getattr(channel, "operator", None)
     return str(getattr(reducer, "__module__", "")).partition(".")[0] in ("langgraph", "deepagents")

@@ -17,8 +17,8 @@ IN_THREAD = "run_in_executor.<locals>.wrapper"
 def with_threaded_nodes(graph: Any) -> Any:
     """Return the graph, or a copy whose nodes with only a sync function run in threads instead of on the event loop.
 
-    Hooks of a middleware may be such nodes. Nodes of subgraphs that are nodes are included; graphs inside of tools
-    cannot be found.
+    Hooks of a middleware may be such nodes. Subgraphs that are nodes are included; a graph inside of a tool cannot be
+    found.
     """
     nodes = {name: _threaded_node(node) for name, node in graph.nodes.items()}
     return graph.copy({"nodes": nodes}) if any(nodes[name] is not node for name, node in graph.nodes.items()) else graph

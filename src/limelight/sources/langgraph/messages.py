@@ -54,8 +54,7 @@ class Messages:
         self._earlier.update(raw_id for raw_id in raw_ids if raw_id)
 
     def append(self, message: Any) -> TextDelta | None:
-        """Translate a chunk that only adds text to an open text, as most chunks do. Returns None for any other chunk.
-        """
+        """Translate a chunk that only adds text to an open text, as most do. Returns None for any other chunk."""
         streamed = self._open.get(message.id)
         if (
             streamed is None
@@ -110,7 +109,7 @@ class Messages:
         return events
 
     def finish_all(self, agent_id: str, task_id: str = "") -> list[AnyEvent]:
-        """End the open messages of an agent, or only those of one task. Their models did not finish them."""
+        """End the open messages of an agent, or only those of one task. Their last chunk has not arrived."""
         own = [m for m in self._open.values() if m.agent_id == agent_id and task_id in ("", m.task_id)]
         return [event for message in own for event in self.finish(message.raw_id)]
 

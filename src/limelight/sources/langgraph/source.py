@@ -70,8 +70,7 @@ class LangGraphSource(Source):
         return "" if name in ("LangGraph", "") else first_line(name)
 
     async def open(self, resources: AgentResources) -> None:
-        """Prepare a copy of the graph that does not block the event loop. Add the default checkpointer if it has none.
-        """
+        """Prepare a copy of the graph that does not block the event loop. Add a checkpointer if it has none."""
         from limelight.sources.langgraph.checkpointer import is_blocking, open_saver, with_async_methods
 
         self._graph = with_threaded_nodes(self._graph)
@@ -107,7 +106,7 @@ class LangGraphSource(Source):
         translator.restore(state)
         return self._run(turn, translator, state)
 
-    # The only generator between the graph and the engine, because every token passes through each of them.
+    # There is only one generator between the graph and the engine, because each costs time for every token.
     async def _run(
         self, turn: Turn, translator: LangGraphTranslator, state: ResumeState | None = None
     ) -> AsyncGenerator[Item, None]:

@@ -36,8 +36,7 @@ class ToolRun(msgspec.Struct):
     started_at: float
     """In seconds, on the clock of the translator."""
     guessed: bool = False
-    """Whether the match is a guess, because the name or the arguments differ from the call's. A better match replaces
-    it."""
+    """Whether the match is a guess, because name or arguments differ from the call's. A better match replaces it."""
     live: bool = True
     returned: bool = False
     value: Any = None

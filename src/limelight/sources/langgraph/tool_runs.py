@@ -44,11 +44,11 @@ def match_call(open_calls: list[GraphCall], agent_id: str, name: str, given: Any
 
 
 def match_given_call(by_task: list[list[GraphCall]], name: str, given: Any, tool_names: set[str]) -> GraphCall | None:
-    """Return the only call that a tool run can belong to, among the calls that one running task has received.
+    """Return the only call that a tool run can belong to, among the calls that a running task has received.
 
     It is the only call with this name whose arguments the node can have converted. Otherwise it is the only call with
     equal arguments and a name that no tool has (`tool_names`): the tool then has another name than the model uses. The
-    first task with such a call decides.
+    tasks are checked one after the other; the first task with such a call decides.
     """
     args = args_value(given)
     for calls in by_task:
@@ -62,7 +62,7 @@ def match_given_call(by_task: list[list[GraphCall]], name: str, given: Any, tool
 
 
 class ToolRuns:
-    """The tool runs that nodes have started for open calls, and the search for the call of a tool."""
+    """Registry of the tool runs that nodes have started, with the search for the call that a tool runs for."""
 
     def __init__(self, calls: ToolCalls, agents: SubAgents, tasks: Tasks) -> None:
         self._calls = calls
@@ -123,9 +123,7 @@ class ToolRuns:
         return self._open_calls(task.ns, single) or self._open_calls(task.ns, in_messages)
 
     def _open_calls(self, ns: Namespace, raw_ids: list[str]) -> list[GraphCall]:
-        """Return the open calls with these raw ids, in this order. A repeated raw id refers to a different call each
-        time.
-        """
+        """Return the open calls with these raw ids, in order. A repeated id refers to a different call each time."""
         calls: list[GraphCall] = []
         for raw_id in raw_ids:
             first = self.find_call(ns, raw_id)
@@ -245,8 +243,7 @@ def _as_text(value: Any) -> str:
 
 
 def _is_converted(args: dict[str, Any] | str, given: dict[str, Any] | str) -> bool:
-    """Whether a node can have converted the arguments of a call to `given`: each value is equal, or has another type.
-    """
+    """Whether a node can have converted the arguments of a call to `given`: each value is equal or of another type."""
     if isinstance(args, str) or isinstance(given, str):
         return False
     return args.keys() <= given.keys() and all(

@@ -84,11 +84,10 @@ class LangGraphTranslator:
         """How often LangGraph will repeat an already shown tool result as a message, by namespace and raw id."""
         self._returned_count = 0
         self._runs_without_call: dict[Namespace, list[GraphCall]] = {}
-        """Calls that stand for tool runs without a model's call, by namespace, until the last task of the namespace
-        ends. A message with the model's call may still follow."""
+        """Calls that stand for tool runs without a model's call, by namespace. A message with the model's call may
+        follow until the last task in the namespace ends."""
         self.append = self._messages.append
-        """Translates a message chunk that only adds text to an open text. Returns None if `feed` has to translate the
-        chunk."""
+        """Translates a chunk that only adds text to an open text. Returns None if `feed` has to translate it."""
         self.add_earlier = self._messages.add_earlier
 
     def restore(self, state: ResumeState) -> None:
@@ -100,8 +99,7 @@ class LangGraphTranslator:
         self._planned = set(state.planned)
 
     def restored_interrupts(self, interrupts: Iterable[Any], state: ResumeState) -> list[Interrupt]:
-        """Convert the interrupts in a saved state to approval requests, with the agents and calls of logged requests.
-        """
+        """Convert the interrupts in a saved state to approval requests. The log provides their agents and calls."""
         return [restored_interrupt(stop.id, stop.value, state, self._calls.open) for stop in interrupts]
 
     @property
@@ -186,7 +184,10 @@ class LangGraphTranslator:
         return [*events, *self._messages.finish(message.id)]
 
     def _is_shown(self, ns: Namespace, task_id: str, agent_id: str, raw_id: str, name: str, args: Any) -> bool:
-        """Whether a call in a returned message was already shown: when a model made the call, or when its tool ran."""
+        """Whether a call in a returned message was already shown, when a model made it or when its tool ran.
+
+        In the second case, the shown call gets the raw id of the call in the message.
+        """
         if self._calls.was_made_in(agent_id, raw_id, task_id):
             return True
         return self._calls.assign_id(agent_id, raw_id, name, args, self._runs_without_call.get(ns, []))
@@ -384,7 +385,7 @@ class LangGraphTranslator:
         return events
 
     def _fail_calls(self, agent_id: str, task_id: str, runs: list[tuple[GraphCall, ToolRun]]) -> list[Item]:
-        """End the failed calls of a task that has ended. They will not be retried."""
+        """End the failed calls of a task that has ended, because the graph will not retry them."""
         failed = [c for c in self._calls.open if c.error and c.run is None and c.agent_id == agent_id]
         ended = [c for c in failed if c in self._agents.task_calls(task_id) or not self._agents.has_task(c)]
         ended += [call for call, _ in runs if call.error]
@@ -460,10 +461,7 @@ class LangGraphTranslator:
         return [*events, self._answer(answer, raw_id), RunFinished(code=code)]
 
     def _answer(self, answer: Any, raw_id: str | None) -> FinalAnswer:
-        """Return the final answer, with the id of the message that has streamed it.
-
-        The id prevents that clients show the answer twice.
-        """
+        """Return the final answer with the id of the message that has streamed it, so that clients show it once."""
         if answer is None:
             text, message_id = self._messages.last_text
             return FinalAnswer(content=text, message_id=message_id)

@@ -25,8 +25,7 @@ CUT_OFF = "This task was broken off here, before it was finished."
 
 
 class Conversation:
-    """One conversation with its copy of the agent. It is created in the thread of a turn, because copying takes time.
-    """
+    """One conversation with its copy of the agent. It is created in the thread of a turn; copying takes time."""
 
     def __init__(self, target: Any, history: Sequence[Message] = ()) -> None:
         self._target = target
@@ -63,8 +62,7 @@ class Conversation:
         steps.append(note_step(CUT_OFF, output, len(steps)))
 
     def abandon(self) -> None:
-        """Leave the agent to a thread that still runs after its turn, and continue the conversation with another copy.
-        """
+        """Leave the agent to a thread that still runs after its turn. The next turn uses another copy."""
         self._abandoned, self._agent = self._agent, copy.copy(self._agent)
         self._agent.memory = copy.copy(self._agent.memory)
         self._agent.memory.steps = list(self._agent.memory.steps)

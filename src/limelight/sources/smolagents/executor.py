@@ -110,7 +110,7 @@ class ObservedCall(NamedTuple):
         """
         token = CURRENT_CALL.set(self.call_number)
         started: float | None = None
-        """The time when the tool was started, so that its duration excludes the wait for a person."""
+        """When the tool was started; None while the call waits for a person, which the duration excludes."""
         try:
             approved = observer.approved_args(self.agent_id, self.call_number, self.name, args)
             started = time.perf_counter()
@@ -223,8 +223,7 @@ def tool_for_code(tool: Any, name: str, executor: ObservedExecutor) -> Callable[
 
 
 def _named_arguments(tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments by name. A positional argument without a known name is called `argument_` with its position.
-    """
+    """Return the arguments by name. Positional arguments without a known name are named by position (`argument_3`)."""
     names = list(getattr(tool, "inputs", None) or ())
     names += [f"argument_{number}" for number in range(len(names) + 1, len(args) + 1)]
     return dict(zip(names, args, strict=False)) | kwargs

@@ -90,6 +90,6 @@ def _decoded(file: InlineFile) -> Any:
     try:
         image = Image.open(io.BytesIO(file.data))
         image.load()
-    except Exception:  # decoders raise anything for a broken image
+    except Exception:  # decoders raise all kinds of errors for a broken image
         return None
     return image

@@ -89,8 +89,7 @@ def _answer_step(text: str, tags: tuple[str, str] | None, number: int) -> Any:
 
 
 def _has_answer_code(step: Any) -> bool:
-    """Whether the code of a step gives the final answer. The answer is then the result of this step, not another step.
-    """
+    """Whether the code of a step gives the final answer, which is then the result of this step."""
     calls = getattr(step, "tool_calls", None) or ()
     return any(call.name == CODE and "final_answer(" in str(call.arguments) for call in calls)
 

@@ -267,7 +267,7 @@ class StepCalls:
         return next((number for number, other in self._waiting if other is call), 0)
 
     def start(self, name: str, arguments: Any) -> int:
-        """Return the call number of a call that starts now; 0 if the model has not made the call."""
+        """Mark a call as started and return its call number; 0 if the model has not made the call."""
         with self._lock:
             named = [(number, call) for number, call in self._waiting if call.name == name]
             same = [(number, call) for number, call in named if call.arguments is arguments]

@@ -53,7 +53,10 @@ class CodeParser:
         return pieces
 
     def end(self) -> list[Piece]:
-        """Return the text that was held back. Called when the reply is complete."""
+        """Return the text that was held back. Called when the reply is complete.
+
+        After unfinished code, the text is dropped, because it is the beginning of the end tag.
+        """
         pieces: list[Piece] = []
         if self._kind == "thought":
             self._add(self._held, pieces)
@@ -82,7 +85,7 @@ class CodeParser:
 
 
 class PlanParser:
-    """Parser that extracts the plan from one reply. Its deltas together are what `plan_in` returns for the reply.
+    """Parser that extracts the plan from one reply. The texts of `feed` and `end` together equal `plan_in(reply)`.
 
     The plan ends at `<end_plan>` and is stripped. The first half of a surrogate pair is held back, too.
     """

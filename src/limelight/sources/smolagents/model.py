@@ -140,12 +140,12 @@ class AbortableModel:
 
 
 def encodable(value: Any) -> Any:
-    """Replace the characters in a text that UTF-8 cannot encode. Return any other value unchanged."""
+    """Replace characters that UTF-8 cannot encode in a text. Return any other value unchanged."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def encodable_messages(messages: Any) -> Any:
-    """Replace the characters in messages for a model that UTF-8 cannot encode.
+    """Replace characters that UTF-8 cannot encode in the messages for a model.
 
     Output of code and errors of tools are among the messages and stay in the agent's memory: one invalid character
     would make every later request fail.

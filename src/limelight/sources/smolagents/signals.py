@@ -196,8 +196,7 @@ class Observer:
             return f"{name}-{self._agents[name]}"
 
     def new_images(self, images: Iterable[Any]) -> list[Any]:
-        """Return the images that were not passed before. The observer stores them, so that their `id()` is not reused.
-        """
+        """Return the images that were not passed before. They are stored, so that their `id()` is not reused."""
         new = {id(image): image for image in images if id(image) not in self._images}
         self._images |= new
         return list(new.values())
@@ -209,8 +208,7 @@ class Observer:
         return not self._approve.isdisjoint(tools)
 
     def approved_args(self, agent_id: str, call_number: int, tool: str, args: Any) -> Any:
-        """Return the arguments with which a tool may run, after an approval if it needs one. Raises ApprovalRejected.
-        """
+        """Return the arguments with which a tool may run, after an approval if needed. Raises ApprovalRejected."""
         if tool not in self._approve:
             return args
         is_object = isinstance(args, dict)
@@ -239,8 +237,7 @@ class Observer:
 
     @contextmanager
     def running(self, tool: str, caller: str = "") -> Generator[None]:
-        """Count a tool as running inside of this context. Its `caller`, such as code, waits for it and is not counted.
-        """
+        """Count a tool as running in this context. Its `caller`, such as code, waits for it and is not counted."""
         with self._lock:
             self._running.update({tool: 1, caller: -1})
         try:

@@ -119,8 +119,7 @@ class SmolagentsTranslator:
         return [started]
 
     def _answer(self, agent: AgentRun, signal: AnswerAccepted) -> list[Item]:
-        """Return the answer of the main agent. The answer of a managed agent is shown as the result of its tool call.
-        """
+        """Return the answer of the main agent. A managed agent's answer is shown as the result of its tool call."""
         if agent.agent_id or self.answered:
             return []
         self.answered = True
