@@ -1,9 +1,9 @@
 """The interface between agents and the engine: `Source`, and the `Turn` and `Context` that a source receives.
 
-A source wraps one agent object. For each turn the engine asks it for a stream of Events. The engine writes
-`run_started`, checks the grammar, measures durations, closes what is left open, and turns an exception into
-`run_failed`. A source ends its stream with `final_answer` and `run_finished`. It must not know dialects, stores or
-HTTP.
+A source wraps one agent object. For each turn the engine asks the source for a stream of Events. The engine writes
+`run_started`, checks the grammar, measures durations, ends messages, calls and steps that are still open, and turns an
+exception into `run_failed`. A source ends its stream with `final_answer` and `run_finished`. It must not depend on
+dialects, stores or HTTP.
 """
 
 import asyncio
@@ -19,18 +19,21 @@ from limelight.messages import Message
 
 DECISIONS: tuple[Decision, ...] = ("approve", "edit", "reject")
 UNSTOPPABLE = "A step that cannot be interrupted is still running; what it returns will be dropped."
-"""Status of a stopped run in which a step continues that has no known name."""
+"""Status text of a stopped run in which a step without a known name is still running."""
 
 
 class User(msgspec.Struct, frozen=True):
-    """The user for whom the agent works. `user_id` is the owner of the session."""
+    """The user for whom an agent works. `user_id` identifies the owner of the session."""
 
     user_id: str
     name: str = ""
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """A person's decision. It is true unless it is a rejection; `args` are the arguments to use, edited or not."""
+    """A person's decision about an approval request. It is truthy unless the person has rejected the request.
+
+    `args` are the arguments to use, edited or not.
+    """
 
     decision: Decision
     args: dict[str, Any]
@@ -42,18 +45,18 @@ class Approval(msgspec.Struct, frozen=True):
 
 
 class ApprovalOptions(TypedDict, total=False):
-    """Optional fields of a request for approval."""
+    """Optional fields of an approval request."""
 
     call_id: str
     """The open tool call that needs the approval."""
     agent_id: str
-    """The sub-agent that asks; "" is the main agent."""
+    """The id of the agent that asks; "" is the main agent."""
     decisions: Sequence[Decision]
     """The allowed decisions; all by default."""
 
 
 class FileMade(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that an agent hands over: the engine stores the bytes and logs `artifact_made`."""
+    """A file that an agent has produced. The engine stores its bytes and logs `artifact_made`."""
 
     name: str
     data: bytes | Callable[[], bytes]
@@ -72,7 +75,7 @@ Item = AnyEvent | FileMade
 
 
 class Context(Protocol):
-    """The run that an agent works for: its ids, its user, its workspace, and requests to a person."""
+    """An agent's access to its run: ids, user, workspace, cancellation, extra events and approval requests."""
 
     @property
     def run_id(self) -> str: ...
@@ -82,12 +85,12 @@ class Context(Protocol):
     def user(self) -> User: ...
     @property
     def workspace(self) -> Path:
-        """The folder of the session."""
+        """The folder for the agent's files: the session's own folder, or one that all sessions of the agent share."""
         ...
 
     @property
     def cancelled(self) -> bool:
-        """True once the run is stopped. Code that cannot be interrupted polls it."""
+        """True once the run is stopped. Code that cannot be interrupted should poll this."""
         ...
 
     def emit(self, event: AnyEvent) -> None:
@@ -97,22 +100,22 @@ class Context(Protocol):
     def approve(
         self, name: str, args: dict[str, Any], **options: Unpack[ApprovalOptions]
     ) -> Coroutine[Any, Any, Approval]:
-        """Ask a person for a decision and wait for it."""
+        """Ask a person to approve, edit or reject an action, and wait for the decision."""
         ...
 
     def approve_blocking(self, name: str, args: dict[str, Any], **options: Unpack[ApprovalOptions]) -> Approval:
-        """Do the same in a thread, which blocks until there is a decision."""
+        """Ask a person to approve, edit or reject an action, and block the current thread until the decision."""
         ...
 
     async def together(self, *asking: Coroutine[Any, Any, Approval]) -> list[Approval]:
-        """Await several decisions of an agent that continues when it has all of them: no call of it runs before."""
+        """Await several `approve` calls at once, for an agent that runs no tool before all decisions are made."""
         ...
 
 
 CURRENT: ContextVar[Context | None] = ContextVar("limelight_context", default=None)
-"""The run that the current code belongs to; `limelight.current()` reads it."""
+"""The context of the run that the current code belongs to; `limelight.current()` reads it."""
 CURRENT_AGENT_ID: ContextVar[Callable[[], str]] = ContextVar("limelight_agent_id", default=str)
-"""Returns the id of the agent that the current code works for, if the framework reveals it; "" is the main agent."""
+"""A function that returns the id of the agent that the current code works for; "" is the main agent or unknown."""
 
 
 async def no_history() -> Sequence[Message]:
@@ -122,8 +125,8 @@ async def no_history() -> Sequence[Message]:
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """One request to an agent.
 
-    An agent without a memory takes all `messages`. An agent that keeps state keeps it under `memory_key`: if there is
-    state under that key, the agent takes the `question` only; otherwise it takes the `history` first.
+    A stateless agent reads all `messages`. An agent that stores state does so under `memory_key`: if state exists under
+    that key, the agent reads only the `question`; otherwise it reads the `history` first.
     """
 
     messages: Sequence[Message]
@@ -152,11 +155,11 @@ class AgentResources(Protocol):
 
     @property
     def data(self) -> Path:
-        """The data folder, in which frameworks keep their databases."""
+        """The data folder of the server, where frameworks store their databases."""
         ...
 
     async def understudy(self) -> tuple[str, str]:
-        """Return the URL and the key of the offline model, which the first call starts."""
+        """Return the URL and the API key of the offline model. The first call starts the model."""
         ...
 
 
@@ -166,7 +169,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     max_steps: int | None = None
     planning_interval: int | None = None
     approve: tuple[str, ...] = ()
-    """Tools that need an approval before each call, for sources that can hold a call."""
+    """The names of tools that need an approval before each call."""
 
 
 NO_OPTIONS = Options()
@@ -192,9 +195,9 @@ Feature = Literal[
 
 
 class Source(Protocol):
-    """One agent of one framework. Sources are found by entry point; `accepts` says which targets a source can wrap.
+    """Adapter that runs one agent of one framework. Entry points list the sources; `accepts` selects one for a target.
 
-    The module of a source must not import its framework, because every source is loaded to choose one for a target.
+    The module of a source must not import its framework, because every source is loaded to select one for a target.
     """
 
     framework: ClassVar[str]
@@ -203,7 +206,7 @@ class Source(Protocol):
     OPTIONS: ClassVar[frozenset[str]] = frozenset()
     """The fields of Options that the source applies."""
     keeps_memory: ClassVar[bool] = False
-    """Whether the source keeps state under `memory_key` between turns."""
+    """Whether the source stores state under `memory_key` between turns."""
     resumes: ClassVar[bool] = False
     """Whether `resume` can continue a run that waited for a person when its server ended."""
 
@@ -214,42 +217,43 @@ class Source(Protocol):
 
     @property
     def description(self) -> str:
-        """One line about the agent for lists."""
+        """A one-line description of the agent, for lists."""
         ...
 
     @property
     def failed(self) -> bool:
-        """Whether the agent could not be opened while the server runs: the next request gets the reason and retries."""
+        """Whether the last attempt to open the agent in the background has failed. The next request retries."""
         return False
 
     async def open(self, resources: AgentResources) -> None:
         """Prepare the agent. Called once, before the first turn, in the server's event loop."""
 
     async def close(self) -> None:
-        """Release what the agent holds. Called once, after the last turn."""
+        """Release the agent's resources. Called once, after the last turn."""
 
     def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
         """Yield the events of a turn. Closing the generator must end the framework's work."""
         ...
 
     def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
-        """Continue a run that waited for a person when its server ended. `events` are the events in its log.
+        """Continue a run that waited for a person when its server ended. `events` are all events in its log.
 
-        The source calls `approve` again: that finds the open request, or the decision if there is one.
+        The source calls `approve` again, which finds the logged request, and its decision if there is one.
         """
         raise RuntimeError(f"{self.framework} cannot resume a run")
 
     async def forget(self, memory_key: str) -> None:
-        """Delete the state of a conversation that was deleted."""
+        """Delete the stored state of a conversation, after the conversation was deleted."""
 
     async def rest(self, memory_key: str) -> None:
-        """Release memory of an idle conversation that can be restored later."""
+        """Release the memory of an idle conversation. The conversation can still continue later."""
 
 
 def with_defaults(event: AnyEvent) -> AnyEvent:
-    """Fill in what a source may leave out of a tool call: its name, the message of an error, the result of a failure.
+    """Return a tool event with missing fields filled in: the tool's name, the error message, and the result.
 
-    The error is an outcome, so `result_seen` of a failed call is true.
+    For a failed call, the error serves as the result, and `result_seen` is true because the outcome is known. A call
+    whose outcome is unknown gets a placeholder as its result.
     """
     match event:
         case ToolStarted() if not event.name:
@@ -265,5 +269,5 @@ def with_defaults(event: AnyEvent) -> AnyEvent:
 
 
 def first_line(text: str | None) -> str:
-    """Return the first line of a docstring."""
+    """Return the first line of a text, such as a docstring."""
     return (text or "").strip().partition("\n")[0].strip()

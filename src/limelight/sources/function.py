@@ -1,7 +1,7 @@
-"""A plain function as an agent: `async def agent(messages, ctx)` that yields text, Events and files.
+"""Source for plain functions: an async generator `agent(messages, ctx)` that yields text, Events and files.
 
-An async generator is the usual form. A coroutine function that returns its answer works too, and so does an ordinary
-generator, which runs in its own thread so that it does not block the event loop.
+A coroutine function that returns its answer is accepted too, and so is an ordinary generator, which runs in its own
+thread so that it does not block the event loop.
 """
 
 import inspect
@@ -31,11 +31,11 @@ from limelight.sources.threads import ThreadBridge
 from limelight.sources.tool_calls import CallIds
 
 ToolEvent = ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished
-"""Events that always belong to a call, also if their call id is empty."""
+"""Events that always belong to a tool call, even if their call id is empty."""
 
 
 class FunctionSource(Source):
-    """Wraps a function."""
+    """Source for an async generator function, a coroutine function or an ordinary generator function."""
 
     framework: ClassVar[str] = "function"
 
@@ -62,7 +62,7 @@ class FunctionSource(Source):
         items = self._items(turn)
         try:
             async for item in items:
-                if type(item) is str and (delta := append(item)) is not None:  # most items
+                if type(item) is str and (delta := append(item)) is not None:  # fast path for most items
                     yield delta
                     continue
                 for event in translator.feed(item):
@@ -81,7 +81,10 @@ class FunctionSource(Source):
 
 
 class FunctionTranslator:
-    """Translates what a function yields into Events. Pure. Any other item ends the message that strings make up."""
+    """Translator from the items that a function yields to Events. Pure.
+
+    Consecutive strings form one text message. Any other item ends the message, except None and events of sub-agents.
+    """
 
     def __init__(self) -> None:
         self.messages = AgentMessages("", MessageIds())
@@ -110,13 +113,16 @@ class FunctionTranslator:
         return [*self.messages.close(), self._with_unique_id(event)]
 
     def _track_text(self, event: TextDelta) -> None:
-        """A text that the function streams by itself may be its answer."""
+        """Record text that the function streams as TextDelta events, because the last text may be the final answer."""
         if event.message_id != self.messages.last_id:
             self.messages.last_id, self.messages.last_pieces = event.message_id, []
         self.messages.last_pieces.append(event.text)
 
     def end(self, terminal: RunFinished | None = None) -> list[Item]:
-        """The function has ended, or has yielded `terminal`: add the answer and the end, if they are missing."""
+        """Return the events that complete the run, where they are missing: final answer and terminal event.
+
+        `terminal` is a RunFinished that the function has yielded; None means that the function has returned.
+        """
         if self._ended and terminal is None:
             return []
         self._ended = True
@@ -130,7 +136,7 @@ class FunctionTranslator:
         if isinstance(item, ToolStarted):
             return msgspec.structs.replace(item, call_id=self._call_ids.start(item.call_id))
         call_id: str | None = getattr(item, "call_id", None)
-        if call_id is None or (not call_id and not isinstance(item, ToolEvent)):  # it belongs to no call
+        if call_id is None or (not call_id and not isinstance(item, ToolEvent)):  # not an event of a tool call
             return item
         known = self._call_ids.finish(call_id) if isinstance(item, ToolFinished) else self._call_ids.find(call_id)
         return item if known == call_id else msgspec.structs.replace(item, call_id=known)
@@ -145,7 +151,7 @@ async def _returned(awaitable: Any) -> AsyncGenerator[object, None]:
 
 
 async def _in_thread(items: Iterator[object], turn: Turn) -> AsyncGenerator[object, None]:
-    """Drive an ordinary generator from a thread. It notices Stop between two items."""
+    """Run an ordinary generator in a thread and yield its items. A stop takes effect between two items."""
 
     def drive(bridge: ThreadBridge[object]) -> None:
         try:

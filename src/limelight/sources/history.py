@@ -1,8 +1,8 @@
-"""Normalizes a conversation that a client or the log provides, so that every framework accepts it. Pure.
+"""Normalizes a message history from a client or from the log, so that every framework accepts it. Pure.
 
-It may contain anything: calls without an id, arguments that are not an object, results without a call.
-Frameworks raise on these, and a conversation whose history is refused cannot continue. A result is kept only right
-behind the message with its call, which is the order that models require; a call without a result gets one.
+A history may contain calls without an id, arguments that are not an object, and results without a call. Frameworks
+raise errors for these, and the conversation could not continue. Models require each result directly after the message
+with its call: any other result is dropped, and a call without a result gets an error as its result.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,18 +13,18 @@ from limelight.messages import Message
 from limelight.sources.values import fields_of, items_of, json_text
 
 CUT_OFF = "This call was cut off before it had a result."
-"""The result of a call that has none."""
+"""The text of the result that is added for a call without a result."""
 
 
 def normalized(history: Sequence[Message]) -> list[Message]:
-    """The messages, in which every call has an id, a name, an object as arguments and a result."""
+    """Return the history, in which every call has an id, a name, an object as arguments, and a result."""
     messages: list[Message] = []
     open_calls: list[dict[str, Any]] = []
-    """The calls of the last message that have no result."""
+    """The calls of the last message other than a result that have no result yet."""
     position = 0
-    """Where their results belong."""
+    """The index in `messages` where results for the open calls are inserted."""
     generated: list[str] = []
-    """Ids of calls that had none, for results that name no call either."""
+    """Ids that were generated for calls without one. Results without a call id are assigned to these calls in order."""
     for number, message in enumerate(history):
         if message.role == "tool":
             call_id = message.get("tool_call_id") or next(iter(generated), "")
@@ -55,7 +55,7 @@ def _with_calls(message: Message, calls: list[dict[str, Any]]) -> Message:
 
 
 def _calls(message: Message, number: int) -> Iterator[tuple[dict[str, Any], bool]]:
-    """The calls of a message, each with whether it had an id. Anything else in the list is left out."""
+    """Yield the calls of a message, each with whether it had an id. Skip items that are not calls."""
     for at, sent in enumerate(items_of(message.get("tool_calls")), 1):
         function = fields_of(fields_of(sent).get("function"))
         if not function:
@@ -74,7 +74,7 @@ def _calls(message: Message, number: int) -> Iterator[tuple[dict[str, Any], bool
 
 
 def _arguments(sent: Any) -> str:
-    """The JSON of the arguments: as sent if it is that of an object, else that of an empty object."""
+    """Return the arguments as the JSON text of an object; the text of an empty object if they are not an object."""
     if not isinstance(sent, str):
         return json_text(fields_of(sent))
     return sent if isinstance(parse_args(sent), dict) else "{}"

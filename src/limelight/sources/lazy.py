@@ -1,12 +1,12 @@
-"""Sources whose agent is made after they are: by an async factory, or in the background while the server runs.
+"""Sources that create their agent after startup: with an async factory, or in the background while the server runs.
 
-`FactorySource` stands for a target `async def make()`. The agent is made when the server opens its agents, in their
-event loop, because database connections belong to the loop that opens them. Its framework is known only then.
+`FactorySource` is for a target `async def make()`. Its `open` awaits the factory in the server's event loop, because
+database connections belong to the event loop that opens them. The agent's framework is known only after that.
 
-`LazySource` stands for a built-in agent, whose framework takes seconds to import. Its framework and description are
-known before; the framework is imported, and the agent made, in a thread. A run that comes too early says so and waits.
-A missing package is known before, too. Any other failure is logged and reported to the next request, which also
-retries: the cause may be temporary, such as a lock on the framework's database.
+`LazySource` is for a built-in agent, whose framework takes seconds to import. Framework and description are known in
+advance; a thread imports the framework and creates the agent. A run that starts before the agent is created emits a
+status and waits. If the creation fails, the error is logged and the next request retries, because the cause may be
+temporary, such as a lock on the framework's database.
 """
 
 import asyncio
@@ -24,28 +24,29 @@ from limelight.sources.base import NO_OPTIONS, AgentResources, Item, Options, So
 
 log = logging.getLogger(__name__)
 TRAITS = ("framework", "LACKS", "OPTIONS", "keeps_memory", "resumes")
-"""The attributes that all agents of a framework share."""
+"""Names of the attributes of a Source that are the same for all agents of a framework."""
 IMPORT_LOCK = threading.Lock()
-"""Held while an agent is made: two threads that import packages which import each other may see half a module."""
+"""Lock that is held while an agent is created. Without it, parallel imports of packages that import each other may fail
+on incomplete modules."""
 LOCK_POLL_SECONDS = 0.05
-"""How often a thread that waits for the lock checks whether its agent is still needed."""
+"""Interval at which a thread that waits for IMPORT_LOCK checks whether its agent is still needed."""
 
 
 class DelegatingSource(Source):
-    """Base of the two: delegates to the source of the agent, once that is made."""
+    """Base class of FactorySource and LazySource: delegates to the agent's source, once the agent is created."""
 
     _source: Source | None = None
 
     @classmethod
     def accepts(cls, target: object) -> bool:
-        return False  # these sources are not chosen for a target
+        return False  # these sources are never selected for a target
 
     async def _ready(self) -> Source:
-        """Return the source of the agent. Raises an error if the agent is not or cannot be made."""
+        """Return the agent's source, after waiting for the agent if necessary. Raises an error if there is no agent."""
         raise NotImplementedError
 
     def _loading_text(self) -> str:
-        """The status of a run that comes before the agent is made."""
+        """Return the status text for a run that starts before the agent is created; "" for no status."""
         return ""
 
     async def close(self) -> None:
@@ -62,7 +63,7 @@ class DelegatingSource(Source):
         return self._wait(lambda source: source.resume(turn, events))
 
     async def _wait(self, start: Callable[[Source], AsyncGenerator[Item, None]]) -> AsyncGenerator[Item, None]:
-        """Wait for the agent, with a status, and run the turn."""
+        """Emit a status, wait until the agent is created, and yield the items of the stream that `start` returns."""
         if text := self._loading_text():
             yield Status(text=text)
         async with aclosing(start(await self._ready())) as items:
@@ -73,21 +74,21 @@ class DelegatingSource(Source):
         await (await self._ready()).forget(memory_key)
 
     async def rest(self, memory_key: str) -> None:
-        if self._source is not None:  # otherwise it holds nothing in memory
+        if self._source is not None:  # without an agent there is no memory to release
             await self._source.rest(memory_key)
 
 
 class AsyncFactory(msgspec.Struct, frozen=True):
-    """A coroutine function that makes an agent, and how to find the source for it."""
+    """A coroutine function that creates an agent, and the function that wraps the agent in a source."""
 
     make: Callable[[], Awaitable[object]]
     label: str
-    """The target, for error messages."""
+    """The target as text, for error messages."""
     wrap: Callable[[object], Source]
 
 
 class FactorySource(DelegatingSource):
-    """Delegates to the source of the agent that an async factory makes."""
+    """Source for an agent that an async factory creates when the source is opened."""
 
     framework: ClassVar[str] = "async factory"
     OPTIONS: ClassVar[frozenset[str]] = frozenset(msgspec.structs.asdict(NO_OPTIONS))
@@ -128,29 +129,30 @@ class FactorySource(DelegatingSource):
 
 
 class LazyAgent(msgspec.Struct, frozen=True, kw_only=True):
-    """How to make a built-in agent, and what is known of it before."""
+    """Name, description and required extra of a built-in agent, and the function that prepares its creation."""
 
     name: str
     description: str
     extra: str
-    """The extra with its framework; "" if it needs none."""
+    """The extra that installs the agent's framework; "" if the agent needs none."""
     prepare: Callable[[AgentResources], Awaitable[Callable[[], object]]]
-    """Resolves the model's address. Returns the function that makes the agent, which is called in a thread."""
+    """Resolves the model's address and returns the function that creates the agent, which is called in a thread."""
     cleanups: list[Callable[[], Awaitable[None]]] = []
-    """Functions to call when the agent is closed; `prepare` and the function that it returns add to them."""
+    """Functions that release resources when the agent is closed or its creation fails. `prepare` and the function that
+    it returns append to this list."""
 
     def missing(self, module: str) -> str:
-        """The message for a package that is not installed."""
+        """Return the error message for a package that is not installed."""
         return needs_extra(self.name, self.extra) if self.extra else f"agent {self.name!r} needs the package {module}"
 
 
 def needs_extra(name: str, extra: str) -> str:
-    """The message for an agent whose extra is not installed."""
+    """Return the error message for an agent whose extra is not installed."""
     return f"agent {name!r} needs the {extra} extra: pip install 'limelight[{extra}]'"
 
 
 class LazySource(DelegatingSource):
-    """Starts to make the agent in `open`, and delegates to the source of its framework."""
+    """Source for a built-in agent, which is created in the background after `open`."""
 
     source_class: type[Source]
 
@@ -158,7 +160,7 @@ class LazySource(DelegatingSource):
         self._agent = target
         self._options = options
         self._task: asyncio.Task[Source] | None = None
-        """The last attempt to make the agent."""
+        """The last attempt to create the agent."""
         self._resources: AgentResources | None = None
         self._closing = False
 
@@ -167,7 +169,7 @@ class LazySource(DelegatingSource):
         return self._agent.description
 
     async def open(self, resources: AgentResources) -> None:
-        """Start to make the agent. Wait for it only if there is no framework to import."""
+        """Start to create the agent. Wait for the agent only if there is no framework to import."""
         self._closing = False
         self._resources = resources
         task = self._start(resources)
@@ -181,7 +183,7 @@ class LazySource(DelegatingSource):
 
     @property
     def failed(self) -> bool:
-        """Whether the last attempt to make the agent failed."""
+        """Whether the last attempt to create the agent has failed."""
         task = self._task
         return task is not None and task.done() and (task.cancelled() or task.exception() is not None)
 
@@ -231,7 +233,10 @@ class LazySource(DelegatingSource):
             log.error("%s%s; the next request to the agent retries", error, fix)
 
     async def _ready(self) -> Source:
-        """Return the agent's source, as soon as it is made; retry if the last attempt failed. Raises the failure."""
+        """Return the agent's source as soon as the agent is created. Raises the error if the creation fails.
+
+        If the last attempt has failed, start another one.
+        """
         if self._task is None or self._resources is None:
             raise RuntimeError(f"agent {self._agent.name!r} is not open")
         if self.failed and not self._closing:
@@ -239,7 +244,7 @@ class LazySource(DelegatingSource):
         return await asyncio.shield(self._task)
 
     async def close(self) -> None:
-        """Wait for a running import, which cannot be interrupted; one that has not started does not start."""
+        """Close the agent. A running import cannot be interrupted and is awaited; a waiting import is skipped."""
         self._closing = True
         if self._task is not None:
             with suppress(Exception):
@@ -258,6 +263,9 @@ class LazySource(DelegatingSource):
 
 
 def lazy_source(kind: type[Source], agent: LazyAgent, options: Options) -> Source:
-    """Create a LazySource that has the traits of a framework's source before its agent is made."""
+    """Create a LazySource for a built-in agent. `kind` is the source class of its framework.
+
+    The LazySource gets the framework's attributes (TRAITS) before the agent is created.
+    """
     traits = {trait: getattr(kind, trait) for trait in TRAITS}
     return type("LazySource", (LazySource,), {**traits, "source_class": kind})(agent, options)

@@ -1,16 +1,16 @@
 """Text and reasoning messages of one agent. Pure; shared by the sources.
 
-The first piece of a text opens a message; whatever the agent does next ends it.
+The first delta opens a message. The message ends when the agent does anything else.
 """
 
 from limelight.events import AnyEvent, ReasoningDelta, ReasoningFinished, TextDelta, TextFinished
 
 
 class MessageIds:
-    """Numbers the messages of one run. Its agents share the counter, so that no id is used twice."""
+    """Generator of message ids for one run. All agents of the run share it, so that ids are unique."""
 
     def __init__(self, text: str = "msg", reasoning: str = "msg") -> None:
-        """`text` and `reasoning` are the prefixes of the ids."""
+        """`text` and `reasoning` are the prefixes of the ids of text and reasoning messages."""
         self.count = 0
         self._text = text
         self._reasoning = reasoning
@@ -25,31 +25,34 @@ class MessageIds:
 
 
 class AgentMessages:
-    """The open text and the open reasoning of one agent, of which at most one is open, and its last text."""
+    """The open text or reasoning message of one agent, and its last text."""
 
     def __init__(self, agent_id: str, ids: MessageIds) -> None:
         self.agent_id = agent_id
         self.last_id: str | None = None
-        """The id of the last text."""
+        """The id of the last text message; None if there was none."""
         self.last_pieces: list[str] = []
         self._ids = ids
         self._text_id: str | None = None
         self.reasoning_id: str | None = None
-        """The id of the open reasoning."""
+        """The id of the open reasoning message; None if none is open."""
 
     @property
     def last_text(self) -> str:
         return "".join(self.last_pieces)
 
     def append(self, text: str) -> TextDelta | None:
-        """Add a piece to the open text; None if no text is open. Most tokens take this path."""
+        """Append a delta to the open text message. Returns None if no text message is open or the delta is empty.
+
+        Most tokens take this path.
+        """
         if self._text_id is None or not text:
             return None
         self.last_pieces.append(text)
         return TextDelta(agent_id=self.agent_id, message_id=self._text_id, text=text)
 
     def text(self, text: str) -> list[AnyEvent]:
-        """Add a piece to the open text, or begin a text with it."""
+        """Append a delta to the open text message, or open a text message with it."""
         if not text:
             return []
         events: list[AnyEvent] = []
@@ -62,7 +65,7 @@ class AgentMessages:
         return events
 
     def reasoning(self, text: str) -> list[AnyEvent]:
-        """Add a piece to the open reasoning, or begin one with it."""
+        """Append a delta to the open reasoning message, or open a reasoning message with it."""
         if not text:
             return []
         events: list[AnyEvent] = []
@@ -73,7 +76,7 @@ class AgentMessages:
         return events
 
     def close(self) -> list[AnyEvent]:
-        """End what is open."""
+        """End the open message."""
         return [*self._end_reasoning(), *self._end_text()]
 
     def _end_text(self) -> list[AnyEvent]:

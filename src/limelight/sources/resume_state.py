@@ -1,6 +1,6 @@
-"""The state of a run whose server ended while the run waited for a person, rebuilt from its log. Pure.
+"""The state of a run that waited for a person when its server ended, rebuilt from the run's log. Pure.
 
-A source that resumes such a run restores its translator from this.
+A source that resumes such a run restores its translator from this state.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class OpenCall(msgspec.Struct):
 
 
 class ResumeState:
-    """Everything in the events of a run that its translator needs to continue."""
+    """The parts of a run's events that a translator needs to continue the run."""
 
     def __init__(self, events: Sequence[AnyEvent]) -> None:
         self.calls: dict[str, OpenCall] = {}
@@ -44,9 +44,11 @@ class ResumeState:
         self.steps: dict[str, StepStarted] = {}
         """Open steps by agent id."""
         self.call_ids: set[str] = set()
-        """All call ids of the run, and below all names and ids of sub-agents: no id may be used again."""
+        """All call ids of the run. New calls must get other ids."""
         self.agent_names: list[str] = []
+        """The names of all sub-agents of the run, with repetitions."""
         self.agent_ids: set[str] = set()
+        """All ids of sub-agents of the run. New sub-agents must get other ids."""
         self.step_numbers: dict[str, int] = {}
         """The number of each agent's last step."""
         self.message_ids: set[str] = set()

@@ -1,9 +1,9 @@
 """Reports tools that still run in threads after their run has ended.
 
-LangGraph and Agno run ordinary functions in the thread pool of the event loop, and a thread cannot be interrupted. Each
-of these threads runs in the contextvars context of the run that started it; that context and the thread's stack show
-which tool of which run it executes. smolagents tracks its tools itself and only uses the text. Sources call this when
-the stream of their framework has ended.
+LangGraph and Agno run ordinary functions in the thread pool of the event loop, and a thread cannot be interrupted. The
+contextvars context of such a thread identifies its run, and the stack of the thread identifies the tool. Sources call
+`report_running_tools` when the stream of their framework has ended. The source for smolagents tracks its tools itself
+and uses only `still_running_text`.
 """
 
 import sys
@@ -17,18 +17,19 @@ from limelight.events import Status
 from limelight.sources.base import CURRENT, UNSTOPPABLE, Context
 
 ToolOfFrame = Callable[[FrameType], str | None]
-"""Returns the name of the tool that a frame runs, "" for another step of the agent, None for any other frame."""
+"""Function that returns the name of the tool that a stack frame runs, "" for another step of the agent, or None for any
+other frame."""
 
 
 def report_running_tools(run: Context, tool_of_frame: ToolOfFrame) -> None:
-    """Emit a status that names the tools of a run that still run in threads, if there are any."""
+    """Emit a status that names the tools of a run that still run in threads. Emit nothing if there are none."""
     names = [name for stack in _stacks_of(run) if (name := _outermost_tool(stack, tool_of_frame)) is not None]
     if names:
         run.emit(Status(text=still_running_text(names)))
 
 
 def still_running_text(names: Iterable[str]) -> str:
-    """Return the status text for tools that cannot be interrupted. A name that is not known is ""."""
+    """Return the status text for tools that still run and cannot be interrupted. An unknown name is ""."""
     known = sorted({name for name in names if name})
     if not known:
         return UNSTOPPABLE
@@ -43,7 +44,7 @@ def _outermost_tool(stack: list[FrameType], tool_of_frame: ToolOfFrame) -> str |
 
 
 def _stacks_of(run: Context) -> Iterator[list[FrameType]]:
-    """The stacks of the threads that work for a run, the innermost frame first."""
+    """Yield the stack of each thread that works for a run, innermost frame first."""
     for innermost in sys._current_frames().values():  # pyright: ignore[reportPrivateUsage]
         frame: FrameType | None = innermost
         stack: list[FrameType] = []
@@ -56,7 +57,10 @@ def _stacks_of(run: Context) -> Iterator[list[FrameType]]:
 
 
 def _work_item(frame: FrameType) -> Any:
-    """The function that a pool thread was given, if it starts in this frame: in Python's pool or in Limelight's."""
+    """Return the function that a pool thread executes, if this is the pool's frame that calls it; else None.
+
+    Recognizes Python's thread pool and Limelight's.
+    """
     if frame.f_code.co_qualname == "_WorkItem.run":
         work = frame.f_locals.get("self")
         return getattr(work, "fn", None) or next(iter(getattr(work, "task", ())), None)  # `task` from Python 3.14 on
@@ -64,7 +68,10 @@ def _work_item(frame: FrameType) -> Any:
 
 
 def _run_of(work: Any) -> Context | None:
-    """The run of a work item: the item is the bound method `run` of a contextvars context, maybe in a partial."""
+    """Return the run that a pool thread's function belongs to; None if there is none.
+
+    The function is the method `run` of a contextvars context, maybe in a partial.
+    """
     function: Any = work.func if isinstance(work, partial) else work
     variables = getattr(function, "__self__", None)
     return variables.get(CURRENT) if isinstance(variables, Variables) else None

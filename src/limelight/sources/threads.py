@@ -1,8 +1,8 @@
-"""A bridge from a thread to the event loop, for frameworks and functions that block.
+"""A bridge that passes items from a thread to the event loop, for frameworks and functions that block.
 
-The thread puts items in; the loop iterates over them. Waking the loop is expensive, so the bridge wakes it once for all
-waiting items. A thread that is too far ahead waits. A thread cannot be interrupted: it notices a cancellation when it
-puts an item in, or when it reads `cancelled`.
+The thread calls `put`; the event loop iterates over `items`. Waking the event loop is expensive, so one wake-up
+delivers all waiting items. `put` blocks while READ_AHEAD items wait. A thread cannot be interrupted: it notices a
+cancellation at its next `put`, or when its code reads `cancelled`.
 """
 
 import asyncio
@@ -15,17 +15,17 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 READ_AHEAD = 64
-"""The most items that the thread may be ahead."""
+"""The maximum number of items that wait for the event loop."""
 CANCEL_SECONDS = 0.1
 """How long `cancel` waits for the thread to end."""
 
 
 class ThreadCancelled(BaseException):
-    """Raised inside the thread once it is cancelled. No `except Exception` catches it."""
+    """Raised in a thread that was cancelled. It is a BaseException, so that `except Exception` does not catch it."""
 
 
 class ThreadBridge(Generic[T]):
-    """Runs `work` in a thread of its own, in the current context; `items` yields what the thread puts in."""
+    """Bridge that runs `work` in a new thread, in a copy of the current context, and yields the items it puts in."""
 
     def __init__(self, work: Callable[["ThreadBridge[T]"], None], name: str) -> None:
         self._work = work
@@ -43,7 +43,7 @@ class ThreadBridge(Generic[T]):
         self._thread = threading.Thread(target=lambda: context.run(self._run), name=name, daemon=True)
 
     def put(self, item: T) -> None:
-        """In the thread: pass an item to the loop. Raises ThreadCancelled once the thread is cancelled."""
+        """Pass an item to the event loop. Called in the thread. Raises ThreadCancelled once the thread is cancelled."""
         with self._lock:
             while len(self._waiting) >= READ_AHEAD and not self.cancelled:
                 self._room.wait()
@@ -56,7 +56,7 @@ class ThreadBridge(Generic[T]):
         self._wake_loop()
 
     async def items(self) -> AsyncIterator[T]:
-        """In the loop: start the thread and yield its items until it ends. Raises the exception of the thread."""
+        """Start the thread and yield its items until it ends. Called in the event loop. Raises the thread's error."""
         self._thread.start()
         while True:
             await self._wake.wait()
@@ -75,11 +75,11 @@ class ThreadBridge(Generic[T]):
                 return
 
     async def cancel(self) -> bool:
-        """In the loop: cancel the thread and wait briefly. Returns whether it has ended."""
+        """Cancel the thread, wait briefly, and return whether the thread has ended. Called in the event loop."""
         with self._lock:
             self.cancelled = True
             self._room.notify_all()
-        if not self._thread.is_alive():  # it has ended, or never started
+        if not self._thread.is_alive():  # the thread has ended, or was never started
             return True
         await asyncio.to_thread(self._thread.join, CANCEL_SECONDS)
         return not self._thread.is_alive()
@@ -100,5 +100,5 @@ class ThreadBridge(Generic[T]):
     def _wake_loop(self) -> None:
         try:
             self._loop.call_soon_threadsafe(self._wake.set)
-        except RuntimeError:  # the loop is closed
+        except RuntimeError:  # the event loop is closed
             self.cancelled = True

@@ -1,4 +1,4 @@
-"""Functions for the tools of an agent of any framework: the current run, and status lines.
+"""Functions that tools of any framework can call: `current` for the current run, `status` for status lines.
 
     from limelight import status
 
@@ -14,12 +14,12 @@ from limelight.sources.base import CURRENT, CURRENT_AGENT_ID, Context
 
 
 def current() -> Context | None:
-    """Return the context of the current run: its session, user and workspace, and requests to a person."""
+    """Return the context of the current run, with its session, user, workspace and approvals; None outside of a run."""
     return CURRENT.get()
 
 
 def status(text: str) -> None:
-    """Emit a status line as the agent whose tool calls this. Works in async tools and in threads."""
+    """Emit a status line for the agent whose tool calls this function. Works in async tools and in threads."""
     context = CURRENT.get()
     if context is not None and not context.cancelled:
         context.emit(Status(agent_id=CURRENT_AGENT_ID.get()(), text=text))

@@ -1,6 +1,6 @@
-"""Tool calls: unique ids, and the events of one call from its first argument piece to its result. Pure.
+"""Tool calls: unique call ids, and the events of one call from its start to its result. Pure; shared by the sources.
 
-The sources share this. Which item of a framework's stream belongs to which call is the business of each source.
+Each source decides which items of its framework's stream belong to which call.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,13 +12,13 @@ from limelight.sources.base import FileMade, Item
 
 
 class UniqueIds:
-    """Assigns ids that are unique within a run: a name, with a number from its second use on."""
+    """Generator of ids that are unique within a run: a name, with a number from its second use on (`name-2`)."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
 
     def reserve(self, used: Iterable[str]) -> None:
-        """Mark ids as used, which were assigned before this object existed."""
+        """Mark ids as used that were assigned before, such as those of a resumed run."""
         self._used.update(used)
 
     def assign(self, name: str) -> str:
@@ -31,9 +31,9 @@ class UniqueIds:
 
 
 class CallIds(UniqueIds):
-    """Assigns call ids that are present and unique within a run, because some frameworks repeat or omit them.
+    """Generator of unique, non-empty call ids for one run, because some frameworks repeat or omit call ids.
 
-    A raw id is the framework's id. If several calls are open under one raw id, it means the oldest, which ends first.
+    A raw id is the framework's call id. If several calls with one raw id are open, the raw id refers to the oldest.
     """
 
     def __init__(self) -> None:
@@ -41,17 +41,17 @@ class CallIds(UniqueIds):
         self._open: dict[str, list[str]] = {}
 
     def start(self, raw_id: str) -> str:
-        """Assign an id to a call that starts."""
+        """Assign a call id to a new call."""
         call_id = self.assign(raw_id or "call")
         self._open.setdefault(raw_id, []).append(call_id)
         return call_id
 
     def find(self, raw_id: str) -> str:
-        """Return the id of the open call that a raw id means."""
+        """Return the call id of the open call with a raw id; the raw id itself if no such call is open."""
         return next(iter(self._open.get(raw_id, ())), raw_id)
 
     def finish(self, raw_id: str) -> str:
-        """Return the id of the open call that a raw id means, and close the call."""
+        """Close the open call with a raw id and return its call id; the raw id itself if no such call is open."""
         call_id = self.find(raw_id)
         if call_id in self._open.get(raw_id, ()):
             self._open[raw_id].remove(call_id)
@@ -59,10 +59,10 @@ class CallIds(UniqueIds):
 
 
 class ToolCall:
-    """One tool call. Each method returns the events that show a change; after the end there are none."""
+    """One tool call. Its methods return the events of each change; after the end of the call they return none."""
 
     def __init__(self, agent_id: str, call_id: str, name: str, args: dict[str, Any] | str | None = None) -> None:
-        """`args` is None if the arguments are still to be streamed."""
+        """`args` is None if the arguments will be streamed."""
         self.agent_id = agent_id
         self.call_id = call_id
         self.name = name
@@ -72,33 +72,33 @@ class ToolCall:
 
     @property
     def args_text(self) -> str:
-        """The streamed pieces of the arguments."""
+        """The text of the arguments that was streamed so far."""
         return "".join(self._args_pieces)
 
     @property
     def known_args(self) -> dict[str, Any] | str:
-        """The arguments, parsed from the pieces so far if they are not complete."""
+        """The arguments; if they are not complete, those parsed from the text that was streamed so far."""
         return parse_args(self.args_text or "{}") if self.args is None else self.args
 
     def start(self) -> list[AnyEvent]:
         return [ToolStarted(agent_id=self.agent_id, call_id=self.call_id, name=self.name, args=self.args)]
 
     def append_args(self, text: str) -> list[AnyEvent]:
-        """Add a piece of the arguments."""
+        """Append a delta to the streamed arguments."""
         if not text or self.args is not None or self.finished:
             return []
         self._args_pieces.append(text)
         return [ToolArgsDelta(agent_id=self.agent_id, call_id=self.call_id, text=text)]
 
     def ready(self, args: dict[str, Any] | str | None = None) -> list[AnyEvent]:
-        """The arguments are complete: the given ones, or else the streamed pieces."""
+        """Mark the arguments as complete. They are `args`, or the streamed text if `args` is None."""
         if self.args is not None or self.finished:
             return []
         self.args = self.known_args if args is None else args
         return [ToolReady(agent_id=self.agent_id, call_id=self.call_id, args=self.args)]
 
     def output(self, text: str) -> list[AnyEvent]:
-        """The running tool has printed something."""
+        """Add output that the running tool has printed."""
         if self.finished or not text:
             return []
         return [*self.ready(), ToolOutputDelta(agent_id=self.agent_id, call_id=self.call_id, text=text)]
@@ -111,7 +111,7 @@ class ToolCall:
         duration_ms: int | None = None,
         files: Sequence[FileMade] = (),
     ) -> list[Item]:
-        """End the call. If it has failed and there is no result, the engine derives the result from the error."""
+        """End the call. For a failed call without a result, the engine derives the result from the error."""
         if self.finished:
             return []
         ready = self.ready()

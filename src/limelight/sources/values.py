@@ -1,7 +1,7 @@
-"""Converts what tools and agents return into JSON, text and files, which the log can hold. Pure.
+"""Converts values that tools and agents return into JSON, text and files for the log. Pure.
 
-Sources call `tool_result` with any object of their framework. It never raises, and it is quick: an image is encoded
-when its file is read.
+`tool_result` accepts any object of a framework. It never raises, and it is fast: an image is encoded only when its file
+is read.
 """
 
 import base64
@@ -20,28 +20,32 @@ from limelight.messages import Message, files_of
 from limelight.sources.base import FileMade
 
 PLACEHOLDER_ENDS = (" bytes]", " pixels]")
-"""The ends of placeholders, which stand for files in a result."""
+"""The endings of the placeholders that replace files in a result."""
 
 
 class InnerFile(NamedTuple):
-    """A file inside of a value."""
+    """A file that was found in a value."""
 
     data: bytes | Callable[[], bytes]
     media_type: str
     name: str
     size: str
-    """The size for people: bytes or pixels."""
+    """The size as text, in bytes or pixels."""
 
 
 class ToolResult(NamedTuple):
-    """A result that the log can hold, and the files that were in it."""
+    """The result of a tool as JSON, and the files that were in it."""
 
     value: JsonValue
     files: list[FileMade]
 
 
 def tool_result(value: object, *, name: str = "result", call_id: str = "", agent_id: str = "") -> ToolResult:
-    """Convert what a tool returned. A placeholder replaces each file in it. `name` is for files without a name."""
+    """Convert the return value of a tool to JSON and files.
+
+    If the value is a file, or a list with files, a placeholder replaces each file. `name` is used for files without a
+    name.
+    """
     files: list[FileMade] = []
 
     def extract(part: object) -> object:
@@ -61,22 +65,22 @@ def tool_result(value: object, *, name: str = "result", call_id: str = "", agent
 
 
 def fields_of(value: object) -> dict[str, Any]:
-    """Return the value if it is a dict, else an empty dict: for values of unknown shape."""
+    """Return the value if it is a dict, else an empty dict. For values of unknown type."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def items_of(value: object) -> list[Any]:
-    """Return the value if it is a list, else an empty list."""
+    """Return the value if it is a list, else an empty list. For values of unknown type."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def json_text(value: object) -> str:
-    """Return the JSON of a value."""
+    """Return a value as JSON text."""
     return msgspec.json.encode(json_value(value)).decode()
 
 
 def args_value(value: object) -> dict[str, Any] | str:
-    """Convert the arguments of a call to a JSON object, or to text if they are not one."""
+    """Convert the arguments of a call to a JSON object, or to text if they are not an object."""
     if value is None or value == "":
         return {}
     args = json_value(value)
@@ -84,12 +88,12 @@ def args_value(value: object) -> dict[str, Any] | str:
 
 
 def final_answer(value: object, message_id: str | None = None) -> FinalAnswer:
-    """Make the answer of a run from any value."""
+    """Create the FinalAnswer event of a run from any value."""
     return FinalAnswer(content=json_value(value), message_id=message_id)
 
 
 def _joined(parts: list[object]) -> object:
-    """Join a list of text blocks and placeholders into one text; any other list stays a list."""
+    """Join a list of text blocks and placeholders into one text. Return any other list unchanged."""
     texts = [_text(part) for part in parts]
     has_blocks = any(not isinstance(part, str) or _is_placeholder(part) for part in parts)
     if has_blocks and all(text is not None for text in texts):
@@ -110,7 +114,7 @@ def _text(part: object) -> str | None:
 
 
 def _file_in(value: object) -> InnerFile | None:
-    """The file that a value is: bytes, a Pillow image, or a content block; None for any other value."""
+    """Return the file that a value represents: bytes, a Pillow image, or a content block; None for any other value."""
     if isinstance(value, bytes | bytearray):
         return _bytes_file(bytes(value), _media_type(bytes(value)))
     if isinstance(value, dict):
@@ -125,7 +129,7 @@ def _bytes_file(data: bytes, media_type: str, name: str = "") -> InnerFile:
 
 
 def _media_type(data: bytes) -> str:
-    """Recognize the media types that browsers show by their first bytes."""
+    """Return the media type of data, recognized by its first bytes. Only types that browsers display are recognized."""
     kinds = {
         b"\x89PNG\r\n": "image/png",
         b"\xff\xd8\xff": "image/jpeg",
@@ -149,14 +153,14 @@ def _png(image: Any) -> bytes:
     buffer = io.BytesIO()
     try:
         image.save(buffer, format="PNG")
-    except OSError:  # PNG does not have this colour mode
+    except OSError:  # PNG does not support this colour mode
         buffer = io.BytesIO()
         image.convert("RGB").save(buffer, format="PNG")
     return buffer.getvalue()
 
 
 def _block_file(block: dict[str, Any]) -> InnerFile | None:
-    """The file in a content block of OpenAI, Anthropic or LangChain."""
+    """Return the file in a content block of OpenAI, Anthropic or LangChain; None if the block contains no data."""
     if block.get("type") not in ("image", "image_url", "file", "audio", "video"):
         return None
     given = fields_of(block.get("source")) or block

@@ -1,6 +1,7 @@
 """The agents of a turn: their messages, steps, open tool calls and task plans. Pure.
 
-Agno gives every delegation a run of its own, with a parent run. A team inside a team is therefore a tree of AgentRuns.
+Agno starts a separate run for every delegation, with a parent run. A team inside a team is therefore a tree of
+AgentRuns.
 """
 
 from typing import Any
@@ -11,11 +12,11 @@ from limelight.sources.tool_calls import ToolCall
 from limelight.sources.values import args_value
 
 TODO_STATUSES: dict[str, TodoStatus] = {"in_progress": "in_progress", "completed": "completed", "failed": "completed"}
-"""Agno's statuses of tasks; any other means pending."""
+"""The status of a plan item for each of Agno's task statuses; any other status means pending."""
 
 
 class AgnoCall(ToolCall):
-    """A tool call, with the members of the team that it started."""
+    """A tool call, with the team members that it has started."""
 
     def __init__(self, agent_id: str, call_id: str, name: str, args: Any) -> None:
         super().__init__(agent_id, call_id, name, args_value(args))
@@ -24,14 +25,14 @@ class AgnoCall(ToolCall):
         self.awaits_approval = False
         self.members: list[AgentRun] = []
         self.event_texts: list[str] = []
-        """The texts that Agno appends to the result for the custom events of the tool."""
+        """The texts that Agno appends to the tool's result for the custom events of the tool."""
         self.held_result: Any = None
         self.is_held = False
-        """Whether the result arrived while a member waits for a person, and is held back until the member has ended."""
+        """Whether the result is held back until the members that the call has started have ended."""
 
 
 class AgentRun:
-    """One of Agno's runs: the main agent's, or with a parent a member's."""
+    """One of Agno's runs in a turn: that of the main agent, or with a parent that of a team member."""
 
     def __init__(
         self,
@@ -47,28 +48,28 @@ class AgentRun:
         self.spawned_by = spawned_by
         self.messages = AgentMessages(agent_id, message_ids)
         self.calls: dict[str, AgnoCall] = {}
-        """Open calls by Agno's ids."""
+        """Open calls by Agno's call ids."""
         self.started = False
         self.paused = False
         self.ended = False
         self.error: str | None = None
         self.steps = 0
         self.reasoning_streamed = False
-        """Whether pieces of the current reasoning were streamed."""
+        """Whether deltas of the current reasoning were streamed."""
         self.last_tool = ""
         self.answer: Any = None
-        """An answer that is not text but an object of the output schema."""
+        """The answer as an object of the output schema; None if the answer is text."""
         self._step_open = False
         self._tokens: tuple[int | None, int | None] = (None, None)
         self._tasks: dict[str, Todo] = {}
         self._last_plan: tuple[Todo, ...] | None = None
 
     def restore_steps(self, number: int, is_open: bool) -> None:
-        """Restore the step count of a run whose server ended."""
+        """Restore the number of the last step of a resumed run, and whether the step is open."""
         self.steps, self._step_open = number, is_open
 
     def start_step(self) -> list[AnyEvent]:
-        """Start a step. It lasts until the next request to the model, so that it includes the tools of this one."""
+        """Start a step: one request to the model, with the tools that run until the next request."""
         events = self.end_step()
         self.steps += 1
         self._step_open = True
@@ -100,7 +101,10 @@ class AgentRun:
         return [*events, usage]
 
     def update_plan(self, event: Any) -> list[AnyEvent]:
-        """Update the plan of a team that works by tasks: the event has all `tasks`, or one with its `task_id`."""
+        """Update the plan of a team that works on a list of tasks.
+
+        The event has all `tasks`, or one task with its `task_id`.
+        """
         for task in getattr(event, "tasks", None) or ():
             self._tasks[task.id] = _todo(task.title, task.status)
         task_id = getattr(event, "task_id", "")
@@ -115,7 +119,7 @@ class AgentRun:
         return [Plan(agent_id=self.agent_id, items=items, update=update)]
 
     def end(self, error: str | None = None) -> list[AnyEvent]:
-        """End the run of a member."""
+        """End the run of a team member."""
         self.ended, self.error = True, error
         return [*self.end_step(error), AgentFinished(agent_id=self.agent_id, error=error)]
 

@@ -1,9 +1,12 @@
-"""Requests for approval out of Agno's requirements, and the decisions in Agno's form. Changes Agno's objects; no I/O.
+"""Converts Agno's requirements to approval requests, and applies the decisions to Agno's objects. No I/O.
 
-Agno pauses for four reasons. A confirmation: approve, edit the arguments, or reject. User input: the fields are the
-arguments, and an edit fills them in. User feedback, a choice among options: the same for each question. External
-execution: an edit gives the `result`. Agno can reject only confirmations, so a rejection turns the others into one
-first.
+Agno pauses a run for one of four reasons:
+- Confirmation: a person approves a call, edits its arguments, or rejects it.
+- User input: the input fields are shown as arguments, and an edit fills them in.
+- User feedback, a choice among options: each question is shown as an argument, and an edit answers it.
+- External execution: an edit provides the `result` of the call.
+
+Agno can reject only confirmations, so a rejection first turns any other requirement into a confirmation.
 """
 
 from collections.abc import Collection
@@ -16,25 +19,25 @@ from limelight.sources.values import fields_of, json_text
 
 REJECTED = "rejected"
 EDIT_OR_REJECT: tuple[Decision, ...] = ("edit", "reject")
-"""The allowed decisions where an approval alone would leave values missing."""
+"""The allowed decisions for a request in which values are missing, so that it cannot just be approved."""
 
 
 class ApprovalRequest(NamedTuple):
-    """What a person decides about."""
+    """The arguments that a person decides about, and the allowed decisions."""
 
     args: dict[str, Any]
     decisions: tuple[Decision, ...] = DECISIONS
 
 
 class CallOutcome(NamedTuple):
-    """The end of a call that Agno will neither run nor report."""
+    """The result or the error of a call that Agno will neither run nor report."""
 
     result: Any = ""
     error: str | None = None
 
 
 def open_requirements(output: Any) -> list[Any]:
-    """The unresolved requirements of a paused run, one for each call."""
+    """Return the unresolved requirements of a paused run, one for each call."""
     found: dict[str, Any] = {}
     for requirement in getattr(output, "requirements", None) or ():
         if requirement.tool_execution is not None and not requirement.is_resolved():
@@ -43,20 +46,23 @@ def open_requirements(output: Any) -> list[Any]:
 
 
 def is_waiting_for(output: Any, call_ids: Collection[str]) -> bool:
-    """Whether this is a main run, not a member's, that waits for decisions about some of these calls."""
+    """Whether a run waits for decisions about some of these calls and is the main run, not that of a team member."""
     if not output.is_paused or output.parent_run_id:
         return False
     return any(r.tool_execution.tool_call_id in call_ids for r in open_requirements(output))
 
 
 def link_requirements(output: Any) -> None:
-    """Let calls and requirements of a run from the database share objects, so that a decision applies to both."""
+    """Replace the calls of a run by the call objects of its requirements, so that a decision changes both.
+
+    In a run that was loaded from the database, they are separate objects.
+    """
     required = {r.tool_execution.tool_call_id: r.tool_execution for r in output.requirements or () if r.tool_execution}
     output.tools = [required.get(tool.tool_call_id, tool) for tool in output.tools or ()]
 
 
 def approval_request(requirement: Any) -> ApprovalRequest:
-    """The request for a requirement."""
+    """Return the approval request for a requirement."""
     tool = requirement.tool_execution
     args = fields_of(json_value(tool.tool_args or {}))
     if requirement.pause_type == "user_feedback":
@@ -72,7 +78,7 @@ def approval_request(requirement: Any) -> ApprovalRequest:
 
 
 def apply_decision(requirement: Any, approval: Approval) -> CallOutcome | None:
-    """Resolve a requirement. Returns the outcome of a call that is over by that; None if the tool runs now."""
+    """Resolve a requirement with a decision. Returns the outcome of the call; None if Agno will run the tool."""
     tool = requirement.tool_execution
     if approval.decision == "reject":
         return _reject(requirement, approval.reason)
@@ -98,7 +104,7 @@ def _provide_input(requirement: Any, values: dict[str, Any]) -> CallOutcome | No
     fields = {field.name for field in tool.user_input_schema or ()}
     requirement.provide_user_input(values)
     tool.answered = True
-    if tool.tool_name == "get_user_input":  # a tool of Agno's, whose result is the input
+    if tool.tool_name == "get_user_input":  # Agno's own tool, whose result is the input
         return CallOutcome(values)
     others = {name: value for name, value in values.items() if name not in fields}
     tool.tool_args = {**(tool.tool_args or {}), **others}

@@ -1,7 +1,7 @@
 """Images, videos, audio and files: those that tools and models make, and those that the user sends.
 
-Agno's media are read by attribute, so that the translator needs no Agno; only `media_arguments` imports it. No file is
-read here: the engine reads a medium on the disk when it stores it.
+Agno's media are read by attribute, so that the translator does not import Agno; only `media_arguments` does. This
+module reads no files: the engine reads a medium on disk when it stores the medium.
 """
 
 import mimetypes
@@ -15,17 +15,17 @@ from limelight.sources.base import FileMade, Item
 from limelight.sources.values import items_of
 
 DEFAULT_TYPES = {"Image": "image/png", "Video": "video/mp4", "Audio": "audio/mpeg"}
-"""The media types of Agno's classes, for media that name none."""
+"""Default media types of Agno's classes."""
 
 
 class Media:
-    """Yields each medium once, because Agno repeats all media of a run with every tool."""
+    """Converter of Agno's media to files. It returns each medium once; Agno repeats all media with every tool."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
 
     def feed(self, event: Any, agent_id: str, call_id: str = "") -> list[Item]:
-        """The new media of an event, as files, or as sources if only their URL is known."""
+        """Return the new media of an event: as files, or as sources if only the URL is known."""
         items: list[Item] = []
         for name in ("images", "videos", "audio", "files", "image", "response_audio"):
             value = getattr(event, name, None)
@@ -42,7 +42,7 @@ class Media:
         data = _bytes_of(medium)
         url = getattr(medium, "url", None)
         if data is None and not url:
-            return []  # a reference to a store of the user's
+            return []  # a reference to the user's own storage
         self._seen.add(key)
         if data is None:
             return [SourceCited(agent_id=agent_id, title=_name_of(medium), url=str(url))]
@@ -53,7 +53,7 @@ class Media:
 
 
 def media_arguments(message: Message) -> dict[str, Any]:
-    """The images and files of a user's message as keyword arguments for Agno."""
+    """Return the images and files of a user's message as keyword arguments for Agno."""
     from agno.media import File, Image
 
     arguments: dict[str, Any] = {}

@@ -1,7 +1,8 @@
 """The history of a conversation in Agno's database: written for a new session, and repaired after a cancelled run.
 
-Agno keeps a session of runs, each with its messages. A history from elsewhere is written as such runs, one for each
-question, before the first run of Agno's own. This module imports Agno, so it is imported only when an agent runs.
+Agno stores a session as runs, each with its messages. A history from a client or from the log is written as such runs,
+one for each question, before the first run of the agent. This module imports Agno, so it is imported only when an agent
+runs.
 """
 
 import inspect
@@ -21,15 +22,15 @@ from limelight.sources.history import CUT_OFF, normalized
 from limelight.sources.values import fields_of
 
 GIVEN = "limelight_past"
-"""The metadata key of a session that began with a given history."""
+"""The metadata key that marks a session that was created with a given history."""
 TURN_CUT_OFF = "(This turn was cut off here.)"
 CANCELLED = (RunStatus.cancelled, RunStatus.paused)
-"""The statuses of a stopped run, which Agno leaves out of the history. A failed run stays out, because its messages may
-contain what made it fail."""
+"""The statuses of a stopped run, which Agno leaves out of the history and `repair_session` adds again. Failed runs are
+not added, because their messages may contain the cause of the failure."""
 
 
 async def start_session(agent: Any, session_id: str, user_id: str, history: Sequence[Message]) -> None:
-    """Create a session with a given history."""
+    """Create a session in Agno's database with a given history."""
     is_team = hasattr(agent, "members")
     owner = {"team_id": agent.id} if is_team else {"agent_id": agent.id}
     session = (TeamSession if is_team else AgentSession)(
@@ -42,12 +43,12 @@ async def start_session(agent: Any, session_id: str, user_id: str, history: Sequ
 
 
 def has_given_history(session: Any) -> bool:
-    """Whether a session began with a given history."""
+    """Whether a session was created with a given history."""
     return bool(fields_of(session.metadata).get(GIVEN))
 
 
 async def repair_session(agent: Any, session: Any) -> None:
-    """Add a stopped turn to the agent's history, with a result for every call."""
+    """Add the last run of a session to the agent's history if the run was stopped. Every call gets a result."""
     last = next((run for run in reversed(session.runs or ()) if run.parent_run_id is None), None)
     if last is None or last.status not in CANCELLED or not last.messages:
         return
@@ -57,13 +58,13 @@ async def repair_session(agent: Any, session: Any) -> None:
 
 
 async def _save(saved: Any) -> None:
-    """Await the result of a database, if that is async."""
+    """Await the return value of a database method, if the database is async."""
     if inspect.isawaitable(saved):
         await saved
 
 
 def _completed(messages: list[AgnoMessage]) -> list[AgnoMessage]:
-    """The messages with a result for every call and with an answer at the end."""
+    """Return the messages with a result for every call and with an answer at the end."""
     answered = {message.tool_call_id for message in messages if message.role == "tool"}
     completed: list[AgnoMessage] = []
     for message in messages:
@@ -75,7 +76,7 @@ def _completed(messages: list[AgnoMessage]) -> list[AgnoMessage]:
 
 
 def turns_of(history: Sequence[Message]) -> list[list[Message]]:
-    """The normalized history in turns, each of which begins with a question."""
+    """Normalize a history and split it into turns. Each turn, except maybe the first, begins with a question."""
     turns: list[list[Message]] = []
     for message in normalized(history):
         if message.role == "user" or not turns:

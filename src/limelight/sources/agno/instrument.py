@@ -1,10 +1,10 @@
-"""Copies Agno's agents for a turn and looks into Agno while it works.
+"""Copies an agent for each turn, and reads Agno's internals while the agent runs.
 
-The user's object is never changed, and serves many turns at once. The copy's model reports the calls that it rejects,
-and ordinary functions that Agno would call on the event loop run in threads.
+The user's agent is never changed, and serves many turns at once. The model of the copy reports the calls that it
+rejects, and ordinary functions that Agno would call on the event loop run in threads.
 
-Agno does not expose which run a tool belongs to, nor the tasks that it starts; both are found by Agno's function names,
-in stack frames and in the tasks of the event loop.
+Agno does not expose the run that a tool belongs to, nor the tasks that it starts. Both are found by the names of Agno's
+functions, in stack frames and in the tasks of the event loop.
 """
 
 import asyncio
@@ -21,35 +21,36 @@ from limelight.sources.agno.tool_calls import Rejection, rejected_calls
 from limelight.sources.values import items_of
 
 SHARED = ("tools", "dependencies", "tool_hooks", "pre_hooks", "post_hooks", "knowledge_retriever")
-"""Fields that the copy shares with the original: they have state of the user's, and Agno copies tools for each run."""
+"""Fields that the copy shares with the original, because they may contain state of the user. Agno itself copies tools
+for each run."""
 CALLABLE_FIELDS = ("instructions", "system_message", "knowledge_retriever")
 HOOK_FIELDS = ("pre_hooks", "post_hooks")
 ALL_RUNS = None
-"""The value of `num_history_runs` for every earlier turn."""
+"""The value of `num_history_runs` that includes every earlier turn."""
 DEFAULT_HISTORY_RUNS = 3
-"""The value of `num_history_runs` that Agno's constructor sets by default."""
+"""Agno's default value of `num_history_runs`."""
 SELECT_CALLS = "get_function_calls_to_run"
-"""The method of Agno's models that separates the calls to execute from those to reject."""
+"""Name of the method of Agno's models that separates the calls to execute from those to reject."""
 SYNC_TOOL = "FunctionCall.execute"
-"""The function that executes an ordinary tool, in a thread."""
+"""Qualified name of Agno's function that executes an ordinary tool in a thread."""
 TOOL_FUNCTIONS = (SYNC_TOOL, "FunctionCall.aexecute")
 ASYNC_GENERATOR_TOOL = re.compile(r"arun_function_calls\.<locals>\.process_async_generator$")
-"""The coroutine that Agno starts as a task for a tool that is an async generator, delegations included."""
+"""Qualified name of the coroutine in which Agno runs a tool that is an async generator, delegations included."""
 PERSIST_CANCELLED = re.compile(r"_persist_cancelled_\w*run_in_background\.<locals>\._persist$")
-"""The coroutine that Agno starts as a task to save a run that was cancelled."""
+"""Qualified name of the coroutine in which Agno saves a cancelled run."""
 
 REJECTIONS: ContextVar[list[Rejection] | None] = ContextVar("limelight_agno_rejections", default=None)
-"""The rejected calls of the current turn that were not shown yet; models add to it."""
+"""The rejected calls of the current turn that were not shown yet. The models of the turn append to this list."""
 
 
 # Copies
 
 
 def copy_for_turn(target: Any, db: Any, instructions: str) -> Any:
-    """Copy an agent or team for a turn: with this database, unless it has its own, and with added instructions."""
+    """Copy an agent or team for a turn, with added instructions, and with this database if it has none."""
     changes: dict[str, Any] = {}
     if not target.id and not target.name:
-        changes["id"] = "agent"  # Agno would generate another id each time
+        changes["id"] = "agent"  # otherwise Agno generates a new id for each copy
     if target.db is None:
         changes |= {"db": db, "add_history_to_context": True}
     if instructions:
@@ -62,7 +63,7 @@ def copy_for_turn(target: Any, db: Any, instructions: str) -> Any:
 
 
 def enable_history(copy: Any) -> None:
-    """Let a copy use its history, if it does not: all of it, because there is no setting for how much."""
+    """Make a copied agent use all of its history, if its setting is to use none."""
     if not copy.add_history_to_context:
         copy.add_history_to_context = True
         _use_all_history(copy)
@@ -86,7 +87,7 @@ def _use_all_history(copy: Any) -> None:
 
 
 def _added_instructions(target: Any, instructions: str) -> dict[str, Any]:
-    """Add the instructions to Agno's own system message, or to the one that the user has written."""
+    """Return the changed field of an agent: its own system message or its additional context, plus instructions."""
     field = "system_message" if isinstance(target.system_message, str) else "additional_context"
     before = getattr(target, field) or ""
     return {field: f"{before}\n\n{instructions}" if before else instructions}
@@ -96,7 +97,10 @@ def _added_instructions(target: Any, instructions: str) -> dict[str, Any]:
 
 
 def _threaded_functions(target: Any) -> dict[str, Any]:
-    """The fields of an agent whose functions have to be replaced. Agno awaits them if they are coroutine functions."""
+    """Return the fields of an agent that contain ordinary functions, changed so that the functions run in threads.
+
+    The new functions are coroutine functions, which Agno awaits.
+    """
     functions = {name: _threaded(getattr(target, name, None)) for name in CALLABLE_FIELDS}
     hooks = {name: _threaded_hooks(getattr(target, name, None)) for name in HOOK_FIELDS}
     return {name: value for name, value in (functions | hooks).items() if value is not getattr(target, name, None)}
@@ -108,7 +112,7 @@ def _threaded_hooks(hooks: Any) -> Any:
 
 
 def _threaded(function: Any) -> Any:
-    """A coroutine function that runs an ordinary function in a thread; anything else is returned unchanged."""
+    """Return a coroutine function that runs an ordinary function in a thread. Return anything else unchanged."""
     is_function = inspect.isfunction(function) or inspect.ismethod(function)
     if not is_function or inspect.iscoroutinefunction(function):
         return function
@@ -125,7 +129,7 @@ def _threaded(function: Any) -> Any:
 
 
 def _reporting_model(model: Any) -> Any:
-    """A model with the state of the original, which adds the calls that it rejects to REJECTIONS."""
+    """Return a model that shares the state of the original and adds the calls that it rejects to REJECTIONS."""
     if not callable(getattr(model, SELECT_CALLS, None)):
         return model
     kind: Any = model.__class__
@@ -156,11 +160,14 @@ def _reporting_class(kind: Any) -> Any:
     return subclass
 
 
-# Frames and tasks of Agno's
+# Stack frames and tasks of Agno
 
 
 def current_run_id() -> str:
-    """Agno's id of the run whose tool calls this; "" outside of tools, and in tasks and threads that a tool starts."""
+    """Return Agno's id of the run to which the calling tool belongs.
+
+    The id is "" outside of tools, and in tasks and threads that a tool starts.
+    """
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         if (call := _call_in(frame)) is not None:
@@ -182,7 +189,7 @@ def _run_id_of(call: Any) -> str:
 
 
 def tool_of_frame(frame: FrameType) -> str | None:
-    """The name of the ordinary tool that a frame executes; None for any other frame."""
+    """Return the name of the ordinary tool that a stack frame executes; None for any other frame."""
     if frame.f_code.co_qualname != SYNC_TOOL:
         return None
     function = getattr(frame.f_locals.get("self"), "function", None)
@@ -190,7 +197,7 @@ def tool_of_frame(frame: FrameType) -> str | None:
 
 
 def cancel_tools(run_ids: Collection[str]) -> None:
-    """Cancel the tasks of tools that work for these runs, which Agno does not cancel when its stream is closed."""
+    """Cancel the tasks of tools that belong to these runs. Agno does not cancel them when its stream is closed."""
     for task, variables in _tasks_running(ASYNC_GENERATOR_TOOL):
         _, _, call, _ = variables.get("result") or (None, None, None, None)
         if _run_id_of(call) in run_ids:
@@ -198,13 +205,16 @@ def cancel_tools(run_ids: Collection[str]) -> None:
 
 
 def saving_tasks(session_id: str) -> "list[asyncio.Task[Any]]":
-    """The tasks in which Agno saves cancelled runs of a session; a task that has not started yet may be one."""
+    """Return the tasks in which Agno saves cancelled runs of a session.
+
+    A task that has not started yet is included, because its session is unknown.
+    """
     tasks = _tasks_running(PERSIST_CANCELLED)
     return [task for task, held in tasks if "session" not in held or held["session"].session_id == session_id]
 
 
 def _tasks_running(function_name: re.Pattern[str]) -> "list[tuple[asyncio.Task[Any], dict[str, Any]]]":
-    """The tasks of the event loop that run this function, each with its local variables."""
+    """Return the tasks of the event loop that run a function with this name, each with its local variables."""
     found: list[tuple[asyncio.Task[Any], dict[str, Any]]] = []
     for task in asyncio.all_tasks():
         coroutine: Any = task.get_coro()

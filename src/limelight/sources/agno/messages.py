@@ -1,4 +1,4 @@
-"""Texts, reasoning steps and citations in Agno's events. Pure: events are read by attribute, without importing Agno."""
+"""Reads texts, reasoning steps and citations from Agno's events by attribute, without importing Agno. Pure."""
 
 from collections.abc import Callable
 from operator import attrgetter
@@ -8,7 +8,7 @@ from limelight.events import AnyEvent, SourceCited
 from limelight.json_values import safe_text
 
 CONTENT_EVENTS = ("RunContent", "TeamRunContent")
-"""The names of events that carry a piece of text."""
+"""Names of the content events, which carry a text delta."""
 OTHER_CONTENT = (
     "reasoning_content",
     "citations",
@@ -20,20 +20,21 @@ OTHER_CONTENT = (
     "image",
     "response_audio",
 )
-"""The fields of these events that may carry something besides text."""
+"""Fields of content events that may carry something besides text."""
 
 
 class TextReader:
-    """Reads the text of events that carry nothing else, which most events are.
+    """Fast reader for the text of events that carry nothing else, as most events do.
 
-    One `attrgetter` for each class of events reads all fields at once, which is much cheaper than one after the other.
+    One `attrgetter` for each class of events reads all fields at once, which is much faster than reading them one by
+    one.
     """
 
     def __init__(self) -> None:
         self._getters: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
 
     def read(self, event: object) -> str:
-        """The text of an event; "" if it has none, or something besides it."""
+        """Return the text of an event; "" if the event has no text or carries anything else."""
         getter = self._getters.get(type(event))
         if getter is None:
             getter = self._getters[type(event)] = _getter(type(event))
@@ -49,7 +50,7 @@ def _getter(kind: type) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def reasoning_text(step: Any) -> str:
-    """The text of one step of a chain of reasoning."""
+    """Return the text of one step in a chain of reasoning."""
     title = getattr(step, "title", None)
     parts = [f"**{title}**" if title else "", *(getattr(step, name, None) or "" for name in ("reasoning", "result"))]
     text = "\n".join(part for part in parts if part)
@@ -57,13 +58,13 @@ def reasoning_text(step: Any) -> str:
 
 
 class Citations:
-    """Cites each source once, because Agno repeats citations at the end of a run."""
+    """Converter of citations to events. It returns each source once; Agno repeats citations at the end of a run."""
 
     def __init__(self) -> None:
         self._cited: set[tuple[str, str, str]] = set()
 
     def feed(self, event: Any, agent_id: str) -> list[AnyEvent]:
-        """The new sources among the model's citations and the references to a knowledge base."""
+        """Return events for the new sources among the model's citations and the references to a knowledge base."""
         citations, references = getattr(event, "citations", None), getattr(event, "references", None)
         if citations is None and references is None:
             return []

@@ -1,6 +1,6 @@
-"""Runs an Agno agent or team: copies it for each turn, translates its stream, and asks a person where it pauses.
+"""Source for Agno: copies an agent or team for each turn, translates its stream, and requests approvals when it pauses.
 
-This module must not import Agno, because it is loaded to choose the source of a target.
+This module must not import Agno, because all sources are loaded to select one for a target.
 """
 
 import asyncio
@@ -49,17 +49,17 @@ from limelight.sources.running_threads import report_running_tools
 
 DATABASE = "agno.db"
 DATABASES: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, Path], Any] = WeakValueDictionary()
-"""The open databases. The agents of a server share one: two would both create the tables if their first turns come at
-once, and one would fail to save its turn."""
+"""The open databases by event loop and file. The agents of a server share one database: if each had its own, two first
+turns at the same time would both create the tables, and one would fail to save its turn."""
 CLASSES = {"Agent": "agno.agent", "Team": "agno.team"}
-"""The accepted classes, and the modules that define them."""
+"""The names of the accepted classes, and the modules that define them."""
 SAVE_SECONDS = 2.0
-"""How long to wait for Agno to save a run that was cancelled."""
+"""How long to wait until Agno has saved a cancelled run."""
 STREAM_OPTIONS: dict[str, Any] = {"stream": True, "stream_events": True, "yield_run_output": True}
 
 
 class Start(NamedTuple):
-    """Where a turn starts: with a stream of Agno's, or with the output of a run that waits for a person."""
+    """The start of a turn: with Agno's stream, or with the output of a paused run that waits for a person."""
 
     agent: Any
     translator: AgnoTranslator
@@ -68,7 +68,7 @@ class Start(NamedTuple):
 
 
 class AgnoSource(Source):
-    """Wraps an `agno.agent.Agent` or an `agno.team.Team`."""
+    """Source for an `agno.agent.Agent` or an `agno.team.Team`."""
 
     framework: ClassVar[str] = "agno"
     LACKS: ClassVar[Mapping[Feature, str]] = {
@@ -84,7 +84,7 @@ class AgnoSource(Source):
         self._target: Any = target
         self._db: Any = None
         self._saving: dict[asyncio.Task[Any], str] = {}
-        """The tasks in which Agno saves cancelled runs, with the memory key of each."""
+        """The tasks in which Agno saves cancelled runs, each with the memory key of its conversation."""
 
     @classmethod
     def accepts(cls, target: object) -> bool:
@@ -143,9 +143,9 @@ class AgnoSource(Source):
         ids = {"session_id": turn.memory_key, "user_id": turn.context.user.user_id}
         return {**ids, "dependencies": self._dependencies(turn), **STREAM_OPTIONS}
 
-    # Every token passes each generator between Agno and the engine, so there is only this one.
+    # There is only one generator between Agno and the engine, because each costs time for every token.
     async def _run(self, turn: Turn, start: Callable[[], Awaitable[Start]]) -> AsyncGenerator[Item, None]:
-        """Translate Agno's stream; when the run is paused, ask for approvals and continue it."""
+        """Translate Agno's stream. When the run is paused, request approvals and continue the run."""
         agent, translator, stream, first_output = await start()
         output: Any = first_output
         CURRENT_AGENT_ID.set(lambda: translator.agent_id_of(current_run_id()))
@@ -184,10 +184,10 @@ class AgnoSource(Source):
             await asyncio.wait(tasks, timeout=SAVE_SECONDS)
 
     async def _load_history(self, agent: Any, turn: Turn) -> None:
-        """Write the history into Agno's session, if that is new.
+        """Write the history into a new session of Agno, or repair the history of an existing session.
 
-        A client that sends a history expects the agent to use it: so the agent does, in this turn and in later ones,
-        even if its own setting is to use no history.
+        A client that sends a history expects the agent to use it. The agent therefore uses the history in this turn and
+        in later ones, even if its own setting is to use none.
         """
         from limelight.sources.agno.history import has_given_history, repair_session, start_session
 
@@ -201,11 +201,14 @@ class AgnoSource(Source):
         elif not agent.add_history_to_context:
             if has_given_history(session):
                 enable_history(agent)
-        elif self._db is not None:  # a database of the user's is left as Agno writes it
+        elif self._db is not None:  # the user's own database is never repaired
             await repair_session(agent, session)
 
     def _dependencies(self, turn: Turn) -> dict[str, Any] | None:
-        """The session and the user for tools; None if Agno would add them to the prompt, which must stay the same."""
+        """Return the session and the user as dependencies for tools.
+
+        Returns None if Agno would add them to the prompt, because the prompt must not change.
+        """
         if self._target.add_dependencies_to_context:
             return None
         context = turn.context
@@ -214,7 +217,7 @@ class AgnoSource(Source):
         return {name: value for name, value in ours.items() if name not in own}
 
     async def _decide(self, turn: Turn, translator: AgnoTranslator, output: Any) -> AsyncGenerator[Item, None]:
-        """Show the calls of a paused run, ask for all approvals at once, and pass the decisions to Agno."""
+        """Show the calls of a paused run, request all approvals at once, and pass the decisions to Agno."""
         waiting: list[Any] = []
         for requirement in open_requirements(output):
             call, run, events = translator.await_approval(requirement.tool_execution, requirement.member_run_id)
@@ -234,5 +237,5 @@ class AgnoSource(Source):
 
 
 def _model_address(agent: Any) -> str:
-    """The address of the agent's model, if it has one."""
+    """Return the URL of the agent's model without credentials; "" if it is unknown."""
     return strip_credentials(str(getattr(getattr(agent, "model", None), "base_url", None) or ""))

@@ -1,10 +1,11 @@
-"""The tool calls of a turn: which of Agno's events starts, continues or ends which call. Pure.
+"""The tool calls of a turn: decides which of Agno's events starts, continues or ends which call. Pure.
 
-Agno reports no event for a call that it rejects: of an unknown tool, or with arguments that are not JSON. The model of
-the turn's copy reports these (`instrument`); any that are missed there are found at the end, in the messages of the
+Agno emits no event for a call that it rejects, because the tool is unknown or the arguments are not JSON. The model of
+the copied agent reports these calls (`instrument`). Calls that it misses are found at the end, in the messages of the
 run.
 
-A tool may yield custom events. Agno appends the `str` of each to the tool's result, where it is removed again.
+A tool may yield custom events. Agno appends the `str` of each custom event to the tool's result; this module removes
+these texts from the result.
 """
 
 import dataclasses
@@ -24,12 +25,12 @@ from limelight.sources.values import args_value, json_text
 
 DELEGATE_ONE = ("delegate_task_to_member", "execute_task")
 DELEGATE_MANY = ("delegate_task_to_members", "execute_tasks_parallel")
-"""Agno's own tools that start members."""
+"""Agno's own tools that start one team member (DELEGATE_ONE) or several (DELEGATE_MANY)."""
 EVENT_FIELDS = frozenset(
     {"created_at", "event", "agent_id", "agent_name", "team_id", "team_name", "run_id", "parent_run_id", "session_id"}
     | {"workflow_id", "workflow_run_id", "step_id", "step_name", "step_index", "nested_depth", "tools", "tool_call_id"}
 )
-"""The fields of every event of Agno's; a custom event has others, which its author has defined."""
+"""The fields that all of Agno's events have. Any other field of a custom event was defined by its author."""
 
 
 class RejectedCall(NamedTuple):
@@ -42,7 +43,7 @@ class RejectedCall(NamedTuple):
 
 
 class Rejection(NamedTuple):
-    """A rejected call, with Agno's id of its run and the number of requests to the model until then."""
+    """A rejected call, with Agno's id of its run and the number of the model request that made the call."""
 
     run_id: str
     requests: int
@@ -50,7 +51,7 @@ class Rejection(NamedTuple):
 
 
 class ToolCalls:
-    """All calls of one turn."""
+    """All tool calls of one turn."""
 
     def __init__(self, media: Media) -> None:
         self._media = media
@@ -59,7 +60,10 @@ class ToolCalls:
         """The raw ids of all calls that were shown."""
 
     def restore(self, state: ResumeState, runs: Mapping[str, AgentRun]) -> None:
-        """Restore the open calls of a run whose server ended; those without a request for approval are held."""
+        """Restore the open calls of a resumed run from its log.
+
+        Calls without an approval request are marked as held: they wait for the members that they have started.
+        """
         self._ids.reserve(state.call_ids)
         self._shown.update(state.call_ids)
         asked = {request.call_id for request in state.requests}
@@ -69,7 +73,7 @@ class ToolCalls:
             runs[left.agent_id].calls[left.call_id] = call
 
     def start(self, run: AgentRun, tool: Any) -> tuple[AgnoCall, list[AnyEvent]]:
-        """Start a call, and return it with its events. A call that waited for a person was shown before."""
+        """Start a call. Returns the call and its events; a call that has waited for a person was shown before."""
         raw_id = tool.tool_call_id or ""
         if raw_id in run.calls and run.calls[raw_id].awaits_approval:
             call = run.calls[raw_id]
@@ -84,7 +88,7 @@ class ToolCalls:
         return call, [*run.messages.close(), *call.start()]
 
     def await_approval(self, run: AgentRun, tool: Any) -> tuple[AgnoCall, list[AnyEvent]]:
-        """Start a call that waits for a person, unless it was shown before."""
+        """Start a call that waits for a person, unless it was shown before. Returns the call and its events."""
         raw_id = tool.tool_call_id or ""
         if raw_id in run.calls:
             return run.calls[raw_id], []
@@ -106,7 +110,7 @@ class ToolCalls:
 
     def fail(self, run: AgentRun, event: Any) -> list[Item]:
         call = run.calls.get(event.tool.tool_call_id or "")
-        if call is None:  # it was completed with an error
+        if call is None:  # the call has already ended with an error
             return []
         return self.finish(run, call, "", safe_text(event.error or event.tool.result))
 
@@ -127,11 +131,11 @@ class ToolCalls:
         if call is None or call.awaits_approval:
             return [Status(agent_id=run.agent_id, text=text)] if text else []
         call.event_texts += _appended_texts(event)
-        call.parallel = False  # Agno's duration is not that of the tool's work
+        call.parallel = False  # do not use Agno's duration: custom events make it wrong
         return call.output(f"{text}\n") if text else []
 
     def reject(self, run: AgentRun, call: RejectedCall) -> list[Item]:
-        """Show a rejected call."""
+        """Show a rejected call as a failed call."""
         self._shown.add(call.raw_id)
         rejected = ToolCall(run.agent_id, self._ids.start(call.raw_id), call.name, call.args)
         self._ids.finish(call.raw_id)
@@ -145,7 +149,7 @@ class ToolCalls:
 
 
 def rejected_calls(messages: Iterable[Any], shown: set[str]) -> Iterator[RejectedCall]:
-    """The calls in these messages that have a result but were not shown."""
+    """Yield the rejected calls in these messages: those that have a result but were not shown."""
     messages = list(messages)
     results = {m.tool_call_id: safe_text(m.content or "") for m in messages if m.role == "tool"}
     for message in messages:
@@ -160,7 +164,10 @@ def rejected_calls(messages: Iterable[Any], shown: set[str]) -> Iterator[Rejecte
 
 
 def spawning_call(parent: AgentRun, names: set[str]) -> AgnoCall | None:
-    """The open call that has started a member: one that names it and has no member yet, if there is one."""
+    """Return the open call that has started a team member; None if it is unknown.
+
+    A call that names the member and has started no other member takes precedence.
+    """
     calls = [call for call in parent.calls.values() if not call.awaits_approval]
     many = [call for call in calls if call.name in DELEGATE_MANY]
     free = [call for call in calls if call.name in DELEGATE_ONE + DELEGATE_MANY and not call.members]
@@ -170,13 +177,16 @@ def spawning_call(parent: AgentRun, names: set[str]) -> AgnoCall | None:
 
 
 def member_error(call: AgnoCall) -> str | None:
-    """The error of a call whose members have all failed, which Agno counts as a success."""
+    """Return the error of a call whose members have all failed, else None. Agno counts such a call as a success."""
     errors = [member.error for member in call.members]
     return errors[0] if errors and all(error is not None for error in errors) else None
 
 
 def _owner(run: AgentRun, raw_id: str, runs: Iterable[AgentRun]) -> tuple[AgentRun, AgnoCall | None]:
-    """The run that has an open call with this id, and the call: this run by preference, else any other."""
+    """Find the open call with this raw id, in this run first and then in the others. Returns its run and the call.
+
+    Returns this run and None if there is no such call.
+    """
     for candidate in (run, *(runs if raw_id else ())):
         if raw_id in candidate.calls:
             return candidate, candidate.calls[raw_id]
@@ -184,7 +194,10 @@ def _owner(run: AgentRun, raw_id: str, runs: Iterable[AgentRun]) -> tuple[AgentR
 
 
 def _duration_ms(call: AgnoCall, tool: Any) -> int | None:
-    """Agno's duration for a call that ran beside others, because Agno ends all of them with the slowest."""
+    """Return Agno's duration of a call that ran in parallel with others, else None.
+
+    Agno reports the ends of parallel calls together, after the slowest.
+    """
     seconds = getattr(getattr(tool, "metrics", None), "duration", None)
     if not call.parallel or call.members or not seconds:
         return None
@@ -192,7 +205,7 @@ def _duration_ms(call: AgnoCall, tool: Any) -> int | None:
 
 
 def _custom_text(event: Any) -> str:
-    """The text of a custom event: its content, or else its own fields as JSON."""
+    """Return the text of a custom event: its content, or else its own fields as JSON."""
     content: Any = getattr(event, "content", None)
     if isinstance(content, str) and content:
         return content
@@ -202,7 +215,10 @@ def _custom_text(event: Any) -> str:
 
 
 def _appended_texts(event: Any) -> list[str]:
-    """What Agno may have appended to the result: the text of the event before Agno filled in its fields."""
+    """Return the texts that Agno may have appended to a tool's result for a custom event.
+
+    Agno appends the `str` of the event as it was before Agno filled in its fields.
+    """
     without_call = copy(event)
     without_call.tool_call_id = None
     blank = copy(event)

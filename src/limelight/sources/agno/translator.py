@@ -1,8 +1,8 @@
-"""Translates Agno's events into Events. Pure: no event loop, no clock, and no Agno, because events are known by name.
+"""Translates Agno's events, identified by name, into Events. Pure: no event loop, no clock, no import of Agno.
 
-The events of teams have the same names with the prefix "Team". Each run of an agent or team within the turn is an
-AgentRun; the run without a parent is the main agent's. `feed` takes each event; `await_approval` and `finish_call` show
-the calls that a person decides about; `end` is called when the stream has ended.
+Events of teams have the same names with the prefix "Team". Each run of an agent or team in the turn is an AgentRun; the
+run without a parent is that of the main agent. `feed` translates one event, `await_approval` and `finish_call` show the
+calls that a person decides about, and `end` completes the turn.
 """
 
 from collections.abc import Callable
@@ -30,10 +30,10 @@ STATUS = {
     "OutputModelResponseStarted": "Writing the answer",
     "FollowupsStarted": "Thinking of what to ask next",
 }
-"""Events that become a status, with its text."""
+"""Names of events that are shown as a status, with the text of the status."""
 DROPS = frozenset(
     {
-        "RunContentCompleted",  # the end of the request or of the run says the same
+        "RunContentCompleted",  # repeats the end of the request or of the run
         "MemoryUpdateCompleted",
         "SessionSummaryCompleted",
         "CompressionCompleted",
@@ -45,29 +45,29 @@ DROPS = frozenset(
         "PreHookCompleted",
         "PostHookStarted",
         "PostHookCompleted",
-        "ReasoningStarted",  # the first piece of the reasoning opens it
+        "ReasoningStarted",  # the first delta opens the reasoning
         "TaskIterationCompleted",
     }
 )
-"""Events that are not translated. A test compares STATUS, DROPS and `handled` with all of Agno's events."""
+"""Names of events that are ignored. A test compares STATUS, DROPS and `handled` with all of Agno's events."""
 ENDS = frozenset({"RunCompleted", "RunError", "RunCancelled", "RunPaused"})
 AFTER_REJECTION = ENDS | {"ToolCallStarted", "ModelRequestStarted"}
-"""The events that can follow a rejected call; other events of the same request are older than the rejection."""
+"""Names of events that can follow a rejected call. Other events of the same request were sent before the rejection."""
 NO_CONNECTION = ("Connection error.", "Request timed out.")
-"""The errors of a model's client that do not name the address."""
+"""Error messages of a model's client that do not contain the address."""
 REASONING_TOOLS = ("think", "analyze")
-"""Agno's tools whose arguments are the reasoning."""
+"""Agno's tools whose arguments contain the reasoning."""
 
 
 class AgnoTranslator:
-    """Translates one turn."""
+    """Translator from Agno's stream to the Events of one turn."""
 
     def __init__(self, max_steps: int | None = None, address: str = "") -> None:
-        """`address` is the model's, for connection errors: Agno reports only the text of an exception."""
+        """`address` is the model's URL. It is added to connection errors, of which Agno reports only the text."""
         self.ended = False
         """True once the terminal event was returned."""
         self.rejections: list[Rejection] = []
-        """The rejected calls that were not shown yet; the models of the turn add to it."""
+        """The rejected calls that were not shown yet. The models of the turn append to this list."""
         self._max_steps = max_steps
         self._address = address
         self._message_ids = MessageIds()
@@ -75,9 +75,9 @@ class AgnoTranslator:
         self._main = AgentRun("", self._message_ids)
         self._main_id = ""
         self._runs: dict[str, AgentRun] = {}
-        """By Agno's run ids."""
+        """The runs of this turn by Agno's run ids."""
         self._restored: dict[str, AgentRun] = {}
-        """The members of a resumed run, by agent id: Agno's run ids of them are not known yet."""
+        """The runs of a resumed turn by agent id. Agno's run ids of the members are not known yet."""
         self._text_reader = TextReader()
         self._media = Media()
         self._calls = ToolCalls(self._media)
@@ -108,7 +108,7 @@ class AgnoTranslator:
         }
 
     def restore(self, state: ResumeState, run_id: str) -> None:
-        """Restore the state of a run that waited for a person when its server ended."""
+        """Restore the state of a run that waited for a person when its server ended. `run_id` is Agno's run id."""
         self._main_id = run_id
         self._runs[run_id] = self._main
         self._message_ids.count = len(state.message_ids)
@@ -138,14 +138,14 @@ class AgnoTranslator:
         return frozenset(self._runs)
 
     def agent_id_of(self, run_id: str) -> str:
-        """The agent with this run of Agno's; the main agent if the run is not known."""
+        """Return the id of the agent that executes a run of Agno; that of the main agent if the run is unknown."""
         run = self._runs.get(run_id)
         return "" if run is None else run.agent_id
 
     def feed(self, event: Any) -> list[Item]:
         if self.ended:
             return []
-        if event.event in CONTENT_EVENTS:  # most events are one more piece of an open text
+        if event.event in CONTENT_EVENTS:  # fast path: most events only add text to an open text
             run = self._runs.get(event.run_id)
             if run is not None and not run.ended and (delta := run.messages.append(self._text_reader.read(event))):
                 return [delta]
@@ -190,7 +190,7 @@ class AgnoTranslator:
         return run
 
     def _start(self, run: AgentRun) -> list[AnyEvent]:
-        """Start a member, unless it has started."""
+        """Start a team member, unless it has started."""
         if run.started:
             return []
         run.started = True
@@ -240,7 +240,7 @@ class AgnoTranslator:
         return [*run.end(reason), *self._finish_held_call(run)]
 
     def _finish_held_call(self, run: AgentRun) -> list[Item]:
-        """Finish a call whose result was held back while one of its members waited for a person."""
+        """Finish the call that started this run, if its result was held back and all its members have ended."""
         call = run.spawned_by
         if call is None or not call.is_held or any(not member.ended for member in call.members):
             return []
@@ -290,14 +290,18 @@ class AgnoTranslator:
     # Tool calls
 
     def _show_rejections(self, run: AgentRun, run_id: str, name: str) -> list[Item]:
-        """Show the rejected calls of a run. Events that Agno sent before a rejection may still arrive after it."""
+        """Show the rejected calls of a run, but only those whose model request has been reported.
+
+        Events that Agno sent before a rejection may arrive after it. At the end of the run all rejected calls are
+        shown.
+        """
         at_end = name in ENDS
         due = [r for r in self.rejections if r.run_id == run_id and (at_end or r.requests <= run.steps)]
         self.rejections[:] = [rejection for rejection in self.rejections if rejection not in due]
         return [item for rejection in due for item in self._calls.reject(run, rejection.call)]
 
     def await_approval(self, tool: Any, run_id: str | None) -> tuple[AgnoCall, AgentRun, list[AnyEvent]]:
-        """Show a call that waits for a person: Agno does not report its start."""
+        """Show a call that waits for a person, because Agno does not report its start. Returns call, run and events."""
         run = self._runs.get(run_id or "") or self._restored_with(tool.tool_call_id) or self._main
         if run_id:
             self._runs.setdefault(run_id, run)
@@ -308,13 +312,16 @@ class AgnoTranslator:
         return next((run for run in self._restored.values() if raw_id in run.calls), None)
 
     def finish_call(self, run: AgentRun, call: AgnoCall, result: Any, error: str | None) -> list[Item]:
-        """Finish a call that will not run, because a person has rejected it or has given its result."""
+        """Finish a call that will not run, because a person has rejected it or has provided its result."""
         return self._calls.finish(run, call, result, error)
 
     # The end
 
     def end(self, output: Any = None) -> list[Item]:
-        """The stream has ended. `output` is Agno's record of the run, in which rejected calls may be found."""
+        """Return the last events of the turn, after Agno's stream has ended.
+
+        `output` is Agno's record of the run, which may contain rejected calls that were not shown.
+        """
         if self.ended:
             return []
         events: list[Item] = []

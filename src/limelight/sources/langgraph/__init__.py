@@ -1,4 +1,4 @@
-"""Source for LangGraph graphs, which agents of LangChain and deepagents are."""
+"""Source for LangGraph graphs, including the agents of LangChain and deepagents."""
 
 from limelight.sources.langgraph.source import LangGraphSource
 

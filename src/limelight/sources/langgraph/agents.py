@@ -1,8 +1,8 @@
-"""The agents of a graph and their steps. Pure.
+"""The sub-agents of a graph and the steps of its agents. Pure.
 
-A subgraph is a sub-agent. One that a tool call has started belongs to that call and ends with it; one that is a node of
-its parent ends with the task of that node. A step is one model call with the tools that follow it, or one node of any
-other graph.
+A subgraph is shown as a sub-agent. If a tool call has started the subgraph, the sub-agent ends with that call. If the
+subgraph is a node of its parent graph, the sub-agent ends with the node's task. In an agent's loop, a step is one model
+call with the tools that follow; in any other graph, a step is one node.
 """
 
 from collections import Counter
@@ -16,22 +16,23 @@ from limelight.sources.resume_state import ResumeState
 from limelight.sources.values import fields_of
 
 MODEL_NODES = frozenset({"model", "agent", "model_request", "call_model", "chatbot", "llm"})
-"""Nodes of an agent's loop, whose steps have the kind `action`; any other node is the kind of its step."""
+"""Names of nodes that call the model in an agent's loop. Their steps have the kind `action`; the kind of any other step
+is the name of its node."""
 PLANNING = "planning"
-"""The kind of a step that has only a plan, which no node is, even if that is its name."""
+"""The step kind that is reserved for plans. A step whose node has this name gets the kind `plan` instead."""
 
 
 class SubAgent(msgspec.Struct):
-    """A sub-agent that has not ended."""
+    """A running sub-agent."""
 
     agent_id: str
     ns: Namespace
     call: GraphCall | None
-    """The call that has started it."""
+    """The tool call that has started the sub-agent; None if the sub-agent is a node."""
 
 
 class SubAgents:
-    """The sub-agents of one run by namespace, and the calls that tasks execute."""
+    """The running sub-agents of one run by namespace, and the tool calls that each task executes."""
 
     def __init__(self) -> None:
         self._open: dict[Namespace, SubAgent] = {}
@@ -41,20 +42,20 @@ class SubAgents:
         """The sub-agents of a resumed run whose namespaces are not known yet."""
 
     def restore(self, state: ResumeState) -> None:
-        """Restore the sub-agents of a run whose server ended."""
+        """Restore the sub-agents of a resumed run from its log."""
         self._restored = list(state.agents.values())
         self._counts = dict(Counter(state.agent_names))
 
     # Calls of tasks
 
     def add_task_call(self, task_id: str, call: GraphCall) -> None:
-        """Record that a task executes a call: what happens in the task belongs to the call."""
+        """Record that a task executes a tool call. Sub-agents and output of the task then belong to that call."""
         calls = self._task_calls.setdefault(task_id, [])
         if call not in calls:
             calls.append(call)
 
     def task_call(self, task_id: str) -> GraphCall | None:
-        """The first open call that a task executes."""
+        """Return the first open tool call that a task executes; None if there is none."""
         return next(iter(self.task_calls(task_id)), None)
 
     def task_calls(self, task_id: str) -> list[GraphCall]:
@@ -66,20 +67,23 @@ class SubAgents:
     # Agents by namespace
 
     def agent_id(self, ns: Namespace) -> str | None:
-        """The agent at a namespace; None if it has not started."""
+        """Return the id of the agent at a namespace; None if the agent has not started."""
         if not ns:
             return ""
         agent = self._open.get(ns)
         return None if agent is None else agent.agent_id
 
     def ancestors(self, ns: Namespace) -> tuple[list[str], list[GraphCall]]:
-        """The agents above a namespace, the nearest first, and the calls that have started it and its ancestors."""
+        """Return the ids of the agents above a namespace, nearest first, and the tool calls that started the agents.
+
+        The tool calls include the one that started the agent at the namespace itself.
+        """
         parents = [ns[:depth] for depth in range(len(ns) - 1, -1, -1)]
         path = [agent.call for place in (ns, *parents) if (agent := self._open.get(place)) is not None]
         return [self.agent_id(parent) or "" for parent in parents], [call for call in path if call is not None]
 
     def start(self, ns: Namespace, name: str = "") -> list[AnyEvent]:
-        """Start the agent at a namespace and those above it, unless they have started."""
+        """Start the agent at a namespace and the agents above it, unless they have started."""
         if not ns or ns in self._open:
             return []
         events = self.start(ns[:-1])
@@ -99,19 +103,25 @@ class SubAgents:
         return [*events, AgentStarted(agent_id=agent.agent_id, name=name, parent_id=parent_id, call_id=call_id)]
 
     def _spawning_call(self, parent_id: str, task_id: str) -> GraphCall | None:
-        """The call of a task that has started an agent: the first that has not started another, or else the first."""
+        """Return the tool call that has started a sub-agent in a task; None if there is none.
+
+        It is the first call of the task that has not started another sub-agent, or else the first call.
+        """
         calls = [call for call in self.task_calls(task_id) if call.agent_id == parent_id]
         busy = [agent.call for agent in self._open.values()]
         return next((call for call in calls if call not in busy), calls[0] if calls else None)
 
-    # Their ends
+    # Ends of agents
 
     def ending_with_call(self, call: GraphCall) -> list[SubAgent]:
-        """The sub-agents that end with a call, the innermost first."""
+        """Return the sub-agents that end with a tool call, innermost first."""
         return self._inside_out([agent for agent in self._open.values() if agent.call is call])
 
     def ending_with_task(self, ns: Namespace, task_id: str) -> list[SubAgent]:
-        """The sub-agents that end with a task, the innermost first: those that no call has started."""
+        """Return the sub-agents that end with a task, innermost first.
+
+        These are subgraphs that are nodes, and all sub-agents nested in them.
+        """
         nodes = [a for a in self._open.values() if a.call is None and a.ns[:-1] == ns and task_of(a.ns[-1]) == task_id]
         return self._inside_out(nodes)
 
@@ -119,7 +129,7 @@ class SubAgents:
         return self._inside_out(list(self._open.values()))
 
     def _inside_out(self, ending: list[SubAgent]) -> list[SubAgent]:
-        """These sub-agents and all inside of them, the innermost first."""
+        """Return these sub-agents and all sub-agents nested in them, innermost first."""
         roots = [agent.ns for agent in ending]
         inside = [a for a in self._open.values() if any(a.ns[: len(root)] == root for root in roots)]
         return sorted(inside, key=lambda agent: -len(agent.ns))
@@ -130,7 +140,7 @@ class SubAgents:
 
 
 def _name_in(call: GraphCall | None) -> str:
-    """The name of the sub-agent in the arguments of the call that has started it."""
+    """Return the name of a sub-agent from the arguments of the tool call that started it; "" if there is none."""
     return str(fields_of(call.args if call is not None else {}).get("subagent_type") or "")
 
 
@@ -146,22 +156,22 @@ class Step(msgspec.Struct):
 
 
 class Steps:
-    """The open step of each agent."""
+    """The open step of each agent, and the step limit of the main agent."""
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit_exceeded = False
-        """True once the main agent would start more steps than its limit."""
+        """True once the main agent tries to start more steps than its limit."""
         self._limit = limit
         self._open: dict[str, Step] = {}
         self._numbers: dict[str, int] = {}
 
     def restore(self, state: ResumeState) -> None:
-        """Restore the steps of a run whose server ended."""
+        """Restore the steps of a resumed run from its log."""
         self._numbers = dict(state.step_numbers)
         self._open = {a: Step(s.number, s.step_kind, "", running=False) for a, s in state.steps.items()}
 
     def start(self, agent_id: str, node: str, task_id: str) -> list[AnyEvent]:
-        """Start a step with a node. A node that runs beside another belongs to the same step."""
+        """Start a step with a node. A node in parallel with the node of the open step belongs to the open step."""
         current = self._open.get(agent_id)
         if current is not None and (current.running or current.task_id == task_id):
             return []
@@ -175,7 +185,7 @@ class Steps:
         return [*events, StepStarted(agent_id=agent_id, number=step.number, step_kind=step.kind)]
 
     def end_task(self, agent_id: str, task_id: str) -> None:
-        """The node of a step has ended; the step lasts until the next node starts."""
+        """Record that the node of the open step has ended. The step lasts until the next node starts."""
         step = self._open.get(agent_id)
         if step is not None and step.task_id == task_id:
             step.running = False

@@ -1,11 +1,11 @@
-"""Requests for approval out of a graph's interrupts, and the decisions in the graph's form. Pure.
+"""Converts interrupts of a graph to approval requests, and decisions to the values that resume the graph. Pure.
 
-LangChain's middleware asks about tool calls; a graph may interrupt itself with any value. For such a value `approve`
-resumes with True, `reject` with False, and `edit` with the given arguments: `{"value": 42}` with 42, any other object
-with itself.
+LangChain's middleware interrupts a graph before tool calls; a graph may also interrupt itself with any value. In the
+second case, `approve` resumes the graph with True, `reject` with False, and `edit` with the edited arguments. If these
+have only the key `value`, the graph gets its value instead of the object.
 
-The middleware can also let a person answer in place of a tool (`respond`). Where that is allowed and a rejection is
-not, `reject` does so, with its reason as the answer.
+The middleware can also let a person answer in place of a tool (`respond`). If it allows `respond` but no rejection,
+`reject` responds with its reason as the answer.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ NO_ANSWER = "No answer was given."
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True):
-    """One decision of a person."""
+    """A request for one decision of a person."""
 
     name: str
     args: dict[str, Any]
@@ -33,11 +33,11 @@ class ApprovalRequest(msgspec.Struct, frozen=True):
     call: GraphCall | None = None
     decisions: tuple[Decision, ...] = DECISIONS
     responds: bool = False
-    """Whether a rejection is passed as the tool's result."""
+    """Whether the reason of a rejection is passed to the graph as the tool's result."""
 
 
 class Interrupt(msgspec.Struct, frozen=True):
-    """One interrupt of the graph, with its requests in the order in which it expects the decisions."""
+    """One interrupt of a graph, with its approval requests in the order in which the graph expects the decisions."""
 
     interrupt_id: str
     requests: tuple[ApprovalRequest, ...]
@@ -47,7 +47,10 @@ class Interrupt(msgspec.Struct, frozen=True):
 def interrupt_of(
     interrupt_id: str, value: Any, agent_id: str, open_calls: Sequence[GraphCall], inside: GraphCall | None = None
 ) -> Interrupt:
-    """Convert an interrupt, which is about some of the open calls, or about any value, maybe `inside` of a call."""
+    """Convert an interrupt of a graph to approval requests about open tool calls, or about any other value.
+
+    `inside` is the tool call whose task was interrupted, if there is one.
+    """
     actions = [fields_of(action) for action in items_of(fields_of(value).get("action_requests"))]
     if not actions:
         call = inside if inside is not None and not inside.asked else None
@@ -62,7 +65,7 @@ def interrupt_of(
 
 
 def restored_interrupt(interrupt_id: str, value: Any, state: ResumeState, open_calls: Sequence[GraphCall]) -> Interrupt:
-    """Convert an interrupt from before the server ended: the log has its requests, the newest of which count."""
+    """Convert an interrupt of a resumed run. The newest equal requests in the log provide the agents and tool calls."""
     interrupt = interrupt_of(interrupt_id, value, "", open_calls)
     logged = list(reversed(state.requests))
     calls = {call.call_id: call for call in open_calls}
@@ -90,7 +93,11 @@ def _request(
 
 
 def _find_call(name: str, args: Any, open_calls: Sequence[GraphCall]) -> GraphCall | None:
-    """The open call with this name and, unless the graph has repaired them, these arguments: an action has no id."""
+    """Find the open tool call that an approval request is about, and mark it as asked.
+
+    The middleware does not provide call ids. The call has the same name and arguments, or only the same name if the
+    middleware has changed the arguments.
+    """
     named = [call for call in open_calls if call.name == name and not call.asked]
     call = next((call for call in named if call.args == args), named[0] if named else None)
     if call is not None:
@@ -99,7 +106,7 @@ def _find_call(name: str, args: Any, open_calls: Sequence[GraphCall]) -> GraphCa
 
 
 def resume_value(interrupt: Interrupt, approvals: Sequence[Approval]) -> Any:
-    """The value with which the graph resumes after an interrupt."""
+    """Return the value with which the graph resumes after an interrupt."""
     if interrupt.about_tools:
         pairs = zip(interrupt.requests, approvals, strict=True)
         return {"decisions": [_decision(request, approval) for request, approval in pairs]}
@@ -124,7 +131,10 @@ def _decision(request: ApprovalRequest, approval: Approval) -> dict[str, Any]:
 
 
 def _rejection(request: ApprovalRequest, approval: Approval) -> dict[str, Any]:
-    """A rejection, which an expired request is too: if the graph allows none, the run cannot continue."""
+    """Return a rejection in the middleware's form. Raises AgentFailed if the graph accepts no rejection.
+
+    An expired request is a rejection too, so this can happen although a person could not reject.
+    """
     if request.responds:
         return {"type": "respond", "message": approval.reason or NO_ANSWER}
     if "reject" not in request.decisions:

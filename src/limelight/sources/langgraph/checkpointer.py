@@ -1,6 +1,6 @@
-"""Checkpointers of graphs: the default one, and async methods for those that have none.
+"""The default checkpointer of graphs, and async methods for checkpointers that have only sync methods.
 
-A graph without a checkpointer keeps its state in a SQLite file in the data folder, which all graphs of a server share.
+A graph without a checkpointer stores its state in a SQLite file in the data folder, which all graphs of a server share.
 This module imports LangGraph, so it is imported only when there is a graph.
 """
 
@@ -17,22 +17,22 @@ from limelight.errors import SetupError, TryLater
 
 FILE = "langgraph.db"
 LOCK_SECONDS = 30
-"""How long a statement waits for another program that uses the file."""
+"""How long a statement waits while another program has locked the file."""
 TEMPORARY_ERRORS = {
     sqlite3.SQLITE_BUSY: ("another program has locked the graph's database", "end the program that uses it"),
     sqlite3.SQLITE_LOCKED: ("another program has locked the graph's database", "end the program that uses it"),
     sqlite3.SQLITE_FULL: ("the disk of the graph's database is full", "make room on that disk"),
     sqlite3.SQLITE_IOERR: ("the disk of the graph's database fails", "see that its disk works and has room"),
 }
-"""Errors that may pass, by SQLite's code: the reason, and what to do about it."""
+"""SQLite's codes of errors that may be temporary, each with the reason and the remedy."""
 ASYNC_METHODS = ("aget_tuple", "aput", "aput_writes")
-"""The methods that `astream` needs."""
+"""The async methods of a checkpointer that `astream` calls."""
 
 
 async def open_saver(data: Path) -> Any:
-    """Open a saver on the file in the data folder. Several may be open, each with its own connection.
+    """Open a checkpointer on the SQLite file in the data folder. Each checkpointer has its own connection.
 
-    Raises TryLater or SetupError, which name the file and the fix.
+    Raises TryLater if the error may be temporary, else SetupError. The message names the file and the remedy.
     """
     import aiosqlite
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -46,7 +46,7 @@ async def open_saver(data: Path) -> Any:
         saver = AsyncSqliteSaver(connection)
         await saver.setup()
     except BaseException as error:
-        await connection.close()  # otherwise its thread stays
+        await connection.close()  # otherwise the thread of the connection keeps running
         if isinstance(error, sqlite3.Error):
             raise _setup_error(error, file) from error
         raise
@@ -61,13 +61,16 @@ def _setup_error(error: sqlite3.Error, file: Path) -> SetupError:
 
 
 def is_blocking(saver: Any) -> bool:
-    """Whether a checkpointer, such as `SqliteSaver`, lacks one of the async methods."""
+    """Whether a checkpointer lacks one of the async methods, as `SqliteSaver` does."""
     kind: Any = saver.__class__
     return any(getattr(kind, name, None) is getattr(BaseCheckpointSaver, name) for name in ASYNC_METHODS)
 
 
 def with_async_methods(saver: Any) -> Any:
-    """Return a copy of a checkpointer, on the same connection, whose async methods call the others in threads."""
+    """Return a copy of a checkpointer whose async methods call the sync methods in threads.
+
+    The copy uses the same connection.
+    """
     threaded = copy.copy(saver)
     methods = {name: method for name, method in vars(_AsyncMethods).items() if name.startswith("a")}
     kind: Any = saver.__class__

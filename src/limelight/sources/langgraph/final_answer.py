@@ -1,4 +1,4 @@
-"""The answer in the final state of a graph.
+"""Finds the answer in the final state of a graph.
 
 This module imports LangChain, so it is imported only when there is a graph.
 """
@@ -13,11 +13,11 @@ from limelight.sources.langgraph.stream_parts import text_in
 from limelight.sources.values import fields_of
 
 ANSWER_KEYS = ("answer", "output", "result", "response", "final_answer", "report")
-"""The keys for the answer in a graph without `messages`, the most likely first."""
+"""State keys that may contain the answer of a graph without `messages`, most likely first."""
 
 
 def answer_in(graph: Any, state: Any) -> tuple[Any, str | None]:
-    """The answer in a state, and the id of its message, if it is one. The answer is None if there is none."""
+    """Return the answer in a state, and the id of its message if it is one. Both are None if there is no answer."""
     values = fields_of(state)
     if values.get("structured_response") is not None:
         return values["structured_response"], None
@@ -29,7 +29,7 @@ def answer_in(graph: Any, state: Any) -> tuple[Any, str | None]:
 
 
 def changed_values(before: Any, state: Any) -> Any:
-    """The keys of a state that a turn has changed; a state without keys is returned unchanged."""
+    """Return the items of a state that a turn has changed. Return a state without keys unchanged."""
     known, values = fields_of(before), fields_of(state)
     if not known or not values:
         return state
@@ -44,14 +44,17 @@ def _is_same(before: Any, value: Any) -> bool:
 
 
 def _message_answer(last: BaseMessage) -> tuple[str | None, str | None]:
-    """The answer in the last message: a model's text, or the result of a tool with which the graph has ended."""
+    """Return the answer in the last message, and its id: a model's text, or the result of a tool that ended the graph.
+
+    The id is None for the result of a tool.
+    """
     if isinstance(last, AIMessage) and not last.tool_calls:
         return text_in(last.content), last.id
     return (text_in(last.content), None) if isinstance(last, ToolMessage) else (None, None)
 
 
 def _output(graph: Any, values: dict[str, Any]) -> Any:
-    """The output besides the question: the text under a key for answers, a single text, or else all of it."""
+    """Return the graph's output without the question: a text under one of ANSWER_KEYS, the only text, or all values."""
     channels = graph.output_channels
     question_key = text_key(input_keys(graph))
     wanted = [channels] if isinstance(channels, str) else list(channels)

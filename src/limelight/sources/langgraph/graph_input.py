@@ -1,6 +1,6 @@
-"""The input, config and context of a graph for one turn.
+"""Builds the input, config and context of a graph for one turn.
 
-The question is given as messages, as a text under one key, or as a plain value, depending on the graph. The ids of the
+The question is passed as messages, as text under one key, or as a plain value, depending on the graph. The ids of the
 run and of the user are in the config under `configurable`, and in the context if its schema has fields with these
 names. This module imports LangChain, so it is imported only when there is a graph.
 """
@@ -17,11 +17,11 @@ from limelight.sources.base import Context, Turn
 from limelight.sources.langgraph.history import INSTRUCTIONS
 
 TEXT_KEYS = ("input", "question", "query", "task", "prompt", "topic", "text", "message")
-"""The keys for the question in a graph without `messages`, the most likely first."""
+"""Input keys that may take the question in a graph without `messages`, most likely first."""
 
 
 def graph_input(graph: Any, question: Message, before: Sequence[AnyMessage], instructions: str) -> Any:
-    """The input of a turn: the messages before it, the instructions and the question."""
+    """Return the input of a turn in the form that the graph accepts: messages `before`, instructions and question."""
     system = [SystemMessage(instructions, id=f"{INSTRUCTIONS}{uuid4().hex}")] if instructions else []
     messages = [*before, *system, HumanMessage(question.get("content") or "")]
     text = "\n\n".join(filter(None, (instructions, question.text)))
@@ -32,7 +32,7 @@ def graph_input(graph: Any, question: Message, before: Sequence[AnyMessage], ins
 
 
 def _function_input(graph: Any, messages: list[Any], text: str) -> Any:
-    """The input of an `@entrypoint` function, in the type of its first parameter; text if it has none."""
+    """Return the input of an `@entrypoint` function in the type of its first parameter; text if that has no type."""
     kind = _parameter_type(graph)
     if not isinstance(kind, type) or issubclass(kind, str):
         return text
@@ -48,12 +48,12 @@ def _parameter_type(graph: Any) -> object:
     kind = getattr(channel, "typ", None)
     if not isinstance(kind, str):
         return get_origin(kind) or kind
-    name = kind.partition("[")[0].rpartition(".")[2]  # an annotation as text: its beginning is enough
+    name = kind.partition("[")[0].rpartition(".")[2]  # a string annotation: the name of the outer type is enough
     return {"list": list, "List": list, "Sequence": list, "dict": dict, "Dict": dict}.get(name)
 
 
 def uses_state(graph: Any) -> bool:
-    """Whether the saved state of a conversation reaches its next turn. A function receives it as `previous`."""
+    """Whether the graph reads the saved state of a conversation in the next turn. A function reads it as `previous`."""
     if input_keys(graph):
         return type(graph.channels.get("messages")).__name__ != "LastValue"
     nodes = getattr(graph, "nodes", {}).values()
@@ -61,20 +61,20 @@ def uses_state(graph: Any) -> bool:
 
 
 def can_remove_messages(graph: Any) -> bool:
-    """Whether messages can be removed from the state, which only reducers of LangGraph and deepagents support."""
+    """Whether messages can be removed from the graph's state. Only reducers of LangGraph and deepagents allow it."""
     channel = graph.channels.get("messages")
     reducer = getattr(channel, "reducer", None) or getattr(channel, "operator", None)
     return str(getattr(reducer, "__module__", "")).partition(".")[0] in ("langgraph", "deepagents")
 
 
 def input_keys(graph: Any) -> dict[str, Any]:
-    """The keys of a graph's input with their types; empty for a graph that takes a plain value."""
+    """Return the keys of a graph's input with their types; an empty dict for a graph that takes a plain value."""
     builder = getattr(graph, "builder", None)
     return {} if builder is None else get_type_hints(builder.input_schema)
 
 
 def text_key(keys: dict[str, Any]) -> str:
-    """The key for the question in a graph without `messages`. Raises AgentFailed if there is none."""
+    """Return the input key for the question in a graph without `messages`. Raises AgentFailed if there is none."""
     texts = [key for key, kind in keys.items() if kind in (str, str | None)]
     key = next((key for key in TEXT_KEYS if key in texts), texts[0] if len(texts) == 1 else None)
     if key is None:
@@ -86,12 +86,12 @@ def text_key(keys: dict[str, Any]) -> str:
 
 
 def graph_config(turn: Turn) -> dict[str, Any]:
-    """The config of a turn."""
+    """Return the config of a turn, with the ids of the thread, the session, the run and the user."""
     return {"configurable": {"thread_id": turn.memory_key, **_run_fields(turn.context)}}
 
 
 def graph_context(schema: Any, context: Context) -> dict[str, str] | None:
-    """The context for a graph with a context schema; other fields of the schema need defaults."""
+    """Return the context for a graph with a context schema, else None. Fields that are not set here need defaults."""
     if not isinstance(schema, type):
         return None
     fields = get_type_hints(schema)

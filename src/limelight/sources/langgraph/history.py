@@ -1,4 +1,4 @@
-"""The history of a conversation as LangChain's messages: given to a new graph, or repaired in a graph's state.
+"""Converts a history to LangChain messages for a new conversation, and repairs the messages in a saved state.
 
 This module imports LangChain, so it is imported only when there is a graph.
 """
@@ -15,11 +15,11 @@ from limelight.sources.history import CUT_OFF, normalized
 from limelight.sources.values import fields_of, items_of
 
 INSTRUCTIONS = "limelight-instructions-"
-"""The prefix of the ids of messages that are for one turn only."""
+"""Prefix of the ids of messages with instructions, which are valid for one turn only."""
 
 
 def langchain_messages(history: Sequence[Message]) -> list[AnyMessage]:
-    """Convert a history to LangChain's messages."""
+    """Convert a history to LangChain messages."""
     messages: list[Any] = convert_to_messages([_plain(message) for message in normalized(history)])
     for message in messages:
         message.id = uuid4().hex
@@ -27,7 +27,7 @@ def langchain_messages(history: Sequence[Message]) -> list[AnyMessage]:
 
 
 def _plain(message: Message) -> dict[str, Any]:
-    """The fields of a message that LangChain accepts."""
+    """Return the fields of a message that LangChain accepts."""
     fields = {key: message[key] for key in ("role", "tool_calls", "tool_call_id") if key in message}
     if isinstance(message.get("name"), str):
         fields["name"] = message["name"]
@@ -37,8 +37,11 @@ def _plain(message: Message) -> dict[str, Any]:
 
 
 def repair_messages(state: Any, can_remove: bool = True) -> list[AnyMessage]:
-    """The messages that make the next input acceptable: results of calls that were cut off at the end of the state, and
-    removals of the instructions of an earlier turn."""
+    """Return the messages that make a saved state valid for the next turn.
+
+    They are results for calls that were cut off at the end of the state, and removals of an earlier turn's
+    instructions.
+    """
     messages = messages_of(state.values)
     instructions = [m for m in messages if can_remove and str(m.id).startswith(INSTRUCTIONS)]
     removals: list[Any] = [RemoveMessage(id=message.id) for message in instructions]
@@ -49,7 +52,7 @@ def repair_messages(state: Any, can_remove: bool = True) -> list[AnyMessage]:
 
 
 def _unanswered(message: AIMessage, after: Sequence[AnyMessage]) -> list[Any]:
-    """The calls of a message without a result right behind it."""
+    """Return the calls of a message that have no result directly after the message."""
     results = takewhile(lambda m: isinstance(m, ToolMessage), after)
     answered = {result.tool_call_id for result in results if isinstance(result, ToolMessage)}
     return [call for call in message.tool_calls if call["id"] not in answered]
@@ -60,7 +63,7 @@ def _cut_off(call: Any) -> ToolMessage:
 
 
 def messages_of(values: Any) -> list[Any]:
-    """The messages in a state, which may itself be a message or a list of messages."""
+    """Return the messages in a state. The state may itself be a message or a list of messages."""
     listed = [values] if isinstance(values, BaseMessage) else items_of(values)
     found = listed or items_of(fields_of(values).get("messages"))
     return [message for message in found if isinstance(message, BaseMessage)]

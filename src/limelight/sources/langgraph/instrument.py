@@ -1,6 +1,6 @@
-"""Looks into LangGraph and LangChain: nodes that would block the event loop, running tools, and the current namespace.
+"""Access to internals of LangGraph and LangChain: nodes that block the event loop, running tools, current namespace.
 
-This module is imported to choose the source of a target, so functions import LangChain.
+This module is imported to select the source of a target, so only its functions import LangChain.
 """
 
 import copy
@@ -11,14 +11,14 @@ from typing import Any
 from limelight.sources.langgraph.stream_parts import Namespace, parent_namespace
 
 IN_THREAD = "run_in_executor.<locals>.wrapper"
-"""LangChain's wrapper of everything that it runs in a thread."""
+"""Qualified name of LangChain's function that wraps all code it runs in a thread."""
 
 
 def with_threaded_nodes(graph: Any) -> Any:
-    """Return the graph, or a copy in which nodes run in threads that LangGraph would run on the event loop.
+    """Return the graph, or a copy whose nodes with only a sync function run in threads instead of on the event loop.
 
-    These are nodes with a sync function only, as hooks of a middleware may be. Subgraphs that are nodes are included; a
-    graph inside of a tool cannot be found.
+    Hooks of a middleware may be such nodes. Subgraphs that are nodes are included; a graph inside of a tool cannot be
+    found.
     """
     nodes = {name: _threaded_node(node) for name, node in graph.nodes.items()}
     return graph.copy({"nodes": nodes}) if any(nodes[name] is not node for name, node in graph.nodes.items()) else graph
@@ -38,12 +38,15 @@ def _threaded_runnable(runnable: Any) -> Any:
     from langchain_core.runnables.config import run_in_executor
 
     threaded = copy.copy(runnable)
-    threaded.afunc = partial(run_in_executor, None, runnable.func)  # it keeps the context, which has LangGraph's config
+    threaded.afunc = partial(run_in_executor, None, runnable.func)  # keeps the context with LangGraph's config
     return threaded
 
 
 def tool_of_frame(frame: FrameType) -> str | None:
-    """The name of the tool that a frame runs; "" for another function that LangChain runs in a thread."""
+    """Return the name of the tool that a stack frame runs.
+
+    The name is "" for another function that LangChain runs in a thread, and None for any other frame.
+    """
     if frame.f_code.co_qualname == IN_THREAD:
         return ""
     tool = frame.f_locals.get("self") if frame.f_code.co_name in ("invoke", "run", "_run") else None
@@ -52,7 +55,7 @@ def tool_of_frame(frame: FrameType) -> str | None:
 
 
 def current_namespace() -> Namespace:
-    """The namespace of the graph that the current code belongs to, from LangChain's context variable."""
+    """Return the namespace of the graph that the current code belongs to, from LangChain's context variable."""
     from langchain_core.runnables.config import var_child_runnable_config
 
     config: Any = var_child_runnable_config.get() or {}

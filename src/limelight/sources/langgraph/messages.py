@@ -1,7 +1,7 @@
-"""Chunks of messages as text, reasoning, citations and usage. Pure.
+"""Translates message chunks of models into text, reasoning, citations and usage. Pure.
 
-LangGraph identifies messages by ids, and parallel nodes stream several messages of one agent at once. A message may
-contain reasoning and text in any order; the text stays open until the message ends.
+LangGraph identifies messages by ids, and parallel nodes may stream several messages of one agent at once. A message may
+contain reasoning and text in any order; its text stays open until the message ends.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from limelight.sources.values import fields_of, items_of
 
 
 class StreamedMessage(msgspec.Struct):
-    """A message of a model. `message_id` is assigned here, because raw ids may be repeated within a run."""
+    """A message of a model. `message_id` is generated, because LangGraph's ids (`raw_id`) may be repeated in a run."""
 
     agent_id: str
     message_id: str
@@ -27,10 +27,10 @@ class StreamedMessage(msgspec.Struct):
     reasonings: int = 0
     text_open: bool = False
     reasoning_id: str = ""
-    """The id of the open reasoning."""
+    """The id of the open reasoning; "" if none is open."""
     ended: bool = False
     returned: bool = False
-    """Whether its node has returned its text in another message."""
+    """Whether the node has returned the text of this message in another message."""
 
     @property
     def text(self) -> str:
@@ -38,23 +38,23 @@ class StreamedMessage(msgspec.Struct):
 
 
 class Messages:
-    """All messages of one run, by raw id."""
+    """All messages of models in one run, by raw id."""
 
     def __init__(self) -> None:
         self.ids = MessageIds()
         self._messages: dict[str, StreamedMessage] = {}
         self._open: dict[str, StreamedMessage] = {}
         self._main: list[StreamedMessage] = []
-        """Those of the main agent that have text."""
+        """The messages of the main agent that have text."""
         self._earlier: set[str] = set()
         """The raw ids of messages from before this run."""
 
     def add_earlier(self, raw_ids: Iterable[str | None]) -> None:
-        """Register messages from before this run, which a graph may return again."""
+        """Register messages from before this run, because a graph may return them again."""
         self._earlier.update(raw_id for raw_id in raw_ids if raw_id)
 
     def append(self, message: Any) -> TextDelta | None:
-        """Add a chunk that is only one more piece of an open text, as most are; None for any other chunk."""
+        """Translate a chunk that only adds text to an open text, as most do. Returns None for any other chunk."""
         streamed = self._open.get(message.id)
         if (
             streamed is None
@@ -74,7 +74,7 @@ class Messages:
         return TextDelta(agent_id=streamed.agent_id, message_id=streamed.message_id, text=text)
 
     def feed(self, agent_id: str, message: Any, task_id: str = "") -> list[AnyEvent]:
-        """Add any chunk, or a complete message."""
+        """Translate the text, reasoning and citations of any chunk or complete message."""
         streamed = self._messages.get(message.id)
         if streamed is None or streamed.ended:
             streamed = StreamedMessage(agent_id, self.ids.next_text(), message.id, task_id)
@@ -98,7 +98,7 @@ class Messages:
         return [*events, TextDelta(agent_id=streamed.agent_id, message_id=streamed.message_id, text=text)]
 
     def finish(self, raw_id: str) -> list[AnyEvent]:
-        """End a message."""
+        """End the open message with this raw id."""
         streamed = self._open.pop(raw_id, None)
         if streamed is None:
             return []
@@ -109,16 +109,19 @@ class Messages:
         return events
 
     def finish_all(self, agent_id: str, task_id: str = "") -> list[AnyEvent]:
-        """End the open messages of an agent, or of one of its tasks: those of models that were interrupted."""
+        """End the open messages of an agent, or only those of one task. Their last chunk has not arrived."""
         own = [m for m in self._open.values() if m.agent_id == agent_id and task_id in ("", m.task_id)]
         return [event for message in own for event in self.finish(message.raw_id)]
 
     def is_known(self, raw_id: str) -> bool:
-        """Whether a message was shown, in this run or before it."""
+        """Whether a message was already shown, in this run or before it."""
         return raw_id in self._messages or raw_id in self._earlier
 
     def is_repeated(self, task_id: str, text: str) -> bool:
-        """Whether a task returns a text that a model has streamed in it. Each streamed text counts once."""
+        """Whether a text repeats a message that a model has streamed in the same task.
+
+        Each streamed message counts as repeated only once.
+        """
         candidates = (m for m in self._messages.values() if task_id and m.task_id == task_id and not m.returned)
         same = next((m for m in candidates if m.text.strip() == text.strip()), None)
         if same is not None:
@@ -127,18 +130,18 @@ class Messages:
 
     @property
     def last_text(self) -> tuple[str, str | None]:
-        """The last text of the main agent, and its message id."""
+        """The last text of the main agent and its message id."""
         last = self._main[-1] if self._main else None
         return ("", None) if last is None else (last.text, last.message_id)
 
     def find_text(self, text: str, raw_id: str | None) -> str | None:
-        """The id of a message of the main agent with this text, by preference the one with this raw id."""
+        """Return the id of a message of the main agent with this text, preferably the message with this raw id."""
         same = [message for message in reversed(self._main) if message.text == text]
         chosen = next((message for message in same if message.raw_id == raw_id), same[0] if same else None)
         return None if chosen is None else chosen.message_id
 
     def find_object(self, value: Any) -> str | None:
-        """The id of the last message of the main agent, if its text is the JSON of this object."""
+        """Return the id of the main agent's last message if its text is the JSON of this value, else None."""
         text, message_id = self.last_text
         return message_id if text and parse_args(text) == value else None
 
@@ -146,7 +149,7 @@ class Messages:
 def _add_reasoning(streamed: StreamedMessage, text: str) -> list[AnyEvent]:
     if not text:
         return []
-    if not streamed.reasoning_id:  # reasoning after some text gets another id
+    if not streamed.reasoning_id:  # reasoning that follows text gets a new id
         streamed.reasonings += 1
         number = f"-{streamed.reasonings}" if streamed.reasonings > 1 else ""
         streamed.reasoning_id = f"{streamed.message_id}{number}"
@@ -162,7 +165,7 @@ def _end_reasoning(streamed: StreamedMessage) -> list[AnyEvent]:
 
 
 def usage_of(agent_id: str, message: Any, metadata: dict[str, Any]) -> Usage | None:
-    """The usage in a chunk; one chunk of each message has it."""
+    """Return the token usage in a chunk or message, else None. Only one chunk of each message has usage."""
     usage = message.usage_metadata
     if not usage:
         return None
@@ -175,7 +178,7 @@ def usage_of(agent_id: str, message: Any, metadata: dict[str, Any]) -> Usage | N
 
 
 def _citations(agent_id: str, content: Any) -> list[AnyEvent]:
-    """The sources that a provider has annotated in the content."""
+    """Return events for the sources that a provider has annotated in the content."""
     if isinstance(content, str):
         return []
     notes = [fields_of(note) for block in items_of(content) for note in items_of(fields_of(block).get("annotations"))]

@@ -1,6 +1,6 @@
-"""Runs a compiled graph: drives `astream`, asks a person at interrupts, and resumes the graph with the decisions.
+"""Source for LangGraph: streams a graph, requests approvals at interrupts, and resumes the graph with the decisions.
 
-This module must not import LangGraph, because it is loaded to choose the source of a target.
+This module must not import LangGraph, because all sources are loaded to select one for a target.
 """
 
 import asyncio
@@ -33,17 +33,17 @@ from limelight.sources.running_threads import report_running_tools
 
 MAX_STEPS = "max_steps"
 NOT_SERIALIZABLE = "is not msgpack serializable"
-"""LangGraph's error for a state that no checkpointer can save."""
+"""Part of LangGraph's error message for a state that no checkpointer can save."""
 STATE_ADVICE = (
     "the state of this graph holds something that cannot be kept ({error}): leave it out of the state, or compile the "
     "graph with checkpointer=False, so that it keeps no state"
 )
 BREAKPOINT = "breakpoint"
-"""The name of the request at a stop with which the graph was compiled."""
+"""Name of the approval request at a breakpoint, where the graph was compiled to stop."""
 
 
 class LangGraphSource(Source):
-    """Wraps a graph, compiled or not."""
+    """Source for a graph of LangGraph, compiled or not."""
 
     framework: ClassVar[str] = "langgraph"
     LACKS: ClassVar[Mapping[Feature, str]] = {
@@ -70,12 +70,12 @@ class LangGraphSource(Source):
         return "" if name in ("LangGraph", "") else first_line(name)
 
     async def open(self, resources: AgentResources) -> None:
-        """Prepare a copy of the graph; a graph without a checkpointer gets the default one."""
+        """Prepare a copy of the graph that does not block the event loop. Add a checkpointer if it has none."""
         from limelight.sources.langgraph.checkpointer import is_blocking, open_saver, with_async_methods
 
         self._graph = with_threaded_nodes(self._graph)
         own = self._graph.checkpointer
-        if own not in (None, True):  # True is for subgraphs: it means that of the parent
+        if own not in (None, True):  # True means the checkpointer of the parent graph
             if own is not False and is_blocking(own):
                 self._graph = self._graph.copy({"checkpointer": with_async_methods(own)})
             return
@@ -106,11 +106,11 @@ class LangGraphSource(Source):
         translator.restore(state)
         return self._run(turn, translator, state)
 
-    # Every token passes each generator between the graph and the engine, so there is only this one.
+    # There is only one generator between the graph and the engine, because each costs time for every token.
     async def _run(
         self, turn: Turn, translator: LangGraphTranslator, state: ResumeState | None = None
     ) -> AsyncGenerator[Item, None]:
-        """Run a turn, or resume one from a `state` in which it waits for a person."""
+        """Run a turn. With a `state`, resume a run that waited for a person."""
         from limelight.sources.langgraph.graph_input import graph_config
 
         config = graph_config(turn)
@@ -127,7 +127,7 @@ class LangGraphSource(Source):
                     async with aclosing(self._stream(graph_input, config, turn)) as parts:
                         async for part in parts:
                             if part["type"] == "messages" and (delta := append(part["data"][0])) is not None:
-                                yield delta  # most parts
+                                yield delta  # fast path for most parts
                                 continue
                             for event in translator.feed(part_of(part)):
                                 yield event
@@ -158,7 +158,7 @@ class LangGraphSource(Source):
             raise
 
     def _stream(self, graph_input: Any, config: Any, turn: Turn) -> AsyncGenerator[Any, None]:
-        """The graph's stream, up to its end or to an interrupt."""
+        """Return the graph's stream, which lasts until the graph ends or is interrupted."""
         from limelight.sources.langgraph.graph_input import graph_context
 
         return self._graph.astream(
@@ -184,11 +184,11 @@ class LangGraphSource(Source):
         return graph_input.graph_input(self._graph, turn.question, before, turn.instructions)
 
     async def _saved_state(self, config: Any) -> Any:
-        """The saved state of the conversation; None for a graph without a checkpointer."""
+        """Return the saved state of the conversation; None for a graph without a checkpointer."""
         return await self._graph.aget_state(config) if self._graph.checkpointer else None
 
     async def _ask(self, turn: Turn, config: Any, interrupts: list[Interrupt]) -> tuple[bool, Any]:
-        """Ask for all decisions that the graph waits for. Returns whether it continues, and with what input."""
+        """Request all approvals that the graph waits for. Returns whether the graph continues, and its next input."""
         if not interrupts:
             return await self._ask_at_breakpoint(turn, config), None
         if not self._graph.checkpointer:
@@ -203,7 +203,7 @@ class LangGraphSource(Source):
     async def _ask_again(
         self, turn: Turn, config: Any, translator: LangGraphTranslator, state: ResumeState
     ) -> tuple[bool, Any]:
-        """Ask again for the decisions that a resumed run waits for."""
+        """Request the approvals of a resumed run again. Returns whether the graph continues, and its next input."""
         from limelight.sources.langgraph.history import messages_of
 
         saved = await self._saved_state(config)
@@ -216,7 +216,10 @@ class LangGraphSource(Source):
         return await self._ask(turn, config, interrupts)
 
     async def _ask_at_breakpoint(self, turn: Turn, config: Any) -> bool:
-        """Ask whether a graph continues that has stopped at a breakpoint, which only its state shows."""
+        """Ask a person whether a graph that has stopped at a breakpoint continues. Returns False if it has not stopped.
+
+        Only the saved state shows a breakpoint.
+        """
         state = await self._saved_state(config)
         if state is None or not state.next:
             return False
@@ -227,7 +230,7 @@ class LangGraphSource(Source):
 
         saved = await self._saved_state(config)
         values = translator.values if saved is None else saved.values
-        if saved is not None and saved.next:  # it was stopped: unchanged values are the answer of an earlier turn
+        if saved is not None and saved.next:  # stopped early: unchanged values are from earlier turns
             values = changed_values(translator.initial_values, values)
         answer, raw_id = (None, None) if code else answer_in(self._graph, values)
         return translator.end(answer, raw_id, code)
@@ -244,7 +247,7 @@ def _approve(turn: Turn, request: ApprovalRequest) -> Coroutine[Any, Any, Approv
 
 
 def _is_instance(target: object, class_name: str) -> bool:
-    """Whether the target is an instance of a class of LangGraph's with this name."""
+    """Whether the target is an instance of LangGraph's class with this name."""
     return any(
         base.__name__ == class_name and base.__module__.partition(".")[0] == "langgraph"
         for base in type(target).__mro__

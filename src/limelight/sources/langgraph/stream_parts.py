@@ -1,4 +1,4 @@
-"""Reads LangGraph's stream parts by attribute and key, so that the translator needs no class of LangGraph. Pure."""
+"""Reads LangGraph's stream parts by attribute and key, so that the translator does not import LangGraph. Pure."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
@@ -6,20 +6,20 @@ from typing import Any, NamedTuple, cast
 from limelight.sources.values import fields_of, items_of
 
 MODES = ("messages", "tools", "tasks", "custom")
-"""The stream modes of `astream`; `DROPS` in the translator has the reasons for leaving out the others."""
+"""The stream modes that are requested from `astream`. `DROPS` in the translator explains why others are not."""
 
 HOOKS = (".before_agent", ".before_model", ".after_model", ".after_agent")
-"""The suffixes of a middleware's nodes."""
+"""Suffixes of the names of a middleware's nodes."""
 
 Namespace = tuple[str, ...]
-"""The path of a subgraph: for each level the node and its task, as `tools:1234`."""
+"""Path of a subgraph: for each level the node and its task, such as `tools:1234`. The main graph has an empty path."""
 
 ID_KEYS = ("id", "tool_call_id", "call_id")
 ARGUMENT_KEYS = ("args", "arguments", "function")
-"""The keys by which a call in the input of a task is recognized."""
+"""ID_KEYS and ARGUMENT_KEYS identify a tool call in the input of a task."""
 MAX_DEPTH = 5
 MAX_VALUES = 200
-"""Limits of the search in the input of a task: levels, and values on each level."""
+"""Limits of the search for tool calls in the input of a task: levels, and values on each level."""
 
 
 class Part(NamedTuple):
@@ -31,14 +31,14 @@ class Part(NamedTuple):
 
 
 def part_of(item: Any) -> Part:
-    """Convert an item of the stream."""
+    """Convert an item of LangGraph's stream to a Part."""
     ns = item["ns"]
     return Part(item["type"], _namespace(tuple(ns)) if ns else (), item["data"])
 
 
 @lru_cache(maxsize=256)
 def _namespace(ns: Namespace) -> Namespace:
-    """Join the number that LangGraph adds for the second graph of a task: `tools:1234`, `1` -> `tools:1234:1`."""
+    """Append the number of a task's second graph to the element before it: `tools:1234`, `1` -> `tools:1234:1`."""
     steps: list[str] = []
     for step in ns:
         if step.isdigit() and steps:
@@ -49,33 +49,33 @@ def _namespace(ns: Namespace) -> Namespace:
 
 
 def parent_namespace(checkpoint_ns: str) -> Namespace:
-    """The namespace of the graph whose task has this name: `tools:1234|model:5` -> (`tools:1234`,)."""
+    """Return the namespace of the graph that contains a task: `tools:1234|model:5` -> (`tools:1234`,)."""
     return _namespace(tuple(checkpoint_ns.split("|")[:-1]))
 
 
 def node_of(step: str) -> str:
-    """The node: `tools:1234` -> `tools`."""
+    """Return the node in an element of a namespace: `tools:1234` -> `tools`."""
     return step.partition(":")[0]
 
 
 def task_of(step: str) -> str:
-    """The task id: `tools:1234` and `tools:1234:1` -> `1234`."""
+    """Return the task id in an element of a namespace: `tools:1234` and `tools:1234:1` -> `1234`."""
     return step.partition(":")[2].partition(":")[0]
 
 
 def task_in(metadata: dict[str, Any]) -> str:
-    """The id of the task in which a message was made."""
+    """Return the id of the task in which a message was made, from the message's metadata."""
     checkpoint_ns = metadata.get("langgraph_checkpoint_ns") or ""
     return task_of(checkpoint_ns.rpartition("|")[2])
 
 
 def is_internal(metadata: dict[str, Any]) -> bool:
-    """Whether a middleware has called the model for its own purpose, such as a summary."""
+    """Whether a message is the reply to a model call that a middleware makes for itself, such as a summary."""
     return "lc_internal_call" in metadata or "lc_source" in metadata or is_hook(metadata.get("langgraph_node") or "")
 
 
 def is_model_run(metadata: dict[str, Any]) -> bool:
-    """Whether a message comes from a model, and not from a node that returns it."""
+    """Whether a message comes from a model. Otherwise a node has returned it."""
     return "ls_model_type" in metadata or "ls_model_name" in metadata
 
 
@@ -84,13 +84,13 @@ def is_hook(node: str) -> bool:
 
 
 def calls_in(task_input: Any) -> list[dict[str, Any]]:
-    """The tool calls in the input of a tools node: a list of them, or one under `tool_call`."""
+    """Return the tool calls in the input of a tools node: a list of calls, or one call under `tool_call`."""
     calls = items_of(task_input) or [fields_of(task_input).get("tool_call")]
     return [fields for call in calls if _is_call(fields := fields_of(call))]
 
 
 def _is_call(fields: dict[str, Any]) -> bool:
-    """Whether this is a call in LangChain's form. Inputs may have anything, also things with names and ids."""
+    """Whether a dict is a tool call in LangChain's form. An input may also contain other dicts with names and ids."""
     return (
         isinstance(fields.get("id"), str)
         and isinstance(fields.get("name"), str)
@@ -100,7 +100,10 @@ def _is_call(fields: dict[str, Any]) -> bool:
 
 
 def last_call_ids(task_input: Any) -> list[str]:
-    """The ids of the calls in the last message of each list in a state, which a node with tools executes."""
+    """Return the ids of the tool calls in the last message of each list in a task's input.
+
+    A node that executes tools takes its calls from there.
+    """
     state = fields_of(task_input) or getattr(task_input, "__dict__", {})
     listed = [items for value in (task_input, *state.values()) if (items := items_of(value))]
     last = [items[-1] for items in listed]
@@ -109,9 +112,9 @@ def last_call_ids(task_input: Any) -> list[str]:
 
 
 def call_ids_in(task_input: Any) -> list[str]:
-    """The ids of single calls in the input of a task, as with `Send("worker", {"call": call})`.
+    """Return the ids of single tool calls in a task's input, such as that of `Send("worker", {"call": call})`.
 
-    The search is recursive, within limits. It leaves out messages, because a state may have a whole conversation.
+    The search is recursive, within limits. It skips messages, because a state may contain a long conversation.
     """
     found: list[str] = []
     level: list[Any] = [items_of(task_input) or fields_of(task_input) or getattr(task_input, "__dict__", None)]
@@ -127,7 +130,7 @@ def call_ids_in(task_input: Any) -> list[str]:
 
 
 def _call_id(fields: dict[str, Any]) -> str:
-    """The id of a call in LangChain's form, in OpenAI's, or in a similar one."""
+    """Return the id of a tool call in the form of LangChain, OpenAI or similar; "" if the dict is not a call."""
     if not any(key in fields for key in ARGUMENT_KEYS):
         return ""
     return next((value for key in ID_KEYS if isinstance(value := fields.get(key), str) and value), "")
@@ -138,7 +141,7 @@ def _is_message(fields: dict[str, Any]) -> bool:
 
 
 def messages_in(output: Any) -> list[Any]:
-    """The messages in what a tool has returned: a message, a Command with some, or a list of these."""
+    """Return the messages in a tool's return value: a message, a Command with messages, or a list of these."""
     if several := items_of(output):
         return [message for one in several for message in messages_in(one)]
     if hasattr(output, "tool_call_id"):
@@ -147,12 +150,12 @@ def messages_in(output: Any) -> list[Any]:
 
 
 def is_command(output: Any) -> bool:
-    """Whether a tool has returned a Command, which changes the state and of which the model gets nothing."""
+    """Whether a tool has returned a Command, which changes the graph's state and is not passed to the model."""
     return hasattr(output, "goto") and hasattr(output, "update")
 
 
 def todos_in(output: Any) -> list[dict[str, Any]] | None:
-    """The plan that a tool has written to `todos` in the state; None if there is none, or in another form."""
+    """Return the plan that a tool has written to `todos` in the state; None if there is none in a known form."""
     todos: object = fields_of(getattr(output, "update", None)).get("todos")
     if not isinstance(todos, list):
         return None
@@ -161,7 +164,7 @@ def todos_in(output: Any) -> list[dict[str, Any]] | None:
 
 
 def text_in(content: Any) -> str:
-    """The text of a message's content, which is a text or a list of blocks."""
+    """Return the text of a message's content, which is a string or a list of blocks."""
     if isinstance(content, str):
         return content
     return "".join(_text_block(block) for block in items_of(content))
@@ -175,7 +178,7 @@ def _text_block(block: Any) -> str:
 
 
 def reasoning_in(message: Any) -> str:
-    """The reasoning in a message, in the places where providers put it."""
+    """Return the reasoning in a message, from any of the fields in which providers put it."""
     reasoning = message.additional_kwargs.get("reasoning_content")
     if isinstance(reasoning, str) and reasoning:
         return reasoning

@@ -1,8 +1,8 @@
 """The running tasks of a graph, and the messages that their nodes return as dicts or tuples. Pure.
 
-A task is one execution of a node. LangGraph streams message objects only; messages in other forms that LangChain
-accepts are found in the results of tasks. A result may also repeat messages: those in the input of the node, and those
-of a subgraph that ran in it.
+A task is one execution of a node. LangGraph streams only message objects; messages in other forms that LangChain
+accepts are read from the results of tasks. A result may repeat messages from the input of its node, or from a subgraph
+that ran in the node.
 """
 
 from typing import Any, NamedTuple, cast
@@ -13,14 +13,14 @@ from limelight.sources.langgraph.stream_parts import Namespace, call_ids_in, las
 from limelight.sources.values import fields_of, items_of
 
 ROLES = frozenset({"ai", "assistant", "tool"})
-"""The roles of messages that are shown."""
+"""The roles of messages that are shown: those of models and tools."""
 CLASSES = frozenset({"AIMessage", "AIMessageChunk", "ToolMessage"})
-"""Their classes, in LangChain's serialized form."""
+"""The classes of messages that are shown, in LangChain's serialized form."""
 MESSAGES = "messages"
 RETURN = "__return__"
 """LangGraph's key for what an `@task` function returns."""
 PLAIN_KEYS = frozenset({RETURN, "__root__", "__end__"})
-"""The keys of results that do not belong to a state with keys."""
+"""Keys of a task's result that LangGraph uses for values outside of a state with keys."""
 
 
 class ReturnedMessage(NamedTuple):
@@ -28,28 +28,28 @@ class ReturnedMessage(NamedTuple):
 
     message: Any
     is_shown: bool
-    """Whether the key is for messages of the conversation. Other keys may have prompts or examples."""
+    """Whether the message's key in the result is for the conversation. Other keys may contain prompts or examples."""
 
 
 class Task(msgspec.Struct):
-    """A task that has not ended."""
+    """A running task."""
 
     task_id: str
     ns: Namespace
     input: Any = None
     started_at: float = 0.0
-    """In seconds; the origin is the caller's."""
+    """In seconds, on the clock of the translator."""
     lists: dict[str, list[Any]] = {}
-    """The lists in its input by key, as they were at its start."""
+    """Copies of the lists in the task's input at its start, by key."""
     nested: list[Any] = []
-    """The messages that tasks inside of it have returned."""
+    """The messages that tasks inside of this task have returned."""
     nested_replies: list[tuple[str, list[str]]] = []
-    """The assistant's messages among them: their texts, and the ids of their calls."""
+    """The texts and call ids of the model messages in `nested`."""
     _call_ids: tuple[list[str], list[str]] | None = None
 
     @property
     def call_ids(self) -> tuple[list[str], list[str]]:
-        """The ids of calls in its input: of single calls, and of the calls in the last messages."""
+        """The ids of tool calls in the task's input: those of single calls, and those in the last messages."""
         if self._call_ids is None:
             self._call_ids = (call_ids_in(self.input), last_call_ids(self.input))
         return self._call_ids
@@ -60,19 +60,19 @@ class Tasks:
 
     def __init__(self) -> None:
         self.running: dict[str, Task] = {}
-        """By task id."""
+        """Running tasks by task id."""
 
     def start(self, ns: Namespace, task_id: str, task_input: Any, now: float) -> None:
         self.running[task_id] = Task(task_id, ns, task_input, now, _lists_in(task_input))
 
     def running_in(self, ns: Namespace) -> list[Task]:
-        """The running tasks of the graph at a namespace."""
+        """Return the running tasks of the graph at a namespace."""
         return [task for task in self.running.values() if task.ns == ns]
 
     def returned_messages(self, ns: Namespace, task_id: str, result: Any) -> list[ReturnedMessage]:
-        """The messages that a task has returned as dicts or tuples, without those that repeat others."""
+        """Return the messages that a task has returned as dicts or tuples, without those that repeat others."""
         task = self.running.get(task_id) or Task(task_id, ns)
-        task.nested_replies = []  # the result is complete: no other message of the task can repeat them
+        task.nested_replies = []  # no message follows the result, so none can repeat these
         returned: list[ReturnedMessage] = []
         for key, value in fields_of(result).items():
             known = [*task.lists.get(key, ()), *task.nested]
@@ -84,7 +84,10 @@ class Tasks:
         return returned
 
     def is_repeated(self, task_id: str, message: Any) -> bool:
-        """Whether a task inside of this task has returned a message in another form. Each one counts once."""
+        """Whether a message repeats one that a task inside of this task has returned as a dict or tuple.
+
+        Each returned message counts as repeated only once.
+        """
         task = self.running.get(task_id)
         reply = _text_and_calls(message)
         if task is None or reply not in task.nested_replies:
@@ -93,7 +96,7 @@ class Tasks:
         return True
 
     def _add_nested(self, ns: Namespace, task_id: str, key: str, messages: list[tuple[Any, Any]]) -> None:
-        """Add messages to the enclosing tasks, whose results will repeat them."""
+        """Add messages to the enclosing tasks, because the results of these tasks will repeat the messages."""
         for task in self.running.values():
             depth = len(task.ns)
             is_inside = ns[:depth] == task.ns and len(ns) > depth and task_of(ns[depth]) == task.task_id
@@ -103,7 +106,7 @@ class Tasks:
 
 
 def is_message_form(item: Any) -> bool:
-    """Whether this is a message of the assistant or of a tool as a dict or a pair."""
+    """Whether a value is a message of a model or of a tool in the form of a dict or a pair."""
     if isinstance(item, dict):
         fields = fields_of(cast("object", item))
         if fields.get("lc") == 1 and isinstance(fields.get("kwargs"), dict):
@@ -115,7 +118,10 @@ def is_message_form(item: Any) -> bool:
 
 
 def _converted(item: Any) -> Any:
-    """The message object; None if LangChain does not accept it. The call id of a result is "" if it has none."""
+    """Return the message object for a dict or a pair; None if LangChain does not accept it.
+
+    A tool message without a call id gets the call id "".
+    """
     from langchain_core.messages import convert_to_messages
 
     if isinstance(item, tuple | list):
@@ -135,7 +141,7 @@ def _text_and_calls(message: Any) -> tuple[str, list[str]]:
 
 
 def _lists_in(given: Any) -> dict[str, list[Any]]:
-    """Copies of the lists in an input, because a node may change those of its state."""
+    """Return copies of the lists in a task's input by key, because a node may change the originals."""
     if items := items_of(given):
         return {key: list(items) for key in PLAIN_KEYS}
     state = fields_of(given) or getattr(given, "__dict__", {})
@@ -143,7 +149,7 @@ def _lists_in(given: Any) -> dict[str, list[Any]]:
 
 
 def _items_in(value: Any) -> list[Any]:
-    """The single writes under a key, of which LangGraph joins several in one object."""
+    """Return the values written under a key of a task's result, unpacked from LangGraph's wrapper objects."""
     if type(value).__name__ == "Overwrite":
         return _items_in(value.value)
     fields = fields_of(value)
@@ -161,7 +167,7 @@ def _is_conversation(key: str, task: Task) -> bool:
 
 
 def _take_equal(item: Any, known: list[Any]) -> bool:
-    """Whether an equal item is in the list, from which it is removed."""
+    """Remove the first equal item from the list `known`. Returns whether there was one."""
     for at, other in enumerate(known):
         try:
             same = other is item or (type(other) is type(item) and bool(other == item))

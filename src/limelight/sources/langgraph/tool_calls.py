@@ -1,8 +1,8 @@
-"""The tool calls of a graph, from the first piece of their arguments to the message with their result. Pure.
+"""The tool calls of a graph, from the first chunk of their arguments to the message with their result. Pure.
 
-LangGraph may report anything twice or not at all: a retried tool starts again under its id, an unknown tool never
-starts, a resumed one starts anew. So every method is idempotent for each call, and the first report of an end ends the
-call.
+LangGraph may report the start or the end of a tool call twice or not at all: a retried tool starts again under the same
+id, an unknown tool never starts, and a resumed tool starts again. Every method is therefore idempotent for each call,
+and the first report of an end ends the call.
 """
 
 from typing import Any
@@ -24,19 +24,19 @@ def elapsed_ms(started_at: float, now: float) -> int:
 
 
 class ToolRun(msgspec.Struct):
-    """An execution of a tool that a node has started itself, for a call."""
+    """A tool run: one execution of a tool that a node has started itself, matched to a tool call."""
 
     run_id: str
     name: str
     args: Any
-    """The input of the tool; None if that is not known."""
+    """The input of the tool; None if it is unknown."""
     task_id: str
-    """The task that runs it; "" if it may be one of several."""
+    """The id of the task that executes the tool run; "" if several tasks are possible."""
     ns: Namespace
     started_at: float
-    """In seconds; the origin is the caller's."""
+    """In seconds, on the clock of the translator."""
     guessed: bool = False
-    """Whether the name or the arguments differ from the call's: a run that fits better replaces this one."""
+    """Whether the match is a guess, because name or arguments differ from the call's. A better match replaces it."""
     live: bool = True
     returned: bool = False
     value: Any = None
@@ -44,7 +44,7 @@ class ToolRun(msgspec.Struct):
 
     @property
     def failed(self) -> bool:
-        """Whether it has ended without a value: by an error, or by an interrupt of its task."""
+        """Whether the tool run has ended without a value, by an error or by an interrupt of its task."""
         return not (self.live or self.returned)
 
     def end(self, now: float) -> None:
@@ -53,7 +53,7 @@ class ToolRun(msgspec.Struct):
 
 
 class GraphCall(ToolCall):
-    """A tool call of a graph."""
+    """A tool call that a model of a graph has made, or that stands for a tool run without a model's call."""
 
     def __init__(
         self, agent_id: str, call_id: str, name: str, raw_id: str, args: dict[str, Any] | str | None = None
@@ -61,30 +61,31 @@ class GraphCall(ToolCall):
         super().__init__(agent_id, call_id, name, args)
         self.raw_id = raw_id
         self.asked = False
-        """Whether a person is asked about it."""
+        """Whether an interrupt of the current stream asks a person about the call."""
         self.error = ""
-        """What the tool raised, until it is known whether the graph retries it."""
+        """The error that the tool has raised. It becomes final when the graph does not retry the tool."""
         self.made_in = ""
-        """The task in which the model made it."""
+        """The id of the task in which the model has made the call."""
         self.running = False
-        """Whether a tool runs under its id."""
+        """Whether a tool was started under the id of the call."""
         self.run: ToolRun | None = None
 
     def ready_with(self, given: Any) -> list[AnyEvent]:
-        """The arguments are complete: those of the model, or the tool's input if those are not a JSON object."""
+        """Mark the arguments as complete: those of the model, or the tool's input if those are not a JSON object."""
         use_given = bool(fields_of(given)) and isinstance(parse_args(self.args_text), str)
         return self.ready(args_value(given) if use_given else None)
 
     def output_value(self, value: Any) -> list[AnyEvent]:
-        """The tool has emitted a piece of output, which may be any value."""
+        """Add output of the running tool, which may be any value."""
         if value in (None, ""):
             return []
         return self.output(value if isinstance(value, str) else json_text(value) + "\n")
 
     def finish_with_message(self, message: Any, duration_ms: int | None = None) -> list[Item]:
-        """End the call with its message. If the node's run has failed, the call has failed, whatever the message says.
+        """End the call with its result message. A call whose tool run has failed ends with the error of the tool run.
 
-        A failed run of a tool with another name does not count: it may have been a helper of the node.
+        This holds even if the message reports a success. A failed tool run with another tool name is ignored, because
+        the tool may be a helper of the node.
         """
         content = None if message.content == "null" else message.content  # LangChain's text for None
         failed = getattr(message, "status", "") == "error"
@@ -101,9 +102,9 @@ class GraphCall(ToolCall):
         raised: str = "",
         duration_ms: int | None = None,
     ) -> list[Item]:
-        """End the call with a value, and with an artifact that the model does not get: files or documents.
+        """End the call with a value, and with an artifact (files or documents) that the model does not get.
 
-        If the call has `failed`, the value is the error; `raised` is an error besides the value.
+        If the call has `failed`, the value is the error; `raised` is an error in addition to the value.
         """
         if self.finished:
             return []
@@ -125,25 +126,25 @@ class GraphCall(ToolCall):
         return self.finish(error=error, duration_ms=None if self.run is None else self.run.duration_ms)
 
     def finish_with_run(self) -> list[Item]:
-        """End the call with what its tool has returned or raised, if that is known."""
+        """End the call with the value or the error of its tool, if either is known."""
         if self.run is not None and self.run.returned:
             return self.finish_with_value(self.run.value)
         return self.fail(self.error) if self.error else []
 
 
 class ToolCalls:
-    """All calls of one run, by agent and raw id."""
+    """All tool calls of one run, by agent and raw id (LangGraph's call id)."""
 
     def __init__(self) -> None:
         self._ids = CallIds()
         self._calls: dict[tuple[str, str], list[GraphCall]] = {}
         self._streaming: dict[tuple[str, int], GraphCall] = {}
-        """By message id and index."""
+        """Streamed calls by message id and index."""
         self._made_in: dict[str, list[GraphCall]] = {}
-        """By task id."""
+        """Calls by the id of the task in which the model has made them."""
 
     def restore(self, state: ResumeState) -> None:
-        """Restore the open calls of a run whose server ended."""
+        """Restore the open calls of a resumed run from its log."""
         self._ids.reserve(state.call_ids)
         for left in state.calls.values():
             call = GraphCall(left.agent_id, left.call_id, left.name, left.call_id, left.args)
@@ -152,7 +153,7 @@ class ToolCalls:
     # Starts
 
     def append_chunk(self, agent_id: str, message_id: str, chunk: dict[str, Any], task_id: str = "") -> list[AnyEvent]:
-        """Add a piece of a call that a model streams: its name first, then its arguments."""
+        """Add a chunk of a call that a model streams: the name first, then the arguments."""
         at = (message_id, chunk.get("index") or 0)
         call = self._streaming.get(at)
         events: list[AnyEvent] = []
@@ -165,14 +166,14 @@ class ToolCalls:
         return [*events, *call.append_args(chunk.get("args") or "")]
 
     def start(self, agent_id: str, raw_id: str, name: str, args: Any, task_id: str = "") -> list[AnyEvent]:
-        """Start a call with complete arguments, unless a call with its id is open."""
+        """Start a call with complete arguments, unless a call with the same raw id is open."""
         call = self.get(agent_id, raw_id)
         if call is not None and not call.finished:
             return []
         return self.start_new(agent_id, raw_id, name, args, task_id)
 
     def start_new(self, agent_id: str, raw_id: str, name: str, args: Any, task_id: str = "") -> list[AnyEvent]:
-        """Start a call with complete arguments, also if another call with its id is open."""
+        """Start a call with complete arguments, even if a call with the same raw id is open."""
         return self._add(agent_id, raw_id, name, args_value(args), task_id).start()
 
     def _add(self, agent_id: str, raw_id: str, name: str, args: dict[str, Any] | str | None, task_id: str) -> GraphCall:
@@ -185,7 +186,10 @@ class ToolCalls:
     # Lookups
 
     def get(self, agent_id: str, raw_id: str) -> GraphCall | None:
-        """The call that a raw id means, which models repeat: the oldest open call, or else the newest."""
+        """Return the call with a raw id; None if there is none.
+
+        Models repeat raw ids: the oldest open call takes precedence, then the newest call.
+        """
         same = self._calls.get((agent_id, raw_id))
         if not same:
             return None
@@ -196,19 +200,22 @@ class ToolCalls:
         return [call for same in self._calls.values() for call in same if not call.finished]
 
     def open_with_id(self, agent_id: str, raw_id: str) -> list[GraphCall]:
-        """The open calls of an agent with this raw id, the oldest first. Calls without an id have the raw id ""."""
+        """Return the open calls of an agent with this raw id, oldest first. Calls without an id have the raw id ""."""
         return [call for call in self._calls.get((agent_id, raw_id), ()) if not call.finished]
 
     def open_made_in(self, task_id: str) -> list[GraphCall]:
-        """The open calls that a model has made in this task."""
+        """Return the open calls that a model has made in this task."""
         return [call for call in self._made_in.get(task_id, ()) if not call.finished] if task_id else []
 
     def was_made_in(self, agent_id: str, raw_id: str, task_id: str) -> bool:
-        """Whether a model has made a call with this id in this task: a message that names it again repeats it."""
+        """Whether a model has made a call with this raw id in this task, so that a returned message only repeats it."""
         return any(call.made_in == task_id for call in self._calls.get((agent_id, raw_id), ()) if task_id)
 
     def assign_id(self, agent_id: str, raw_id: str, name: str, args: Any, runs: list[GraphCall]) -> bool:
-        """Let a raw id mean the run in the list with this name and these arguments, which is removed from the list."""
+        """Assign a raw id to the call in `runs` with this name and these arguments. Returns whether there is one.
+
+        `runs` are calls that stand for tool runs without a model's call. The call is removed from this list.
+        """
         found = take_equal(runs, name, args) if raw_id else None
         if found is None:
             return False
@@ -217,7 +224,7 @@ class ToolCalls:
 
 
 def take_equal(calls: list[GraphCall], name: str, args: Any) -> GraphCall | None:
-    """Remove and return the first call with this name and these arguments."""
+    """Remove and return the first call with this name and these arguments; None if there is none."""
     wanted = args_value(args)
     found = next((call for call in calls if call.name == name and call.known_args == wanted), None)
     if found is not None:
@@ -226,7 +233,7 @@ def take_equal(calls: list[GraphCall], name: str, args: Any) -> GraphCall | None
 
 
 def _citations(agent_id: str, artifact: Any) -> list[AnyEvent]:
-    """The documents of a retriever, which it returns as an artifact."""
+    """Return events for the documents that a retriever returns as an artifact."""
     return [
         SourceCited(
             agent_id=agent_id,

@@ -1,9 +1,10 @@
-"""Matches tools that nodes run themselves to the calls of models. Pure.
+"""Matches tool runs that nodes start themselves to the tool calls of models. Pure.
 
-A node may run a tool with the arguments of a call but without its id; LangChain reports such a run under an id of its
-own. The run is matched to the open call with that name and those arguments, or else to the only call that a running
-task was given and that it can be. The returned value is kept until the node ends, because the model gets the message
-into which the node converts that value.
+A tool run is one execution of a tool. A node may run a tool with the arguments of a tool call but without its call id;
+LangChain then reports the tool run under a new run id. The tool run is matched to the open call with the same name and
+arguments. If there is no such call, it is matched to the only possible call among those that a running task has
+received. The value that the tool returns is stored until the node ends, because the node converts it into the message
+that the model gets.
 """
 
 import re
@@ -18,17 +19,18 @@ from limelight.sources.langgraph.tool_calls import GraphCall, ToolCalls, ToolRun
 from limelight.sources.values import args_value
 
 RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""The form of LangChain's run ids. A tool that was given a call runs under the id of the call instead."""
+"""Pattern of LangChain's run ids. A tool that is run with a call id is reported under the call id instead."""
 UNREADABLE = 3
-"""The distance of arguments that cannot be compared, because one side is unknown or not an object."""
+"""The distance between arguments that cannot be compared, because one side is unknown or not an object."""
 
 
 def match_call(open_calls: list[GraphCall], agent_id: str, name: str, given: Any) -> GraphCall | None:
-    """The open call of an agent for which a node runs a tool with these arguments; None means unknown arguments.
+    """Return the open call of an agent that matches a tool run best; None if no call matches.
 
-    The best match has equal arguments; next come arguments to which the node has added some, then values with the same
-    text (1 for "1"), then a call whose arguments cannot be read. Among equals it is the oldest call that was not run; a
-    call whose run has failed may be run again.
+    `given` are the arguments of the tool run; None means unknown. Equal arguments match best. Next come arguments to
+    which the node has added some, then values with the same text (1 for "1"), then arguments that cannot be compared.
+    Among equal matches, calls without a tool run come first, then the oldest call. A call whose tool run has failed or
+    was only guessed can be matched again.
     """
     candidates = [call for call in open_calls if call.agent_id == agent_id and call.name == name]
     given = None if given is None else args_value(given)
@@ -42,10 +44,11 @@ def match_call(open_calls: list[GraphCall], agent_id: str, name: str, given: Any
 
 
 def match_given_call(by_task: list[list[GraphCall]], name: str, given: Any, tool_names: set[str]) -> GraphCall | None:
-    """The only call that a run can be for, among the calls that each running task was given.
+    """Return the only call that a tool run can belong to, among the calls that a running task has received.
 
-    It is the only one with this name whose arguments the node can have converted. Otherwise it is the only one with the
-    same arguments whose name no tool has (`tool_names`): then the tool has another name than the model uses.
+    It is the only call with this name whose arguments the node can have converted. Otherwise it is the only call with
+    equal arguments and a name that no tool has (`tool_names`): the tool then has another name than the model uses. The
+    tasks are checked one after the other; the first task with such a call decides.
     """
     args = args_value(given)
     for calls in by_task:
@@ -59,23 +62,26 @@ def match_given_call(by_task: list[list[GraphCall]], name: str, given: Any, tool
 
 
 class ToolRuns:
-    """Finds the calls that tools run for, and keeps the runs that nodes have started for open calls."""
+    """Registry of the tool runs that nodes have started, with the search for the call that a tool runs for."""
 
     def __init__(self, calls: ToolCalls, agents: SubAgents, tasks: Tasks) -> None:
         self._calls = calls
         self._agents = agents
         self._tasks = tasks
         self.tool_names: set[str] = set()
-        """The names of the tools that have run."""
+        """The names of all tools that were started in this run."""
         self._by_run: dict[str, GraphCall] = {}
-        """The calls of the runs that nodes have started, by run id."""
+        """The matched calls, by the run id of their tool run."""
 
     def call(self, run_id: str) -> GraphCall | None:
-        """The call that a run of a node executes."""
+        """Return the call that is matched to the tool run with this id; None if there is none."""
         return self._by_run.get(run_id)
 
     def find_call(self, ns: Namespace, raw_id: str, name: str | None = None) -> GraphCall | None:
-        """The call with this id: of the agent at this namespace or, for a subgraph that runs tools, of an ancestor."""
+        """Return the call with this raw id: of the agent at a namespace, or an open call of one of its ancestors.
+
+        A subgraph may run tools for the calls of an ancestor.
+        """
         own = self._calls.get(self._agents.agent_id(ns) or "", raw_id)
         if own is not None:
             return own
@@ -86,7 +92,10 @@ class ToolRuns:
     def match(
         self, ns: Namespace, run_id: str, name: str, given: Any, now: float
     ) -> tuple[GraphCall | None, ToolRun | None]:
-        """The call for which a node runs a tool without its id, and the run that was matched to it by mistake."""
+        """Match a tool run without a call id to a call. Returns the call, and the tool run that this match replaces.
+
+        The replaced tool run was matched to the call by a wrong guess. Either value may be None.
+        """
         if not RUN_ID.fullmatch(run_id):
             return None, None
         agents, _ = self._agents.ancestors(ns)
@@ -101,9 +110,10 @@ class ToolRuns:
         return call, self._start(call, ToolRun(run_id, name, given, task_id, ns, now, guessed=matched is None))
 
     def calls_given(self, task_id: str) -> list[GraphCall]:
-        """The open calls that a task executes: those that a model has made in it, or else those in its input.
+        """Return the open calls that a task executes: those that a model has made in it, or else those in its input.
 
-        Single calls in the input come before those of its last messages, which each task of a fan-out may be given.
+        Single calls in the input take precedence over calls in its last messages, because all tasks of a fan-out may
+        receive the same messages.
         """
         made_here = self._calls.open_made_in(task_id)
         task = self._tasks.running.get(task_id)
@@ -113,7 +123,7 @@ class ToolRuns:
         return self._open_calls(task.ns, single) or self._open_calls(task.ns, in_messages)
 
     def _open_calls(self, ns: Namespace, raw_ids: list[str]) -> list[GraphCall]:
-        """The open calls with these ids, in their order. A repeated id means another call each time."""
+        """Return the open calls with these raw ids, in order. A repeated id refers to a different call each time."""
         calls: list[GraphCall] = []
         for raw_id in raw_ids:
             first = self.find_call(ns, raw_id)
@@ -122,7 +132,10 @@ class ToolRuns:
         return calls
 
     def find_task(self, ns: Namespace, call: GraphCall) -> None:
-        """Find the task that executes a call, which LangGraph does not say if a node takes calls out of the state."""
+        """Find and record the task that executes a call.
+
+        LangGraph does not report the task if a node takes its calls from the state.
+        """
         if self._agents.has_task(call):
             return
         for task in self._tasks.running_in(ns):
@@ -130,7 +143,7 @@ class ToolRuns:
                 self._agents.add_task_call(task.task_id, call)
 
     def _start(self, call: GraphCall, run: ToolRun) -> ToolRun | None:
-        """Match a run to a call. Returns the guessed run that it replaces, which is not the call's."""
+        """Assign a tool run to a call. Returns the guessed tool run that it replaces, if there is one."""
         replaced = call.run if call.run is not None and call.run.guessed and not call.run.failed else None
         if replaced is not None:
             self._by_run.pop(replaced.run_id, None)
@@ -139,10 +152,10 @@ class ToolRuns:
         return replaced
 
     def correct_match(self, call: GraphCall, task_id: str) -> None:
-        """Correct the match of a call that a message of this task ends.
+        """Correct the match of a call whose result message comes from this task.
 
-        Of equal calls in parallel tasks, a run may have been matched to the wrong one. If the call has no run that has
-        ended, while an equal call of another task has one, the two calls exchange their runs.
+        Among equal calls in parallel tasks, a tool run may have been matched to the wrong call. If the call has no tool
+        run that has ended, but an equal call of another task has one, the two calls exchange their tool runs.
         """
         if call.finished or call.running or (call.run is not None and not call.run.live):
             return
@@ -160,17 +173,23 @@ class ToolRuns:
             other.run.task_id = other_task
 
     def in_task(self, task_id: str) -> list[tuple[GraphCall, ToolRun]]:
-        """The open calls that a task has run."""
+        """Return the open calls with a tool run in this task, each with its tool run."""
         runs = [(call, call.run) for call in self._by_run.values() if not call.finished]
         return [(call, run) for call, run in runs if run is not None and run.task_id == task_id]
 
     def ending_with(self, ns: Namespace, task_id: str, *, is_last: bool) -> list[tuple[GraphCall, ToolRun]]:
-        """The open calls that end with a task. A run of an unknown task ends with the last task of its graph."""
+        """Return the open calls whose tool runs end with a task, each with its tool run.
+
+        A tool run without a known task ends with the last task of its graph.
+        """
         unplaced = [(call, run) for call, run in self.in_task("") if run.ns == ns]
         return self.in_task(task_id) + (unplaced if task_id and is_last else [])
 
     def end_task(self, ns: Namespace, task_id: str, now: float, *, is_last: bool) -> None:
-        """End the runs that a task has left open because of an interrupt: they will be run again."""
+        """End the tool runs of a task that are still live, and discard the finished calls.
+
+        Tool runs are still live after an interrupt; the node will start them again.
+        """
         for _, run in self.ending_with(ns, task_id, is_last=is_last):
             if run.live:
                 run.end(now)
@@ -178,14 +197,17 @@ class ToolRuns:
 
 
 def _task_running(by_task: dict[str, list[GraphCall]], call: GraphCall) -> str:
-    """The task that runs a call: the only one that was given it, or the only one; "" if it may be one of several."""
+    """Return the id of the task that executes a call; "" if several tasks are possible.
+
+    It is the only task that has received the call, or the only running task.
+    """
     given = [task_id for task_id, calls in by_task.items() if call in calls]
     candidates = given or list(by_task)
     return candidates[0] if len(candidates) == 1 else ""
 
 
 def _may_have_run_of(call: GraphCall, other: GraphCall, task_id: str) -> bool:
-    """Whether the run that was matched to the other call can be the run of this call."""
+    """Whether the tool run that is matched to `other` can belong to `call`, whose result comes from this task."""
     run = other.run
     if run is None or run.live or (task_id and run.task_id == task_id):
         return False
@@ -195,12 +217,15 @@ def _may_have_run_of(call: GraphCall, other: GraphCall, task_id: str) -> bool:
 
 
 def _is_free(call: GraphCall) -> bool:
-    """Whether a run may be matched to a call: it has no run, or the last one has failed or was interrupted."""
+    """Whether a call can be matched to a tool run.
+
+    No tool was started under the call's id, and the call has no tool run or one that has failed or was interrupted.
+    """
     return not call.running and (call.run is None or call.run.failed)
 
 
 def _distance(call: GraphCall, given: dict[str, Any] | str | None) -> int | None:
-    """How much the arguments of a run differ from those of a call; None if they do not match."""
+    """Return how much the arguments of a tool run differ from those of a call; None if they do not match."""
     args = call.known_args
     if given is None or isinstance(args, str) or isinstance(given, str):
         return UNREADABLE if args != given else 0
@@ -218,7 +243,7 @@ def _as_text(value: Any) -> str:
 
 
 def _is_converted(args: dict[str, Any] | str, given: dict[str, Any] | str) -> bool:
-    """Whether a node can have converted the arguments of a call: each value is equal, or of another type."""
+    """Whether a node can have converted the arguments of a call to `given`: each value is equal or of another type."""
     if isinstance(args, str) or isinstance(given, str):
         return False
     return args.keys() <= given.keys() and all(
@@ -227,7 +252,10 @@ def _is_converted(args: dict[str, Any] | str, given: dict[str, Any] | str) -> bo
 
 
 def _only(calls: list[GraphCall]) -> GraphCall | None:
-    """The oldest of these calls, if all have one name and the same arguments. Calls that were not run come first."""
+    """Return the oldest of these calls if all have the same name and arguments, else None.
+
+    If there are calls without a tool run, only these are considered.
+    """
     calls = [call for call in calls if call.run is None] or calls
     if len({call.name for call in calls}) != 1 or any(call.known_args != calls[0].known_args for call in calls):
         return None

@@ -1,8 +1,8 @@
-"""Translates what a graph streams into Events. Pure: no graph, no event loop; the clock is a parameter.
+"""Translates the stream of a graph into Events. Pure: no graph, no event loop; the clock is a parameter.
 
-A graph streams four kinds of parts, each with its namespace: `messages` (chunks of models, and results of tools),
-`tools` (the start, output, end or error of a tool), `tasks` (the start of a node, and its end with its result and
-interrupts) and `custom` (anything that code of the graph writes).
+A graph streams four kinds of parts, each with a namespace: `messages` (chunks of models, and results of tools), `tools`
+(the start, output, end or error of a tool), `tasks` (the start of a node, and its end with result and interrupts) and
+`custom` (any data that the code of the graph writes).
 """
 
 from collections import Counter
@@ -36,11 +36,11 @@ from limelight.sources.resume_state import ResumeState
 from limelight.sources.values import fields_of, final_answer
 
 MAX_STATUS = 500
-"""The most characters of a status that a graph writes."""
+"""The maximum length of a status text that a graph writes."""
 CUT_OFF = "cut off"
-"""The beginning of the error of calls that were open when the graph raised."""
+"""Beginning of the error text of calls that were open when the graph raised an error."""
 MODEL_MESSAGES = ("AIMessageChunk", "ai")
-"""The types of messages that models make, in chunks and complete."""
+"""The types of model messages: chunks, and complete messages."""
 DROPS: Mapping[str, str] = {
     "mode values": "the whole state at every step; only a graph without a checkpointer streams it, for its answer",
     "mode updates": "repeats every message; interrupts are in `tasks` too",
@@ -60,17 +60,17 @@ DROPS: Mapping[str, str] = {
     "message again": "the complete message after its chunks, or a message of an earlier turn",
     "result of another turn": "of a call that this run has not made",
 }
-"""What LangGraph can stream and the translator ignores, with the reason. A test compares it with the framework."""
+"""Stream modes and messages that are ignored, each with the reason. A test compares the keys with LangGraph."""
 
 
 class LangGraphTranslator:
-    """Translates one run, including its pauses for approvals."""
+    """Translator from the stream of a graph to the Events of one run, including its pauses for approvals."""
 
     def __init__(self, max_steps: int | None = None, clock: Callable[[], float] = perf_counter) -> None:
         self.values: Any = None
         """The last state of the graph; only a graph without a checkpointer streams it."""
         self.initial_values: Any = None
-        """The state before this turn, if it is known."""
+        """The state before this turn; None if it is unknown."""
         self._clock = clock
         self._calls = ToolCalls()
         self._agents = SubAgents()
@@ -81,12 +81,13 @@ class LangGraphTranslator:
         self._planned: set[str] = set()
         self._interrupts: dict[str, Interrupt] = {}
         self._expected_messages: Counter[tuple[Namespace, str]] = Counter()
-        """How often LangGraph will stream the result of a tool again as a message, by namespace and raw id."""
+        """How often LangGraph will repeat an already shown tool result as a message, by namespace and raw id."""
         self._returned_count = 0
         self._runs_without_call: dict[Namespace, list[GraphCall]] = {}
-        """Runs of tools without a model's call, while a task runs in their namespace: their messages may follow."""
+        """Calls that stand for tool runs without a model's call, by namespace. A message with the model's call may
+        follow until the last task in the namespace ends."""
         self.append = self._messages.append
-        """Translates a message that is only one more piece of a text; returns None if `feed` has to translate it."""
+        """Translates a chunk that only adds text to an open text. Returns None if `feed` has to translate it."""
         self.add_earlier = self._messages.add_earlier
 
     def restore(self, state: ResumeState) -> None:
@@ -98,16 +99,16 @@ class LangGraphTranslator:
         self._planned = set(state.planned)
 
     def restored_interrupts(self, interrupts: Iterable[Any], state: ResumeState) -> list[Interrupt]:
-        """The interrupts in a graph's state, with the agents and calls of their requests in the log."""
+        """Convert the interrupts in a saved state to approval requests. The log provides their agents and calls."""
         return [restored_interrupt(stop.id, stop.value, state, self._calls.open) for stop in interrupts]
 
     @property
     def limit_exceeded(self) -> bool:
-        """True once the main agent would start more steps than its limit: the graph has to be stopped."""
+        """True once the main agent tries to start more steps than its limit. The graph must then be stopped."""
         return self._steps.limit_exceeded
 
     def agent_at(self, ns: Namespace) -> str:
-        """The agent at a namespace; the main agent if it is not known."""
+        """Return the id of the agent at a namespace; that of the main agent if the namespace is unknown."""
         return self._agents.agent_id(ns) or ""
 
     def feed(self, part: Part) -> list[Item]:
@@ -141,7 +142,7 @@ class LangGraphTranslator:
 
     def _model_message(self, ns: Namespace, message: Any, metadata: dict[str, Any], task_id: str) -> list[Item]:
         call = self._agents.task_call(task_id)
-        if call is not None:  # a tool asks a model: the reply is output of the tool, and not a message of the agent
+        if call is not None:  # a tool has called a model: the reply is output of the tool
             usage = self._usage(call.agent_id, message, metadata)
             return [*call.output_value(text_in(message.content)), *usage]
         if message.type == "ai":
@@ -158,7 +159,7 @@ class LangGraphTranslator:
         return events
 
     def _complete_message(self, ns: Namespace, message: Any, metadata: dict[str, Any], task_id: str) -> list[Item]:
-        """Show a complete message of a model, or one that a node returns, unless that repeats another."""
+        """Show a complete message of a model, or one that a node returns, unless it repeats another message."""
         if self._messages.is_known(message.id):
             return []
         is_returned = not is_model_run(metadata)
@@ -183,7 +184,10 @@ class LangGraphTranslator:
         return [*events, *self._messages.finish(message.id)]
 
     def _is_shown(self, ns: Namespace, task_id: str, agent_id: str, raw_id: str, name: str, args: Any) -> bool:
-        """Whether a call in a returned message was shown, when a model made it or when its tool ran."""
+        """Whether a call in a returned message was already shown, when a model made it or when its tool ran.
+
+        In the second case, the shown call gets the raw id of the call in the message.
+        """
         if self._calls.was_made_in(agent_id, raw_id, task_id):
             return True
         return self._calls.assign_id(agent_id, raw_id, name, args, self._runs_without_call.get(ns, []))
@@ -196,8 +200,10 @@ class LangGraphTranslator:
         return [usage]
 
     def _finish_run_calls(self, task_id: str) -> list[Item]:
-        """Finish the calls that a task has run when a model replies in it: the model has got their results, though no
-        message has shown them."""
+        """Finish the calls of a task whose tool runs have ended, because a model replies in the task.
+
+        The model has received the results, although no message has shown them.
+        """
         ended = [call for call, run in self._tool_runs.in_task(task_id) if not run.live]
         return [event for call in ended for event in call.finish_with_run()]
 
@@ -238,7 +244,7 @@ class LangGraphTranslator:
         return events
 
     def _start_run(self, ns: Namespace, run_id: str, name: str, args: Any) -> tuple[GraphCall | None, list[Item]]:
-        """Match a run to the call of a model, or show it as a call of its own."""
+        """Match a tool run to a model's call, or show it as a separate call. Returns the call and the events."""
         call, replaced = self._tool_runs.match(ns, run_id, name, args, self._clock())
         events: list[Item] = [] if replaced is None else self._show_replaced_run(ns, replaced)
         if call is None:
@@ -247,7 +253,7 @@ class LangGraphTranslator:
         return call, events
 
     def _start_run_without_call(self, ns: Namespace, run_id: str, name: str, args: Any) -> list[AnyEvent]:
-        """Show a run that matches no call of a model as a call of its own."""
+        """Show a tool run that matches no model's call as a separate call."""
         agent_id = self.agent_at(ns)
         events = self._calls.start(agent_id, run_id, name, args)
         call = self._calls.get(agent_id, run_id)
@@ -255,7 +261,7 @@ class LangGraphTranslator:
         return events
 
     def _show_replaced_run(self, ns: Namespace, run: ToolRun) -> list[Item]:
-        """Show a run as a call of its own, after a better match has replaced it."""
+        """Show a tool run as a separate call, after a better match has replaced it."""
         events: list[Item] = [*self._start_run_without_call(ns, run.run_id, run.name, run.args)]
         call = self._tool_runs.find_call(ns, run.run_id)
         if call is not None and run.returned:
@@ -263,7 +269,10 @@ class LangGraphTranslator:
         return events
 
     def _returned_to_node(self, ns: Namespace, call: GraphCall, run: ToolRun, output: Any) -> list[Item]:
-        """Keep what a tool has returned until its node has made a message of it, or ends."""
+        """Store the return value of a tool run until its node returns a message with the value, or ends.
+
+        Messages in the return value are shown at once.
+        """
         run.end(self._clock())
         run.returned = True
         run.value = None if is_command(output) else getattr(output, "content", output)
@@ -276,12 +285,15 @@ class LangGraphTranslator:
         for message in messages:
             events += self._result(ns, message)
             self._expected_messages[ns, getattr(message, "tool_call_id", "")] += 1
-        value = None if messages or is_command(output) else output  # a value, if code has called the tool as a function
+        value = None if messages or is_command(output) else output  # a plain value if code has called the tool
         events += self._end_agents(self._agents.ending_with_call(call), None)
         return [*events, *call.finish_with_value(value)]
 
     def _tool_message(self, ns: Namespace, message: Any, task_id: str) -> list[Item]:
-        """A result as a message. If its tool has returned it before, it must not end another call with its id."""
+        """Show a tool's result message, unless the tool has returned it before.
+
+        A repeated message must not end another call with the same id.
+        """
         expected = (ns, message.tool_call_id)
         if self._expected_messages[expected]:
             self._expected_messages[expected] -= 1
@@ -294,7 +306,7 @@ class LangGraphTranslator:
         events: list[Item] = [*self._agents.start(ns)]
         if message.tool_call_id:
             call = self._tool_runs.find_call(ns, message.tool_call_id)
-        else:  # the result of the first open call that the task was given
+        else:  # the result of the first open call of the task
             call = next(iter(self._tool_runs.calls_given(task_id)), None)
         if call is None:
             return events
@@ -304,14 +316,14 @@ class LangGraphTranslator:
         return [*events, *call.finish_with_message(message, self._task_duration(call, task_id))]
 
     def _task_duration(self, call: GraphCall, task_id: str) -> int | None:
-        """The duration of a call that no tool has run: that of the node which returns its result."""
+        """Return the duration of the task that returns the result of a call; None if a tool has run for the call."""
         task = self._tasks.running.get(task_id)
         if call.running or call.run is not None or task is None:
             return None
         return elapsed_ms(task.started_at, self._clock())
 
     def _plan(self, agent_id: str, output: Any) -> list[AnyEvent]:
-        """The plan in what a tool has returned, if there is one."""
+        """Return a Plan event if the return value of a tool contains a plan."""
         todos = todos_in(output)
         if todos is None:
             return []
@@ -361,7 +373,7 @@ class LangGraphTranslator:
         return [*events, *self._fail_calls(agent_id, task_id, ended)]
 
     def _returned_messages(self, ns: Namespace, data: dict[str, Any]) -> list[Item]:
-        """The messages that a node has returned as dicts or tuples: LangGraph streams only message objects."""
+        """Show the messages that a node has returned as dicts or tuples. LangGraph streams only message objects."""
         task_id, events = data["id"], list[Item]()
         for message, is_shown in self._tasks.returned_messages(ns, task_id, data.get("result")):
             if message.type == "tool":
@@ -373,7 +385,7 @@ class LangGraphTranslator:
         return events
 
     def _fail_calls(self, agent_id: str, task_id: str, runs: list[tuple[GraphCall, ToolRun]]) -> list[Item]:
-        """End the failed calls of a task that has ended, which will not be retried."""
+        """End the failed calls of a task that has ended, because the graph will not retry them."""
         failed = [c for c in self._calls.open if c.error and c.run is None and c.agent_id == agent_id]
         ended = [c for c in failed if c in self._agents.task_calls(task_id) or not self._agents.has_task(c)]
         ended += [call for call, _ in runs if call.error]
@@ -384,7 +396,7 @@ class LangGraphTranslator:
         return events
 
     def _interrupt(self, agent_id: str, task_id: str, stop: dict[str, Any]) -> list[AnyEvent]:
-        """Add an interrupt. LangGraph reports it in its own namespace first, and then in all above."""
+        """Add an interrupt. LangGraph reports it in its own namespace first, and then in all enclosing namespaces."""
         if stop["id"] in self._interrupts:
             return []
         own = [call for call in self._calls.open if call.agent_id == agent_id]
@@ -394,7 +406,7 @@ class LangGraphTranslator:
         return events
 
     def take_interrupts(self) -> list[Interrupt]:
-        """Return the interrupts at the end of a stream, and forget them."""
+        """Return and clear the interrupts of a stream that has ended."""
         interrupts, self._interrupts = list(self._interrupts.values()), {}
         for call in self._calls.open:
             call.asked = False
@@ -420,7 +432,7 @@ class LangGraphTranslator:
         return events
 
     def _close(self, agent_id: str, error: str | None) -> list[Item]:
-        """End what an agent has open."""
+        """End the open messages, calls and step of an agent."""
         events: list[Item] = [*self._messages.finish_all(agent_id)]
         for call in self._calls.open:
             if call.agent_id != agent_id:
@@ -430,20 +442,26 @@ class LangGraphTranslator:
         return [*events, *self._steps.finish(agent_id, error)]
 
     def stopped(self) -> list[Item]:
-        """The run was stopped: show what tools have returned to their nodes, though no message has shown it."""
+        """End the calls whose tool runs have ended, after the run was stopped. No message has shown their results."""
         return [event for call in self._calls.open if call.run is not None for event in call.finish_with_run()]
 
     def failed(self, error: str) -> list[Item]:
-        """The graph has raised: calls that failed end with their own error, the rest with this one."""
+        """End everything that is open, after the graph has raised an error.
+
+        Calls that have failed end with their own error, all others with this one.
+        """
         return [*self._end_agents(self._agents.all_open(), error), *self._close("", error)]
 
     def end(self, answer: Any, raw_id: str | None, code: str = "") -> list[Item]:
-        """The graph has ended. `answer` is the one in its state; `raw_id` is the id of its message, if it is one."""
+        """End everything that is open, after the graph has ended, and return the final answer and RunFinished.
+
+        `answer` is the answer in the graph's state; `raw_id` is the id of its message, if it is one.
+        """
         events = [*self._end_agents(self._agents.all_open(), None), *self._close("", None)]
         return [*events, self._answer(answer, raw_id), RunFinished(code=code)]
 
     def _answer(self, answer: Any, raw_id: str | None) -> FinalAnswer:
-        """The answer, with the id of the message that has streamed it, so that clients do not show it twice."""
+        """Return the final answer with the id of the message that has streamed it, so that clients show it once."""
         if answer is None:
             text, message_id = self._messages.last_text
             return FinalAnswer(content=text, message_id=message_id)
@@ -453,7 +471,7 @@ class LangGraphTranslator:
 
 
 def _status_text(data: Any) -> str:
-    """The text in custom data: a field for people, or else all of it."""
+    """Return the status text in custom data: the text of a field for people, or else all of the data."""
     fields = fields_of(data)
     for key in ("status", "message", "text", "content", "progress"):
         if isinstance(fields.get(key), str):

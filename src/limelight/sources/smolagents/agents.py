@@ -1,7 +1,7 @@
 """One agent of a run: its reasoning, code, plans, steps and answer, as Events. Pure.
 
-The first reply of the model in a step is the agent's thought. Any other reply in the step, such as one to a check of
-the answer, is not shown.
+The model's first reply in a step is shown as the agent's thought. Any other reply in the step, such as one to a check
+of the answer, is not shown.
 """
 
 import json
@@ -19,11 +19,11 @@ from limelight.sources.smolagents.tool_calls import AgentCalls, RunCalls
 from limelight.sources.values import ToolResult, fields_of, final_answer
 
 Mode = Literal["idle", "thinking", "planning", "answering"]
-"""How the next reply of the model is used."""
+"""How the next reply of the model is used. In the mode `idle` it is not shown."""
 
 
 class AgentRun:
-    """One agent of a run."""
+    """The state of one agent in a run, and the translation of its signals into Events."""
 
     def __init__(self, began: AgentBegan, message_ids: MessageIds, run_calls: RunCalls) -> None:
         self.agent_id = began.agent_id
@@ -55,7 +55,7 @@ class AgentRun:
         self._step_error = error
 
     def end_plan(self, step: Any) -> list[Item]:
-        """End the step with a PlanningStep."""
+        """Show the plan of a PlanningStep and end the step."""
         reply = getattr(step.model_output_message, "content", None)
         text = reply if isinstance(reply, str) and reply.strip() else str(step.plan)
         plan = Plan(agent_id=self.agent_id, text=plan_in(text), update=self._plans > 0)
@@ -63,7 +63,7 @@ class AgentRun:
         return [plan, *self.end_step(step)]
 
     def end_step(self, record: Any) -> list[Item]:
-        """End the open step. `record` is smolagents' ActionStep or PlanningStep, or None if it is not known."""
+        """End the open step. `record` is smolagents' ActionStep or PlanningStep; None if it is unknown."""
         if self._step is None:  # smolagents reports some steps twice
             return []
         raised = getattr(record, "error", None)
@@ -90,7 +90,7 @@ class AgentRun:
         return []
 
     def feed(self, delta: Any) -> list[AnyEvent]:
-        """Add a delta of a streamed reply."""
+        """Translate a delta of a streamed reply."""
         if self._mode == "thinking":
             events = self._add_thought(delta.content) if delta.content else []
             for call in delta.tool_calls or ():
@@ -103,7 +103,7 @@ class AgentRun:
         return []
 
     def end_reply(self, message: Any, streamed: bool) -> list[AnyEvent]:
-        """The reply is complete. If it was not streamed, all of it is shown now."""
+        """End a reply of the model. A reply that was not streamed is shown now."""
         mode, text = self._mode, content_text(message.content)
         if mode == "thinking":
             self._mode = "idle"
@@ -163,7 +163,10 @@ class AgentRun:
     # The end
 
     def answer(self, result: ToolResult) -> list[Item]:
-        """The main agent's answer. It was streamed only if the step limit was reached."""
+        """Return the final answer of the main agent, with its files.
+
+        The answer has a message id only if it was streamed, which happens at the step limit.
+        """
         closed = self._messages.close()
         answer = final_answer(result.value, self._messages.last_id)
         if answer.content != self._messages.last_text:

@@ -1,4 +1,4 @@
-"""Requests for approval before tools that the setting `approve` names, as smolagents' agents cannot ask by themselves.
+"""Approval requests for the tools that the setting `approve` names. smolagents' agents cannot ask a person themselves.
 
 The thread of the agent waits for the decision. Its state cannot be saved, so a run that waits ends with its server.
 """
@@ -13,14 +13,14 @@ from limelight.sources.threads import ThreadCancelled
 
 
 class ApprovalRequests:
-    """The open requests of the threads of one run."""
+    """The open approval requests of the threads of one run."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._open: dict[asyncio.Task[None], ApprovalNeeded] = {}
 
     def add(self, request: ApprovalNeeded, call_id: str) -> None:
-        """Ask for a decision, and pass it to the thread that waits for it."""
+        """Request an approval, and pass the decision to the thread that waits for it."""
         task = asyncio.create_task(self._ask(request, call_id))
         self._open[task] = request
         task.add_done_callback(self._open.pop)
@@ -43,7 +43,10 @@ class ApprovalRequests:
 
 
 def check_tool_names(agent: Any, names: tuple[str, ...]) -> None:
-    """Raise SetupError for an unknown tool: a misspelt name would let the tool run without an approval."""
+    """Check the tool names in the setting `approve`. Raises SetupError for an unknown name.
+
+    A misspelt name would let the tool run without an approval.
+    """
     known = sorted(_tool_names(agent))
     for name in names:
         if name not in known:
@@ -54,7 +57,7 @@ def _tool_names(agent: Any) -> set[str]:
     managed = cast("dict[str, Any]", getattr(agent, "managed_agents", None) or {})
     names = {*cast("dict[str, Any]", agent.tools), *managed} - {ANSWER}
     executor = getattr(agent, "python_executor", None)
-    if executor is not None:  # tools that a remote executor calls cannot be held
+    if executor is not None:  # calls that a remote executor makes cannot be paused
         is_local = any(base.__name__ == "LocalPythonExecutor" for base in type(executor).__mro__)
         names = {*(names if is_local else ()), CODE}
     return names.union(*map(_tool_names, managed.values()))

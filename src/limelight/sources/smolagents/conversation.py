@@ -1,7 +1,7 @@
-"""The copy of an agent that a conversation has between its turns.
+"""Conversations, each with its own copy of the user's agent, which exists between turns.
 
-Memory, monitor, state, executor and managed agents belong to the copy; model and tools are shared with the original,
-which is not changed. The copy prints nothing.
+A copy has its own memory, monitor, state, executor and managed agents. It shares the model and the tools with the
+original, which is not changed. A copy prints nothing.
 """
 
 # pyright: reportMissingTypeStubs=false
@@ -21,11 +21,11 @@ from limelight.sources.smolagents.executor import ObservedState
 from limelight.sources.smolagents.history import note_step, steps_of
 
 CUT_OFF = "This task was broken off here, before it was finished."
-"""The note in the agent's memory about a turn that was stopped or failed."""
+"""The note that is added to the agent's memory after a turn that was stopped or failed."""
 
 
 class Conversation:
-    """One conversation with an agent. Created in the thread of a turn, because copies take time."""
+    """One conversation with its copy of the agent. It is created in the thread of a turn; copying takes time."""
 
     def __init__(self, target: Any, history: Sequence[Message] = ()) -> None:
         self._target = target
@@ -35,7 +35,10 @@ class Conversation:
             self._agent.memory.steps = steps_of(history, getattr(target, "code_block_tags", None))
 
     def agent(self) -> Any:
-        """The agent for the next turn. Called in the thread of the turn."""
+        """Return the agent for the next turn. Called in the thread of the turn.
+
+        After `abandon`, this is a new copy with the memory and the variables of the abandoned agent.
+        """
         if self._abandoned is not None:
             old, self._abandoned = self._abandoned, None
             steps, self._agent = self._agent.memory.steps, copy_agent(self._target)
@@ -44,7 +47,10 @@ class Conversation:
         return self._agent
 
     def repair(self) -> None:
-        """After a turn without an answer: remove a call without a result, and add a note to the agent's memory."""
+        """Repair the agent's memory after a turn without an answer.
+
+        A last step without a result is removed, and a note is added.
+        """
         steps = self._agent.memory.steps
         last = steps[-1] if steps else None
         if last is None:
@@ -56,19 +62,22 @@ class Conversation:
         steps.append(note_step(CUT_OFF, output, len(steps)))
 
     def abandon(self) -> None:
-        """After a turn whose thread still runs: leave the agent to the thread, and continue with another copy."""
+        """Leave the agent to a thread that still runs after its turn. The next turn uses another copy."""
         self._abandoned, self._agent = self._agent, copy.copy(self._agent)
         self._agent.memory = copy.copy(self._agent.memory)
         self._agent.memory.steps = list(self._agent.memory.steps)
         self.repair()
 
     def close(self) -> None:
-        """Release resources outside of this process, such as an executor's container."""
+        """Release resources outside of this process, such as the container of an executor."""
         _clean_up(self._agent)
 
 
 def _copy_variables(old: Any, new: Any) -> None:
-    """Copy the state and the variables of code, but not its functions, which refer to the old state."""
+    """Copy the state and the variables of an agent's code to another agent.
+
+    Functions are not copied, because they refer to the old state.
+    """
     new.state.update(old.state)
     variables = getattr(getattr(old, "python_executor", None), "state", None)
     if isinstance(variables, ObservedState):
@@ -85,13 +94,16 @@ def _clean_up(agent: Any) -> None:
 
 
 def copy_agent(agent: Any, copies: dict[int, Any] | None = None) -> Any:
-    """Copy an agent, with an empty memory. `copies` has the copies so far, because agents may share a managed agent."""
+    """Copy an agent, with an empty memory.
+
+    `copies` contains the copies made so far, by the `id()` of the original, because agents may share a managed agent.
+    """
     copies = {} if copies is None else copies
     if id(agent) in copies:
         return copies[id(agent)]
     copied = copies[id(agent)] = copy.copy(agent)
     attributes = cast("dict[str, Any]", vars(agent))
-    for name, value in attributes.items():  # also those of subclasses
+    for name, value in attributes.items():  # including attributes of subclasses
         if type(value) in (dict, list, set):
             setattr(copied, name, copy.copy(value))
     copied.logger = AgentLogger(level=LogLevel.OFF, console=Console(quiet=True))
@@ -108,7 +120,7 @@ def copy_agent(agent: Any, copies: dict[int, Any] | None = None) -> Any:
 
 
 def _copy_callbacks(agent: Any, copied: Any) -> Any:
-    """The same callbacks; methods of the agent or of its monitor are bound to the copies."""
+    """Return a copy of the agent's callbacks. Methods of the agent or of its monitor are bound to the copies."""
     owners = {id(agent): copied, id(agent.monitor): copied.monitor}
     registry = copy.copy(agent.step_callbacks)
     registry._callbacks = {

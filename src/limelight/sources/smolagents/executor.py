@@ -1,7 +1,8 @@
 """Observes code that an agent runs: its output, the tools that it calls, and its end.
 
-The interpreter runs code in a thread without the caller's contextvars, so the context is passed on here. Of an executor
-other than smolagents' own, such as one in a container, only the end is observed.
+The interpreter runs code in a thread without the caller's contextvars, so the context is passed on here. With an
+executor other than smolagents' LocalPythonExecutor, such as one in a container, only the end and the complete output
+are observed.
 """
 
 # pyright: reportMissingTypeStubs=false
@@ -37,18 +38,18 @@ TOOL_ATTRIBUTES = ("name", "description", "inputs", "output_type")
 
 
 class ObservedState(dict[str, Any]):
-    """The variables of a LocalPythonExecutor, which report prints and let a stopped run end between two operations.
+    """The variables of a LocalPythonExecutor. They report printed text, and end the code when the run is stopped.
 
-    smolagents keeps the printed text and the count of operations among the variables and sets both anew for each piece
-    of code; that is where they are replaced. Functions that code defines refer to this dict, so it lives as long as the
-    conversation.
+    smolagents stores the printed text and the operation count among the variables, and sets both anew for each
+    execution. At that moment they are replaced by observed objects. Functions that code defines refer to this dict, so
+    it exists as long as the conversation.
     """
 
     _before_operation: Callable[[], None] | None = None
     _on_print: Callable[[str], None] | None = None
 
     def observe(self, before_operation: Callable[[], None], on_print: Callable[[str], None]) -> None:
-        """Call these functions from now on, before every operation and with each printed text."""
+        """Set the functions to call before every operation and with each printed text."""
         self._before_operation, self._on_print = before_operation, on_print
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -60,7 +61,7 @@ class ObservedState(dict[str, Any]):
 
 
 class _ObservedPrints(PrintContainer):
-    """The text that code has printed."""
+    """The text that code has printed. Each addition is reported to `on_print`."""
 
     def __init__(self, on_print: Callable[[str], None]) -> None:
         super().__init__()
@@ -74,7 +75,7 @@ class _ObservedPrints(PrintContainer):
 
 
 class _ObservedCount(dict[str, int]):
-    """The count of operations."""
+    """The number of operations of code. Each change calls `before_operation` first."""
 
     def __init__(self, before_operation: Callable[[], None]) -> None:
         super().__init__(counter=0)
@@ -86,13 +87,13 @@ class _ObservedCount(dict[str, int]):
 
 
 class ObservedCall(NamedTuple):
-    """A tool call, or a piece of code, that starts to run."""
+    """A tool call, or an execution of code, that starts to run."""
 
     agent_id: str
     call_number: int
     name: str
     caller: str = ""
-    """The tool that makes the call, such as code."""
+    """The name of the tool that makes the call, such as code; "" for a call of the model."""
 
     def run(
         self,
@@ -105,11 +106,11 @@ class ObservedCall(NamedTuple):
     ) -> Any:
         """Call `run` with the arguments, after an approval if the tool needs one, and emit the end of the call.
 
-        The end is emitted at once, also if smolagents drops the output.
+        The end is emitted immediately, even if smolagents discards the output.
         """
         token = CURRENT_CALL.set(self.call_number)
         started: float | None = None
-        """None until the tool runs, so that its duration excludes the wait for a person."""
+        """When the tool was started; None while the call waits for a person, which the duration excludes."""
         try:
             approved = observer.approved_args(self.agent_id, self.call_number, self.name, args)
             started = time.perf_counter()
@@ -117,7 +118,7 @@ class ObservedCall(NamedTuple):
                 output = encodable(run(approved))
         except ThreadCancelled:
             raise
-        except BaseException as error:  # a tool may also exit
+        except BaseException as error:  # including SystemExit
             seconds = 0.0 if started is None else time.perf_counter() - started
             observer.emit(CallEnded(self.agent_id, self.call_number, error=describe(error), seconds=seconds))
             raise
@@ -129,10 +130,10 @@ class ObservedCall(NamedTuple):
 
 
 class ObservedExecutor:
-    """Wraps an agent's executor for one turn."""
+    """Wrapper of an agent's executor for one turn, which emits signals."""
 
     def __init__(self, executor: Any, observer: Observer, agent_id: str, find_call: Callable[[str], int]) -> None:
-        """`find_call` returns the call number of a piece of code that starts to run."""
+        """`find_call` returns the call number of code that starts to run."""
         self._executor = executor
         self._observer = observer
         self._agent_id = agent_id
@@ -141,7 +142,7 @@ class ObservedExecutor:
         self._call_number = 0
         self._printed = False
         self._may_wait = False
-        """Whether code may call a tool that needs an approval."""
+        """Whether the code can call a tool that needs an approval."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_executor":
@@ -155,7 +156,7 @@ class ObservedExecutor:
         self._executor.send_tools(tools)
 
     def __call__(self, code: str) -> Any:
-        """Run a piece of code."""
+        """Run code of the agent."""
         self._observer.check_cancelled()
         self._call_number, self._printed = self._find_call(code), False
         self._context = copy_context()
@@ -190,7 +191,7 @@ class ObservedExecutor:
 
     @contextmanager
     def _without_timeout(self) -> Generator[None]:
-        """Disable the timeout of the interpreter, half a minute, while a tool may wait for a person."""
+        """Disable the interpreter's timeout, half a minute, if the code can wait for a person."""
         if not self._may_wait:
             yield
             return
@@ -206,9 +207,9 @@ class ObservedExecutor:
 
 
 def tool_for_code(tool: Any, name: str, executor: ObservedExecutor) -> Callable[..., Any]:
-    """A tool, or a managed agent, that code can call.
+    """Return a function through which code calls a tool or a managed agent.
 
-    It is a function, because code could read the attributes of an object and so call the tool without an approval.
+    An object would not be safe: code could read its attributes and call the tool without an approval.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -222,7 +223,7 @@ def tool_for_code(tool: Any, name: str, executor: ObservedExecutor) -> Callable[
 
 
 def _named_arguments(tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Arguments by name; those without a name by position."""
+    """Return the arguments by name. Positional arguments without a known name are named by position (`argument_3`)."""
     names = list(getattr(tool, "inputs", None) or ())
     names += [f"argument_{number}" for number in range(len(names) + 1, len(args) + 1)]
     return dict(zip(names, args, strict=False)) | kwargs

@@ -1,4 +1,4 @@
-"""Files between smolagents and Limelight: results of tools with their files, and images that the user sends.
+"""Files between smolagents and Limelight: files in the results of tools, and images that the user sends.
 
 `result_of` is called in the agent's thread, because reading and encoding files takes time.
 """
@@ -18,9 +18,9 @@ from limelight.sources.values import ToolResult, tool_result
 
 
 def result_of(output: Any, name: str) -> ToolResult:
-    """Convert what a tool has returned. `name` is for files without a name.
+    """Convert the return value of a tool to JSON and files. `name` is used for files without a name.
 
-    Images are encoded at once, because the agent may continue to draw in them.
+    Images are encoded immediately, because the agent may continue to draw in them.
     """
     value, files = tool_result(_plain(output), name=name)
     return ToolResult(value, [encoded for file in files if (encoded := _encoded(file)) is not None])
@@ -67,13 +67,13 @@ class SentFiles(NamedTuple):
     """The files of a user's message."""
 
     images: list[Any]
-    """Pillow's images, which are all that smolagents accepts."""
+    """Pillow images. smolagents accepts no other files."""
     others: list[str]
     """The names of the other files."""
 
 
 def sent_files(message: Message) -> SentFiles:
-    """The images and the other files of a message."""
+    """Return the images of a user's message, and the names of its other files."""
     files = SentFiles([], [])
     for file in files_of(message):
         image = _decoded(file)
@@ -90,6 +90,6 @@ def _decoded(file: InlineFile) -> Any:
     try:
         image = Image.open(io.BytesIO(file.data))
         image.load()
-    except Exception:  # decoders raise anything for a broken image
+    except Exception:  # decoders raise all kinds of errors for a broken image
         return None
     return image

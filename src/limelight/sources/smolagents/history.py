@@ -1,6 +1,6 @@
-"""A history in OpenAI's form as the steps of an agent's memory, in the form that the agent itself would have recorded.
+"""Converts a history in OpenAI's form to the memory steps that the agent itself would have recorded.
 
-An answer is a call of `final_answer`, or code with such a call.
+An answer becomes a call of `final_answer`, or code with such a call.
 """
 
 # pyright: reportMissingTypeStubs=false
@@ -20,7 +20,10 @@ from limelight.sources.values import fields_of, items_of
 
 
 def steps_of(history: Sequence[Message], tags: tuple[str, str] | None) -> list[Any]:
-    """Convert a history for an agent that writes code between these tags, or for one that calls tools if None."""
+    """Convert a history to the memory steps of an agent.
+
+    `tags` are the tags around the code of a code agent; None for an agent that calls tools.
+    """
     has_code = tags is not None and any(call["function"]["name"] == CODE for m in history for call in _calls(m))
     steps: list[Any] = []
     for message in history:
@@ -29,7 +32,7 @@ def steps_of(history: Sequence[Message], tags: tuple[str, str] | None) -> list[A
                 steps.append(TaskStep(task=message.text, task_images=sent_files(message).images or None))
             case "assistant" if calls := _calls(message):
                 calls = [call for call in calls if not has_code or call["function"]["name"] == CODE]
-                if calls:  # calls that code has made are in the code
+                if calls:  # calls made by code are left out: the code contains them
                     steps.append(_action_step(message.text, calls, tags, len(steps)))
             case "assistant" if steps and _has_answer_code(steps[-1]):
                 steps[-1].is_final_answer, steps[-1].action_output = True, message.text
@@ -44,7 +47,7 @@ def steps_of(history: Sequence[Message], tags: tuple[str, str] | None) -> list[A
 
 
 def note_step(text: str, model_output: Any = None, number: int = 1) -> Any:
-    """A step with a note about a turn that was cut off."""
+    """Return a memory step with a note about a turn that was cut off."""
     return ActionStep(step_number=number, timing=Timing(0.0, 0.0), model_output=model_output, observations=text)
 
 
@@ -86,13 +89,13 @@ def _answer_step(text: str, tags: tuple[str, str] | None, number: int) -> Any:
 
 
 def _has_answer_code(step: Any) -> bool:
-    """Whether the code of a step gives the answer: then the answer is its result, and not a step of its own."""
+    """Whether the code of a step gives the final answer, which is then the result of this step."""
     calls = getattr(step, "tool_calls", None) or ()
     return any(call.name == CODE and "final_answer(" in str(call.arguments) for call in calls)
 
 
 def _logs(printed: str | None, text: str) -> str:
-    """The observation of code in smolagents' form."""
+    """Return the observation of an execution of code in smolagents' form."""
     return f"Execution logs:\n{printed or ''}\nLast output from code snippet:\n{text}".replace(":\n\n", ":\n", 1)
 
 
@@ -101,7 +104,7 @@ def _block(code: str, tags: tuple[str, str]) -> str:
 
 
 def _add_result(steps: list[Any], message: Message) -> None:
-    """Add a result to the step with its call; a result without a call is left out."""
+    """Add a result to the step with its call. Drop a result without a call."""
     call_id = message.get("tool_call_id")
     for step in reversed(steps):
         calls = getattr(step, "tool_calls", None) or ()

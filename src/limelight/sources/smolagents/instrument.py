@@ -1,9 +1,8 @@
-"""Runs a turn with an instrumented clone of an agent, which behaves as the agent does and emits signals.
+"""Runs a turn with an instrumented clone of an agent, which behaves like the agent and emits signals.
 
 The clone shares memory, state and executor with the agent of the conversation; only the observed attributes are
-replaced, and discarded with the clone. The replaced methods are smolagents' own, private ones included, so the extra
-pins the version. A signal is emitted only inside of a step or between two, because ThreadCancelled has to propagate out
-of `_run_stream`.
+replaced. Some of the replaced methods are private methods of smolagents, so the extra pins the version. Signals are
+emitted only inside of a step or between two steps, because ThreadCancelled has to propagate out of `_run_stream`.
 """
 
 import asyncio
@@ -58,7 +57,7 @@ REPLACED = frozenset(
         "execute_tool_call",
     }
 )
-"""The attributes of a clone that are not the agent's."""
+"""The attributes of a clone that differ from the agent's and are not copied back."""
 OBSERVED = frozenset({"ToolCall", "ToolOutput", "ActionStep", "PlanningStep", "FinalAnswerStep"})
 """The classes of smolagents' stream items that become signals."""
 DROPS = {
@@ -66,13 +65,14 @@ DROPS = {
     "ChatMessageStreamDelta": "the model is observed directly, so the agent's own streaming is off",
     "ChatMessageToolCall": "smolagents names it among its events and never sends it",
 }
-"""The other classes, with the reason. A model's `reasoning_content` is dropped by smolagents itself."""
+"""Classes of smolagents' stream items that are ignored, each with the reason. smolagents itself drops a model's
+`reasoning_content`."""
 POLL_SECONDS = 0.05
-"""How often a running coroutine is checked for a cancellation."""
+"""Interval at which a running coroutine is checked for a cancellation."""
 
 
 class AgentTurn:
-    """One turn of an agent in its thread. `conversation` is the one to continue; a new one is created if it is None."""
+    """One turn of an agent in its thread. `conversation` is the conversation to continue; None creates a new one."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class AgentTurn:
         return self._observer.running_tools if self._observer is not None else []
 
     def run(self, bridge: ThreadBridge[Any]) -> None:
-        """Run the turn. Called in the thread."""
+        """Run the turn. Called in the thread of the turn."""
         observer = self._observer = Observer(bridge, self._options.approve)
         if self.conversation is None:
             self.conversation = Conversation(self._target, self._history)
@@ -120,7 +120,7 @@ class AgentTurn:
         return observer.new_images(images)
 
     def _configure(self, clone: Any) -> Any:
-        """Apply the instructions of the request and the options."""
+        """Apply the instructions of the request and the options to the clone."""
         if self._turn.instructions:
             clone.instructions = "\n\n".join(filter(None, (clone.instructions, self._turn.instructions)))
         if self._options.planning_interval is not None:
@@ -129,7 +129,7 @@ class AgentTurn:
 
 
 def instrument(agent: Any, observer: Observer, agent_id: str = "") -> Any:
-    """Clone an agent; the clone emits signals."""
+    """Return a clone of an agent that emits signals."""
     clone = copy.copy(agent)
     clone.model = observed_model(agent.model, observer, agent_id, keep_empty=agent.stream_outputs)
     clone.stream_outputs = False
@@ -142,7 +142,7 @@ def instrument(agent: Any, observer: Observer, agent_id: str = "") -> Any:
 
 
 def copy_back(clone: Any, agent: Any) -> None:
-    """Copy the attributes that a turn has changed from the clone to the agent."""
+    """Copy the attributes that a turn may have changed from the clone to the agent."""
     attributes = cast("dict[str, Any]", vars(clone))
     for name, value in attributes.items():
         if name not in REPLACED:
@@ -150,7 +150,7 @@ def copy_back(clone: Any, agent: Any) -> None:
 
 
 class ObservedMethods:
-    """Methods of a clone that call the original ones and emit signals."""
+    """Replacements for methods of a clone, which call the original methods and emit signals."""
 
     def __init__(self, clone: Any, observer: Observer, agent_id: str) -> None:
         self._observer = observer
@@ -200,7 +200,7 @@ class ObservedMethods:
 
     @contextmanager
     def _failure_signal(self) -> Generator[None]:
-        """Emit a signal if the step raises."""
+        """Emit StepFailed if the step raises an error."""
         try:
             yield
         except (ThreadCancelled, GeneratorExit):
@@ -214,12 +214,12 @@ class ObservedMethods:
         return self._answer(task)
 
     def execute(self, tool_name: str, arguments: Any) -> Any:
-        """Execute a tool call in any thread."""
+        """Execute a tool call of the model. Any thread may call this."""
         self._observer.check_cancelled()
         call = ObservedCall(self._agent_id, self._calls.start(tool_name, arguments), tool_name)
         try:
             return call.run(self._observer, arguments, partial(self._execute, tool_name))
-        except ApprovalRejected as rejected:  # if it were raised, the calls beside it would fail too
+        except ApprovalRejected as rejected:  # raising it would also fail the parallel calls
             return str(rejected)
 
     def _emit_call(self, item: Any) -> None:
@@ -227,7 +227,7 @@ class ObservedMethods:
             case "ToolCall":
                 number = self._calls.add(item)
                 self._observer.emit(CallReady(self._agent_id, number, item.name, item.arguments, item.id or ""))
-            case "ToolOutput":  # `execute` has emitted it, unless a subclass executes calls in another way
+            case "ToolOutput":  # already emitted by `execute`, unless a subclass replaces it
                 if number := self._calls.not_started(item.tool_call):
                     result = result_of(item.output, item.tool_call.name)
                     self._observer.emit(CallEnded(self._agent_id, number, result))
@@ -245,10 +245,10 @@ class ObservedMethods:
 
 
 class StepCalls:
-    """The tool calls of one step that have not started, with their numbers.
+    """The tool calls of one step that have not started, with their call numbers.
 
-    smolagents executes a call by name and arguments, without its id. The arguments are the same object as in the call,
-    by which it is found; calls with equal arguments may be swapped.
+    smolagents executes a call by name and arguments, without its id. The call is found by the identity of its arguments
+    object, or else by its name. Calls with the same arguments object may be swapped.
     """
 
     def __init__(self, observer: Observer) -> None:
@@ -257,17 +257,17 @@ class StepCalls:
         self._lock = Lock()
 
     def add(self, call: Any) -> int:
-        """Add a call of the model, and return its number."""
+        """Add a call of the model, and return its call number."""
         number = self._observer.next_call_number()
         self._waiting.append((number, call))
         return number
 
     def not_started(self, call: Any) -> int:
-        """The number of a call that has not started; 0 if it has."""
+        """Return the call number of a call that has not started; 0 if the call has started."""
         return next((number for number, other in self._waiting if other is call), 0)
 
     def start(self, name: str, arguments: Any) -> int:
-        """The number of the call that starts now; 0 if the model has not made it."""
+        """Mark a call as started and return its call number; 0 if the model has not made the call."""
         with self._lock:
             named = [(number, call) for number, call in self._waiting if call.name == name]
             same = [(number, call) for number, call in named if call.arguments is arguments]
@@ -278,10 +278,10 @@ class StepCalls:
 
 
 class ManagedAgent:
-    """Wraps a managed agent for its manager. Each call is a sub-agent of its own.
+    """Wrapper of a managed agent for its manager. Each call is shown as a separate sub-agent.
 
-    smolagents would run two calls at once on one object, whose memory they would share. Here the second call gets a
-    copy; calls one after the other use the same agent.
+    smolagents would run parallel calls on one object with a shared memory. Here a parallel call gets a copy of the
+    agent; calls one after the other use the same agent.
     """
 
     def __init__(self, agent: Any, observer: Observer, parent_id: str) -> None:
@@ -326,17 +326,17 @@ class ManagedAgent:
 def agent_began(
     agent: Any, agent_id: str = "", name: str = "", parent_id: str = "", call_number: int = 0
 ) -> AgentBegan:
-    """The signal for the start of an agent, with the form of its replies."""
+    """Return the AgentBegan signal of an agent, with the format of its replies."""
     tags = getattr(agent, "code_block_tags", None)
     structured = bool(getattr(agent, "_use_structured_outputs_internally", False))
     return AgentBegan(agent_id, name, parent_id, call_number, tuple(tags) if tags else None, structured)
 
 
 def _sync_tool(tool: Any, observer: Observer) -> Any:
-    """The tool, or a copy that runs the tool's coroutine: smolagents would take the coroutine for the result.
+    """Return a tool without a coroutine function: the tool itself, or a copy that runs its coroutine to the end.
 
-    It runs in an event loop of its own in the thread of the call, so that a tool that blocks does not block others.
-    Unlike other tools, it can be cancelled.
+    smolagents would use the coroutine as the result. The coroutine runs in a new event loop in the thread of the call,
+    so that a tool that blocks does not block others. Unlike an ordinary tool, it can be cancelled.
     """
     forward = getattr(tool, "forward", None)
     if not inspect.iscoroutinefunction(forward):

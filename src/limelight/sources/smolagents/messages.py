@@ -1,27 +1,27 @@
-"""Parsers for a model's reply while it is streamed: thought and code of a code agent, and plans. Pure.
+"""Incremental parsers for streamed replies of a model: thought and code of a code agent, and plans. Pure.
 
-`feed` takes pieces of the text. Text that may be the beginning of a tag is held back until it is clear.
+`feed` takes the reply in deltas. Text that may be the beginning of a tag is held back until more text has arrived.
 """
 
 from typing import Any, Literal, NamedTuple, cast
 
 Kind = Literal["thought", "code"]
 REGEX_CHARACTERS = frozenset("\\.^$*+?{}[]|()")
-"""Characters by which a tag is recognized as a regular expression."""
+"""Characters that mark a tag as a regular expression."""
 END_PLAN = "<end_plan>"
 
 
 class Piece(NamedTuple):
-    """A piece of thought or of code."""
+    """A part of the thought or of the code in a reply."""
 
     kind: Kind
     text: str
 
 
 class CodeParser:
-    """Separates the thought and the code in one reply of a code agent.
+    """Parser that separates the thought and the code in one reply of a code agent.
 
-    The code has the form in which smolagents runs it: each block is stripped, and an empty line is between two blocks.
+    The code has the form in which smolagents runs it: each block is stripped, and an empty line separates two blocks.
     """
 
     def __init__(self, tags: tuple[str, str]) -> None:
@@ -32,7 +32,7 @@ class CodeParser:
         self._held = ""
         self._spaces: str = ""
         self._begun = False
-        """Whether the current part has any text."""
+        """Whether the current thought or block of code has any text."""
         self._blocks = 0
 
     def feed(self, text: str) -> list[Piece]:
@@ -53,7 +53,10 @@ class CodeParser:
         return pieces
 
     def end(self) -> list[Piece]:
-        """The reply is complete: return what was held back."""
+        """Return the text that was held back. Called when the reply is complete.
+
+        After unfinished code, the text is dropped, because it is the beginning of the end tag.
+        """
         pieces: list[Piece] = []
         if self._kind == "thought":
             self._add(self._held, pieces)
@@ -65,7 +68,10 @@ class CodeParser:
         self._spaces, self._begun = "", False
 
     def _add(self, text: str, pieces: list[Piece]) -> None:
-        """Add a piece. Spaces are held back until text follows, because those around a block are not part of it."""
+        """Append text to the pieces, without the whitespace around a thought or a block.
+
+        Whitespace at the end is held back until more text follows.
+        """
         text = self._spaces + text if self._begun else text.lstrip()
         stripped = text.rstrip()
         self._spaces = text[len(stripped) :]
@@ -79,9 +85,9 @@ class CodeParser:
 
 
 class PlanParser:
-    """Extracts the plan from one reply. Its pieces together are what `plan_in` returns for the whole reply.
+    """Parser that extracts the plan from one reply. The texts of `feed` and `end` together equal `plan_in(reply)`.
 
-    The plan ends at `<end_plan>` and is stripped; the first half of a surrogate pair is held back, too.
+    The plan ends at `<end_plan>` and is stripped. The first half of a surrogate pair is held back, too.
     """
 
     def __init__(self) -> None:
@@ -102,27 +108,27 @@ class PlanParser:
         return stripped
 
     def end(self) -> str:
-        """The reply is complete: return what was held back."""
+        """Return the text that was held back. Called when the reply is complete."""
         return "" if self._ended else self._held.rstrip()
 
 
 def plan_in(reply: str) -> str:
-    """The plan in a complete reply."""
+    """Return the plan in a complete reply."""
     return reply.partition(END_PLAN)[0].strip()
 
 
 def tag_prefix_length(tag: str, text: str) -> int:
-    """How many characters at the end of the text may be the beginning of the tag."""
+    """Return how many characters at the end of the text may be the beginning of the tag."""
     return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:size])), 0)
 
 
 def _half_character(text: str) -> int:
-    """1 if the text ends with the first half of a surrogate pair, else 0."""
+    """Return 1 if the text ends with the first half of a surrogate pair, else 0."""
     return int("\ud800" <= text[-1:] <= "\udbff")
 
 
 def content_text(content: Any) -> str:
-    """The text of a message's content, which is a text or a list of blocks."""
+    """Return the text of a message's content, which is a string or a list of blocks."""
     if isinstance(content, list):
         blocks = [cast("dict[str, Any]", part) for part in cast("list[Any]", content) if isinstance(part, dict)]
         return "\n".join(str(block.get("text") or "") for block in blocks)

@@ -1,12 +1,12 @@
-"""Streams the replies of a model to the Observer, and closes the connection when a reply is not wanted any more.
+"""Streams the replies of a model to the Observer, and closes the connection when the run is stopped.
 
-smolagents' own streaming redraws the terminal for every token, so the clone of an agent does not use it. The messages
-that the model gets and the reply that the agent gets are those of an agent that does not stream; only halves of
-characters, which cannot be sent, are replaced.
+smolagents' own streaming redraws the terminal for every token, so the clone of an agent does not use it. The model gets
+the same messages, and the agent gets the same reply, as without streaming; only characters that UTF-8 cannot encode are
+replaced.
 
-Closing smolagents' generator does not close the connection to the provider: openai's stream and the generator inside of
-it refer to each other, so that tokens would be paid for until the garbage collector runs. Responses of a client pass
-through the model's `retryer`, where they are recorded and can be closed.
+Closing smolagents' generator does not close the connection to the provider: openai's stream and its inner generator
+refer to each other, so the provider would generate paid tokens until the garbage collector runs. Responses of a client
+pass through the model's `retryer`, where they are recorded so that they can be closed.
 """
 
 # pyright: reportMissingTypeStubs=false
@@ -23,9 +23,9 @@ from limelight.sources.values import fields_of, items_of
 
 
 def observed_model(model: Any, observer: Observer, agent_id: str, keep_empty: bool) -> Any:
-    """A copy of the model whose `generate` streams to the observer. It shares connections and limits with the original.
+    """Return a copy of the model whose `generate` streams to the observer. It shares connections and limits.
 
-    `keep_empty`: whether a reply of nothing but calls has the content "", as with agents that stream, or None.
+    `keep_empty`: whether the content of a reply with only tool calls is "", as for agents that stream, instead of None.
     """
     observed = copy.copy(model)
     name = str(getattr(model, "model_id", None) or "")
@@ -50,7 +50,7 @@ def observed_model(model: Any, observer: Observer, agent_id: str, keep_empty: bo
 
 
 def can_stream(model: Any) -> bool:
-    """Whether `generate_stream` can replace `generate`: not if a subclass has overridden only `generate`."""
+    """Whether `generate_stream` can replace `generate`. It cannot if a subclass has overridden only `generate`."""
     if not callable(getattr(model, "generate_stream", None)) or "generate" in vars(model):
         return False
     bases = type(model).__mro__
@@ -75,7 +75,7 @@ def _observe(stream: Iterator[Any], responses: "ResponseRecorder", observer: Obs
 
 
 def _complete(message: Any, model: Any, stop_sequences: Any, keep_empty: bool) -> None:
-    """Remove the differences between a streamed reply and one that was not streamed."""
+    """Change a streamed reply to what the model returns without streaming."""
     if stop_sequences is not None and not getattr(model, "supports_stop_parameter", True):
         message.content = remove_content_after_stop_sequences(message.content, stop_sequences)
     if not message.content and message.tool_calls and not keep_empty:
@@ -86,7 +86,7 @@ def _complete(message: Any, model: Any, stop_sequences: Any, keep_empty: bool) -
 
 
 class ResponseRecorder:
-    """Replaces a model's retryer for one reply, and records the responses that it returns."""
+    """Replacement for a model's retryer during one reply, which records the responses that the retryer returns."""
 
     def __init__(self, retryer: Any) -> None:
         self._retryer = retryer
@@ -103,30 +103,30 @@ class ResponseRecorder:
         return response
 
     def close(self) -> None:
-        """Close the responses. This has no effect on one that is complete."""
+        """Close the recorded responses. This has no effect on a complete response."""
         for response in self._responses:
             # LiteLLM wraps the provider's own stream, and has no method to close it.
             wrapped = getattr(response, "completion_stream", None)
             close = getattr(response, "close", None) or getattr(wrapped, "close", None)
             if callable(close):
-                with contextlib.suppress(Exception):  # the connection may be gone
+                with contextlib.suppress(Exception):  # the connection may already be closed
                     close()
 
 
 class AbortableModel:
-    """Makes copies of a model whose responses can be closed; they share its state."""
+    """Factory for copies of a model whose responses can be closed. The copies share the model's state."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
         self._has_retryer = callable(getattr(model, "retryer", None)) and hasattr(model, "__dict__")
         if self._has_retryer:
-            # The slot of a subclass hides the model's attribute, so that the state can be shared: what a model counts
-            # while it streams is counted in the original.
+            # The slot of the subclass hides the model's `retryer`, so that copies can share the model's `__dict__`:
+            # counters that a copy changes while it streams change in the original, too.
             kind = cast("type[Any]", type(model))
             self._kind = type(kind.__name__, (kind,), {"__slots__": ("retryer",), "__module__": kind.__module__})
 
     def start_reply(self) -> tuple[Any, ResponseRecorder]:
-        """A copy of the model for one reply, and its responses."""
+        """Return a copy of the model for one reply, and the recorder of its responses."""
         if not self._has_retryer:
             return self._model, ResponseRecorder(None)
         recorder = ResponseRecorder(self._model.retryer)
@@ -140,15 +140,15 @@ class AbortableModel:
 
 
 def encodable(value: Any) -> Any:
-    """Replace characters of a text that UTF-8 cannot encode; any other value is returned unchanged."""
+    """Replace characters that UTF-8 cannot encode in a text. Return any other value unchanged."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def encodable_messages(messages: Any) -> Any:
-    """The messages for a model with texts that can be encoded.
+    """Replace characters that UTF-8 cannot encode in the messages for a model.
 
-    Output of code and errors of tools are among them and stay in the agent's memory: one broken character would make
-    every later request fail.
+    Output of code and errors of tools are among the messages and stay in the agent's memory: one invalid character
+    would make every later request fail.
     """
     return [_encodable_message(message) for message in items_of(messages)] or messages
 

@@ -1,4 +1,4 @@
-"""Signals, which the threads of an agent send to the translator, and the Observer that sends them.
+"""Signals that the threads of an agent send to the translator, and the Observer that sends them.
 
 Signals carry objects of smolagents unchanged (`Any`). `agent_id` is the agent that has sent the signal; "" is the main
 agent. `call_number` identifies a tool call within a run, because models repeat call ids; 0 means no call.
@@ -22,27 +22,27 @@ from limelight.sources.values import ToolResult
 
 NO_RESULT = ToolResult("", [])
 CODE = "python_interpreter"
-"""smolagents' name for a call that is a piece of code."""
+"""smolagents' tool name for an execution of code."""
 ANSWER = "final_answer"
-"""smolagents' name for the call that ends a run."""
+"""smolagents' tool name for the call that gives the final answer."""
 ARGUMENTS = "arguments"
-"""The name under which arguments that are not an object are shown in a request for approval."""
+"""The argument name for arguments that are not an object, in an approval request."""
 POLL_SECONDS = 0.5
 """How often a thread that waits for an approval checks whether the run was stopped."""
 WRAPPERS = {"AgentGenerationError", "AgentToolExecutionError"}
-"""Errors of smolagents that only add advice for the model to their cause."""
+"""Names of smolagents' errors that only add advice for the model to their cause."""
 CURRENT_CALL: ContextVar[int] = ContextVar("limelight_smolagents_call", default=0)
-"""The number of the tool call that the current code belongs to."""
+"""The call number of the tool call that the current code belongs to."""
 
 
 class Signal(msgspec.Struct, frozen=True, gc=False):
-    """The base of all signals."""
+    """Base class of all signals."""
 
     agent_id: str
 
 
 class AgentBegan(Signal, frozen=True, gc=False):
-    """An agent has got a task: the main agent from the user, a managed agent by a call."""
+    """An agent has started: the main agent for the user, or a managed agent for a tool call."""
 
     name: str = ""
     parent_id: str = ""
@@ -54,7 +54,7 @@ class AgentBegan(Signal, frozen=True, gc=False):
 
 
 class AgentEnded(Signal, frozen=True, gc=False):
-    """A managed agent has returned, or failed."""
+    """A managed agent has returned or failed."""
 
     error: str | None = None
 
@@ -67,23 +67,23 @@ class StepBegan(Signal, frozen=True, gc=False):
 
 
 class StepFailed(Signal, frozen=True, gc=False):
-    """A step has raised, which its record does not always contain."""
+    """A step has raised an error. smolagents' record of the step does not always contain the error."""
 
     error: str
 
 
 class StepLimitReached(Signal, frozen=True, gc=False):
-    """No steps are left: the next reply of the model is the answer."""
+    """The agent has used all its steps. The next reply of the model is the answer."""
 
 
 class ModelDelta(Signal, frozen=True, gc=False):
-    """A delta of the model's stream."""
+    """A delta of a reply that the model streams."""
 
     delta: Any
 
 
 class ModelReplied(Signal, frozen=True, gc=False):
-    """A reply of the model is complete. If it was not streamed, this is the first signal of it."""
+    """A reply of the model is complete. If it was not streamed, there were no ModelDelta signals before."""
 
     message: Any
     model: str = ""
@@ -91,7 +91,7 @@ class ModelReplied(Signal, frozen=True, gc=False):
 
 
 class CallReady(Signal, frozen=True, gc=False):
-    """The arguments of a tool call are complete. Code makes `inner` calls, the model makes the others."""
+    """The arguments of a tool call are complete. Code makes `inner` calls, the model makes all others."""
 
     call_number: int
     name: str
@@ -101,14 +101,14 @@ class CallReady(Signal, frozen=True, gc=False):
 
 
 class CallOutput(Signal, frozen=True, gc=False):
-    """Running code has printed something."""
+    """Running code has printed text."""
 
     call_number: int
     text: str
 
 
 class CallEnded(Signal, frozen=True, gc=False):
-    """A tool, or code, has returned or raised."""
+    """A tool or an execution of code has returned or raised an error."""
 
     call_number: int
     result: ToolResult = NO_RESULT
@@ -117,7 +117,7 @@ class CallEnded(Signal, frozen=True, gc=False):
 
 
 class ApprovalNeeded(Signal, frozen=True):
-    """A tool waits for the approval of a person."""
+    """A tool call waits for the approval of a person."""
 
     call_number: int
     name: str
@@ -132,7 +132,7 @@ class ImagesObserved(Signal, frozen=True, gc=False):
 
 
 class StepEnded(Signal, frozen=True, gc=False):
-    """An ActionStep has ended. At the step limit smolagents reports the last one twice."""
+    """An ActionStep has ended. At the step limit smolagents reports the last ActionStep twice."""
 
     step: Any
 
@@ -150,7 +150,7 @@ class AnswerAccepted(Signal, frozen=True, gc=False):
 
 
 class ApprovalRejected(Exception):
-    """A person has rejected a call, or the request has expired. The agent gets the message."""
+    """Raised when a person has rejected a call or the approval request has expired. The agent gets the message."""
 
     def __init__(self, approval: Approval) -> None:
         reason = f": {approval.reason}" if approval.reason else ""
@@ -158,14 +158,14 @@ class ApprovalRejected(Exception):
 
 
 class Observer:
-    """Sends the signals of one run, assigns ids, and requests approvals.
+    """Sender of the signals of one run. It also assigns ids and requests approvals.
 
-    The thread of the agent uses it, and those that smolagents starts for parallel tools. Once the run is stopped, its
-    methods raise ThreadCancelled, which ends the thread wherever it is.
+    The agent's thread uses it, and so do threads that smolagents starts for parallel tools. Once the run is stopped,
+    sending a signal raises ThreadCancelled, which ends the thread.
     """
 
     def __init__(self, bridge: ThreadBridge[Signal], approve: Collection[str] = ()) -> None:
-        """`approve` has the names of the tools that need an approval."""
+        """`approve` contains the names of the tools that need an approval."""
         self.emit = bridge.put
         """Send a signal. Raises ThreadCancelled if the run was stopped."""
         self._bridge = bridge
@@ -196,7 +196,7 @@ class Observer:
             return f"{name}-{self._agents[name]}"
 
     def new_images(self, images: Iterable[Any]) -> list[Any]:
-        """The images that were not passed before. They are kept, so that their `id()` is not used again."""
+        """Return the images that were not passed before. They are stored, so that their `id()` is not reused."""
         new = {id(image): image for image in images if id(image) not in self._images}
         self._images |= new
         return list(new.values())
@@ -204,11 +204,11 @@ class Observer:
     # Approvals
 
     def needs_approval(self, tools: Collection[str]) -> bool:
-        """Whether one of these tools needs an approval."""
+        """Whether any of these tools needs an approval."""
         return not self._approve.isdisjoint(tools)
 
     def approved_args(self, agent_id: str, call_number: int, tool: str, args: Any) -> Any:
-        """The arguments with which a tool may run, after an approval if it needs one. Raises ApprovalRejected."""
+        """Return the arguments with which a tool may run, after an approval if needed. Raises ApprovalRejected."""
         if tool not in self._approve:
             return args
         is_object = isinstance(args, dict)
@@ -223,7 +223,10 @@ class Observer:
         return approval.args if is_object else approval.args.get(ARGUMENTS, args)
 
     def _wait(self, request: ApprovalNeeded) -> Approval:
-        """Wait for the decision. A request that was still in the bridge when the run was stopped gets none."""
+        """Wait for the decision about a request. Raises ThreadCancelled if the run was stopped.
+
+        The run is polled, because a request that was still in the bridge at the stop gets no decision.
+        """
         while True:
             try:
                 return request.approval.result(timeout=POLL_SECONDS)
@@ -234,7 +237,7 @@ class Observer:
 
     @contextmanager
     def running(self, tool: str, caller: str = "") -> Generator[None]:
-        """Count a tool as running. Its `caller`, such as code, waits for it and does not count."""
+        """Count a tool as running in this context. Its `caller`, such as code, waits for it and is not counted."""
         with self._lock:
             self._running.update({tool: 1, caller: -1})
         try:
@@ -250,18 +253,18 @@ class Observer:
 
 
 def error_text(error: BaseException) -> str:
-    """The message of an error without smolagents' advice for the model."""
+    """Return the message of an error without the advice for the model that smolagents adds."""
     cause = error.__cause__
     if type(error).__name__ in WRAPPERS and cause is not None:
         return error_text(cause) if type(cause).__name__ in WRAPPERS else f"{type(cause).__name__}: {safe_text(cause)}"
     message = getattr(error, "message", None)
     text = message if isinstance(message, str) and message else safe_text(error)
-    if not isinstance(error, Exception):  # the message of an exit says little: `SystemExit: 1`
+    if not isinstance(error, Exception):  # an exit needs its name, as in `SystemExit: 1`
         text = f"{type(error).__name__}: {text}" if text else ""
     return text or type(error).__name__
 
 
 def named_error_text(error: BaseException) -> str:
-    """The same with the name of the error, as in `KeyError: 'size'`."""
+    """Return the message of an error with the name of the error, as in `KeyError: 'size'`."""
     lacks_name = isinstance(error, Exception) and type(error).__name__ not in {*WRAPPERS, "ApprovalRejected"}
     return f"{type(error).__name__}: {error_text(error)}" if lacks_name else error_text(error)

@@ -1,7 +1,7 @@
-"""Runs an agent of smolagents in a thread, because smolagents blocks, and keeps a copy of it for each conversation.
+"""Source for smolagents: runs an agent in a thread, because smolagents blocks, and stores a copy per conversation.
 
-The copies are in memory. A conversation that continues without one gets a new copy with the history. This module must
-not import smolagents, because it is loaded to choose the source of a target.
+The copies are in memory. A conversation that continues without a copy gets a new one with its history. This module must
+not import smolagents, because all sources are loaded to select one for a target.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from limelight.sources.threads import ThreadBridge
 
 
 class SmolagentsSource(Source):
-    """Wraps a CodeAgent, a ToolCallingAgent or a subclass of theirs."""
+    """Source for a CodeAgent, a ToolCallingAgent or any other MultiStepAgent."""
 
     framework: ClassVar[str] = "smolagents"
     keeps_memory: ClassVar[bool] = True
@@ -94,7 +94,7 @@ class SmolagentsSource(Source):
             yield item
 
     async def _keep(self, key: str, conversation: Any, answered: bool, thread_ended: bool) -> None:
-        """Keep the conversation for the next turn, in a state from which it can continue."""
+        """Store the conversation for the next turn, in a state from which it can continue."""
         if conversation is None:
             return
         if not thread_ended:

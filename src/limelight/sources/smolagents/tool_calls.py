@@ -1,7 +1,7 @@
 """The tool calls of one agent, as Events. Pure.
 
-The model streams a call, its arguments are complete when smolagents reports it, and the calls of a reply are reported
-in their order. Calls of `final_answer` are not shown.
+The model streams a call. Its arguments are complete when smolagents reports the call. smolagents reports the calls of a
+reply in their order. Calls of `final_answer` are not shown.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ NEVER_RAN = "the call was never run"
 
 
 class RunCalls:
-    """The calls of all agents of a run, by call number."""
+    """The tool calls of all agents of a run, by call number."""
 
     def __init__(self) -> None:
         self.ids = CallIds()
@@ -26,25 +26,25 @@ class RunCalls:
 
 
 class AgentCalls:
-    """The calls of one agent."""
+    """The tool calls of one agent."""
 
     def __init__(self, agent_id: str, run_calls: RunCalls) -> None:
         self._agent_id = agent_id
         self._run_calls = run_calls
         self._streamed: dict[int, ToolCall | None] = {}
-        """The calls that the model streams, by index in the reply; None for one that is not shown (yet)."""
+        """The calls that the model streams, by index in the reply; None for a call that is not shown, or not yet."""
         self._open: list[ToolCall] = []
 
     def start_reply(self) -> None:
-        """A reply of the model starts: its calls are numbered anew."""
+        """Clear the streamed calls, because a new reply of the model starts."""
         self._streamed = {}
 
     def is_streamed(self, index: int) -> bool:
-        """Whether the call with this index is shown."""
+        """Whether the streamed call with this index is shown."""
         return self._streamed.get(index) is not None
 
     def stream(self, index: int, name: str, raw_id: str) -> list[AnyEvent]:
-        """The model streams a call. Without a name it only takes its place among the others."""
+        """Start a call that the model streams. A call without a name only reserves its position in the reply."""
         self._streamed.setdefault(index, None)
         if not name or name == ANSWER or self._streamed[index] is not None:
             return []
@@ -52,12 +52,12 @@ class AgentCalls:
         return call.start()
 
     def append_args(self, index: int, text: str) -> list[AnyEvent]:
-        """Add a piece of the arguments of a streamed call."""
+        """Append a delta to the arguments of a streamed call."""
         call = self._streamed.get(index)
         return [] if call is None else call.append_args(text)
 
     def ready(self, signal: CallReady, args: Any) -> list[Item]:
-        """The arguments of a call are complete: those of the next streamed call, or of a new one."""
+        """Mark the arguments of the next streamed call as complete, or start a new call if none was streamed."""
         index = None if signal.inner else next(iter(self._streamed), None)
         call = None if index is None else self._streamed.pop(index)
         if signal.name == ANSWER:
@@ -85,7 +85,7 @@ class AgentCalls:
         )
 
     def close(self, error: str | None) -> list[Item]:
-        """The step has ended: fail the calls that are open. Calls that code has made end before the code."""
+        """Fail the open calls of a step that has ended. Calls that code has made end before the code."""
         calls, self._open = self._open, []
         return [item for call in reversed(calls) for item in call.finish(error=error or NEVER_RAN)]
 

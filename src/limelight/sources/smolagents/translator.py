@@ -1,4 +1,4 @@
-"""Translates signals into Events. Pure: no threads, no clock, and nothing of smolagents but objects in signals.
+"""Translates signals into Events. Pure: no threads, no clock, and nothing of smolagents except objects in signals.
 
 Each agent of the run has its own AgentRun, so that several agents may run at once. `final_answer` is not shown as a
 tool call: its value is the answer, once smolagents has accepted it.
@@ -50,7 +50,7 @@ AnySignal = (
 
 
 class SmolagentsTranslator:
-    """Translates one run."""
+    """Translator from signals to the Events of one run."""
 
     def __init__(self) -> None:
         self.answered = False
@@ -60,12 +60,12 @@ class SmolagentsTranslator:
         self._agents: dict[str, AgentRun] = {}
 
     def call_id(self, call_number: int) -> str:
-        """The id of a call; "" if the call is not shown."""
+        """Return the id of a call; "" if the call is not shown."""
         call = self._calls.by_number.get(call_number)
         return "" if call is None else call.call_id
 
     def feed(self, signal: AnySignal) -> Sequence[Item]:
-        if type(signal) is ModelDelta:  # most signals
+        if type(signal) is ModelDelta:  # fast path for most signals
             return self._agents[signal.agent_id].feed(signal.delta)
         if isinstance(signal, AgentBegan):
             return self._start_agent(signal)
@@ -102,7 +102,10 @@ class SmolagentsTranslator:
                 assert_never(signal)
 
     def end(self) -> list[Item]:
-        """The agent's thread has ended. Without an answer there is no terminal event, and the engine fails the run."""
+        """Return the terminal event, after the agent's thread has ended.
+
+        Without an answer there is no terminal event, and the engine fails the run.
+        """
         if not self.answered:
             return []
         return [RunFinished(code="max_steps" if self._agents[""].limit_reached else "")]
@@ -116,7 +119,7 @@ class SmolagentsTranslator:
         return [started]
 
     def _answer(self, agent: AgentRun, signal: AnswerAccepted) -> list[Item]:
-        """The answer of the main agent; that of a managed agent is the result of the call that has started it."""
+        """Return the answer of the main agent. A managed agent's answer is shown as the result of its tool call."""
         if agent.agent_id or self.answered:
             return []
         self.answered = True
