@@ -67,7 +67,7 @@ def table(figures: Figures) -> str:
 
 
 def figure_table(figures: FigureTable, corner: str, columns: Sequence[str], base: str, digits: int = 2) -> str:
-    """Format a Markdown table with the ratio of each column to the base, except for megabytes. `corner` is its first cell."""
+    """Format a Markdown table with the ratio of each column to the base, except in MB. `corner` is the first cell."""
     others = [name for name in columns if name != base]
     head = [corner, *columns, *(f"{name} ÷ {base}" for name in others)]
     lines = [head, ["---"] * len(head)]

@@ -1,6 +1,6 @@
 """Measures the latencies of ben: alone, beside a neighbour who reaches all her limits, and beside one who exceeds them.
 
-The conditions take turns, each with a server of its own: limits count the neighbour's requests of the last minute, and
+The conditions take turns, each with a separate server: limits count the neighbour's requests of the last minute, and
 her runs do not end.
 """
 

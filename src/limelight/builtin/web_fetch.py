@@ -1,7 +1,7 @@
 """Fetches web pages for agents, and extracts the readable text of HTML.
 
 Allows only HTTP and HTTPS to public addresses, 1 MB and 10 seconds. Each host name is resolved once, its addresses are
-checked, and the connection goes to the address that was checked, so that a later DNS answer cannot change it. Redirects
+checked, and the connection is opened to a checked address, so that a later DNS answer cannot change it. Redirects
 are checked in the same way. The search engine that the configuration names may have a private address; the targets of
 its redirects may not.
 

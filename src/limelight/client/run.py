@@ -112,7 +112,7 @@ class Run(CompleteRecords, DecisionMethods):
         self.end: RunFinished | RunFailed | RunCancelled | None = None
         """The terminal event, once it has arrived."""
         self.began = False
-        """False for a request that was cancelled or refused while it was queued: it has no run and no log."""
+        """Whether the run has begun. A request that was cancelled or refused while queued has no run and no log."""
         self._client = client
         self._answer: FinalAnswer | None = None
         self._message_id = ""

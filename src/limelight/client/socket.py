@@ -36,7 +36,7 @@ T = TypeVar("T")
 SocketFormat = Literal["v2", "records"]
 QUEUE_SIZE = 256
 DISCARD_SECONDS = 0.25
-"""How long a full queue may delay the answer to a command."""
+"""Maximum time for which a full queue may delay the answer to a command."""
 POLICY_VIOLATION, MESSAGE_TOO_BIG, SESSION_DELETED = 1008, 1009, 4404
 
 

@@ -53,7 +53,7 @@ class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One step of a turn, with exactly one of these keys set. `delay` is set for each later piece."""
+    """One step of a turn, with exactly one of these keys set. `delay` is the pause before each later piece."""
 
     text: str | None = None
     reasoning: str | None = None

@@ -142,7 +142,7 @@ class RunState:
         self._streaming_plans: dict[str, PlanText] = {}
 
     def depth(self, agent_id: str) -> int:
-        """How deep an agent is nested; 0 is the main agent."""
+        """Return the nesting depth of an agent; 0 is the main agent."""
         sub_agent = self.sub_agents.get(agent_id)
         return 0 if sub_agent is None else sub_agent.depth
 
