@@ -89,7 +89,7 @@ class ServerError(ClientError):
 
 
 class ConnectionLost(ClientError):
-    """The server does not answer, or the client is closed."""
+    """The server does not answer, the connection could not be restored, or the client is closed."""
 
 
 BY_CODE: dict[str, type[ClientError]] = {

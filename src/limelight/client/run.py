@@ -189,7 +189,7 @@ async def start_run(client: "Client", transport: Transport, request: RunRequest,
 
 
 async def _post(transport: Transport, request: RunRequest, backoff: Backoff) -> httpx.Response:
-    """Send the request, and repeat it if the connection is lost. Raises at once if it cannot be opened."""
+    """Send the request, and repeat it if the connection is lost. Raises at once if the server cannot be reached."""
     was_cut = False
     while True:
         try:

@@ -219,7 +219,7 @@ class Socket(DecisionMethods, Generic[T]):
     async def _has_space(self) -> bool:
         """Wait for space in the queue. Returns False if items have to be discarded.
 
-        That is so once the queue has stayed full for DISCARD_SECONDS while a command waits, until the next connection.
+        Discarding begins if the queue stays full for DISCARD_SECONDS while a command waits, until the next connection.
         """
         while self._queue.qsize() >= QUEUE_SIZE and not self._discarding:
             self._wake.clear()
