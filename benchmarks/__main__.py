@@ -20,7 +20,7 @@ from benchmarks.pings.report import pings_section, pings_table
 from benchmarks.report import document, log_progress, machine, table, write_document
 
 ROUNDS = 5
-"""Rounds of the frameworks for each repeat of the other benchmarks, which take longer."""
+"""The number of framework rounds per repeat of the other benchmarks, whose repeats take longer."""
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ JobKind = Literal["streams", "viewers", "sockets", "idle", "reply"]
 
 
 class LoadProcess:
-    """A Python module in a process of its own, controlled by lines on its standard input. A context manager."""
+    """A load process as a context manager: runs a Python module, controlled by lines on its standard input."""
 
     def __init__(self, module: str, core: int | None = None) -> None:
         self._module = module
@@ -43,7 +43,7 @@ class LoadProcess:
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """Work for the load process: `runs` requests to `path`, `streams` at a time, or `streams` viewers of one run."""
+    """A job of the load process: `streams` concurrent streams of `runs` runs each, or `streams` viewers of one run."""
 
     kind: JobKind
     port: int
@@ -57,13 +57,13 @@ class Job(msgspec.Struct, kw_only=True):
 
 
 class JobResult(msgspec.Struct, kw_only=True):
-    """The result of a job. `latencies` are seconds from a request to its first frame, `durations` to its end."""
+    """The result of a job. For each request, `latencies` has the seconds to its first frame, `durations` to its end."""
 
     frames: int = 0
     latencies: list[float] = []
     durations: list[float] = []
     ready: bool = False
-    """Whether this is the first of two results: all streams are open, and the job waits for `proceed`."""
+    """Whether this is the first of two results of a job: all streams are open, and the job waits for `proceed`."""
     error: str = ""
 
 

@@ -27,7 +27,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     repeats: int = 8
     tokens: int = 1000
     runs: int = 20
-    """Runs of the row with one stream."""
+    """Number of runs for the row with one stream."""
     streams: int = 100
     viewers: int = 100
     sockets: int = 30
@@ -45,14 +45,14 @@ class Comparison(msgspec.Struct):
         return statistics.median(new / old for old, new in self.pairs)
 
     def row(self) -> str:
-        """A line of a table."""
+        """Return the figures as a row of the table."""
         old, new = (statistics.median(side) for side in zip(*self.pairs, strict=True))
         ratios = sorted(new / old for old, new in self.pairs)
         return f"{self.name:34} {old:9.1f} {new:9.1f}   {self.ratio:5.2f}  [{ratios[0]:.2f} - {ratios[-1]:.2f}]"
 
 
 def compare(old: Path, new: Path, plan: Plan, log: Log) -> list[Comparison]:
-    """Measure both versions; which of them comes first alternates."""
+    """Measure both versions. The order of the two alternates."""
     server_core, client_core = cores()
     rows: dict[str, MeasureRow] = {
         "CPU per event, 1 stream": lambda server, client: _per_event(server, client, plan, streams=1, runs=plan.runs),
@@ -90,7 +90,7 @@ def _per_event(server: Server, client: Client, plan: Plan, *, streams: int, runs
 
 
 def _per_extra(server: Server, client: Client, plan: Plan, kind: JobKind, count: int) -> float:
-    """CPU per event of each viewer or socket after the first one."""
+    """Return the CPU time per event that each viewer or socket after the first one adds."""
     one, all_of_them = (
         second_stage_cpu(server, client, make_job(server, "watched", plan.tokens, kind, streams))
         for streams in (1, count)

@@ -1,6 +1,6 @@
 """The load process: opens streams, reads them to their end and checks that all events came.
 
-It is a process of its own (`python -m benchmarks.load`), so that its CPU time is not counted. It reads jobs as JSON
+It runs in a separate process (`python -m benchmarks.load`), so that its CPU time is not counted. It reads jobs as JSON
 lines and answers each with a result. A job with two stages first answers that it is ready, and continues at the next
 line.
 """
@@ -36,7 +36,7 @@ async def read_streams(job: Job) -> JobResult:
         for _ in range(job.runs):
             stream = await start_run(job)
             frames = await stream.read_workload(job.tokens)
-            result.frames += frames  # after the await, because several streams add to it
+            result.frames += frames  # after the await, because several streams add to this number
             result.latencies.append(stream.first_frame_at - stream.sent_at)
             result.durations.append(stream.closed_at - stream.sent_at)
 
@@ -45,14 +45,14 @@ async def read_streams(job: Job) -> JobResult:
 
 
 async def read_reply(job: Job) -> JobResult:
-    """Read one response in which only the tokens are checked."""
+    """Read one response and check only that all tokens came."""
     stream = await start_run(job)
     await stream.read_tokens(job.tokens)
     return JobResult(frames=stream.body.count(FRAME))
 
 
 class WaitingRun:
-    """A run of Limelight that waits for an approval, until all its viewers are connected."""
+    """A run of Limelight that waits for an approval, which is given when all its viewers are connected."""
 
     def __init__(self, job: Job, stream: Stream) -> None:
         self._port = job.port
@@ -79,7 +79,7 @@ class WaitingRun:
 
 
 async def read_as_viewers(job: Job, lines: "asyncio.Queue[bytes]") -> JobResult:
-    """Read one run with several viewers; it starts when all of them are connected."""
+    """Read one run with several viewers. The run starts when all of them are connected."""
     run = await WaitingRun.start(job)
     others = [open_stream(job.port, "GET", f"/runs/{run.run_id}/stream") for _ in range(job.streams - 1)]
     viewers = [run.stream, *await asyncio.gather(*others)]
@@ -115,7 +115,7 @@ async def _read_until(socket: ClientConnection, text: str) -> int:
 
 
 async def keep_idle_streams(job: Job, lines: "asyncio.Queue[bytes]") -> JobResult:
-    """Open streams that send some events and then none, and abort them at the next line."""
+    """Open streams that send some events and then none. Aborts them at the next line of standard input."""
     streams = await asyncio.gather(*(start_run(job) for _ in range(job.streams)))
     deadline = time.monotonic() + STREAM_SECONDS
     while any(stream.body.count(TOKEN.encode()) < IDLE_TOKENS for stream in streams):

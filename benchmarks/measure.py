@@ -1,4 +1,4 @@
-"""The comparison of servers: one figure per row, server and repeat. The servers take turns, so drift affects all."""
+"""Compares servers: one figure per row, server and repeat. The servers take turns, so that drift affects all."""
 
 import statistics
 import time
@@ -14,7 +14,7 @@ from benchmarks.workload import AGENTS, TOOLS, tokens_of
 
 T = TypeVar("T")
 Log = Callable[[str], None]
-"""Shows a line of progress."""
+"""A function that shows a line of progress."""
 OTHER_EVENTS = 3 + 2 * TOOLS + 2 * AGENTS
 """Events besides the tokens: two statuses, start and end of each tool and sub-agent, done."""
 
@@ -24,10 +24,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     repeats: int = 8
     runs: int = 20
-    """Runs of the rows with one stream at a time."""
+    """Number of runs for the rows with one stream at a time."""
     streams: int = 100
     requests: int = 200
-    """Requests of the rows for the first event."""
+    """Number of requests for the rows about the first event."""
     viewers: tuple[int, ...] = (1, 10, 100)
     idle: int = 200
     tokens: int | None = None
@@ -37,7 +37,7 @@ QUICK = Plan(repeats=2, runs=10, requests=100)
 
 
 class Row(NamedTuple):
-    """A row of a table."""
+    """The key of a row: what is measured, and its unit."""
 
     what: str
     unit: str
@@ -52,7 +52,7 @@ class FigureTable(msgspec.Struct):
         self.rows.setdefault(Row(what, unit), {}).setdefault(column, []).append(value)
 
     def ratio(self, row: Row, column: str, base: str) -> float | None:
-        """The median of the ratios to the base column within each repeat; None if one of the columns has no figures."""
+        """Return the median over all repeats of column / base; None if one of the columns has no figures."""
         by_column = self.rows[row]
         if column not in by_column or base not in by_column:
             return None
@@ -145,7 +145,7 @@ class ServerBenchmark:
             self._figures.add(what, "µs", server.name, cost / event_count(job) * 1e6)
 
     def memory(self, server: Server) -> None:
-        """Measure a server that has served only a few streams: freed memory of more streams would hide the growth."""
+        """Measure the memory per stream of a fresh server. Memory freed by earlier streams would hide the growth."""
         self._client.run(self._job(server, "short", streams=20))
         before = server.rss()
         self._client.run(self._job(server, "idle", kind="idle", streams=self._plan.idle))
@@ -176,19 +176,19 @@ def make_job(server: Server, mode: str, tokens: int, kind: JobKind = "streams", 
 
 
 def event_count(job: Job) -> int:
-    """The events that all streams of a job deliver."""
+    """Return the number of events that all streams of a job deliver together."""
     return job.streams * job.runs * (job.tokens + OTHER_EVENTS)
 
 
 def job_cpu(server: Server, client: Client, job: Job) -> tuple[float, JobResult]:
-    """CPU seconds of the server during a job, and the result of the job."""
+    """Run a job. Returns the CPU seconds that the server used during the job, and the result of the job."""
     before = server.cpu()
     result = client.run(job)
     return server.cpu() - before, result
 
 
 def second_stage_cpu(server: Server, client: Client, job: Job) -> float:
-    """CPU seconds of the server during the second stage of a job."""
+    """Run the second stage of a job. Returns the CPU seconds that the server used during it."""
     client.run(job)
     before = server.cpu()
     client.proceed()

@@ -1,4 +1,4 @@
-"""Tables of figures, for the terminal and for `docs/benchmarks.md`."""
+"""Formats figures as tables, for the terminal and for `docs/benchmarks.md`."""
 
 import os
 import platform
@@ -62,12 +62,12 @@ is the median of the repeats [lowest - highest]; the ratio is the median of the 
 
 
 def table(figures: Figures) -> str:
-    """The comparison of servers as a Markdown table."""
+    """Return the comparison of servers as a Markdown table."""
     return figure_table(figures, "", NAMES, BARE)
 
 
 def figure_table(figures: FigureTable, corner: str, columns: Sequence[str], base: str, digits: int = 2) -> str:
-    """A Markdown table with the ratios of the columns to the base, except for megabytes. `corner` is its first cell."""
+    """Format a Markdown table with the ratio of each column to the base, except in MB. `corner` is the first cell."""
     others = [name for name in columns if name != base]
     head = [corner, *columns, *(f"{name} ÷ {base}" for name in others)]
     lines = [head, ["---"] * len(head)]
@@ -80,7 +80,7 @@ def figure_table(figures: FigureTable, corner: str, columns: Sequence[str], base
 
 
 def aligned(lines: list[list[str]]) -> str:
-    """A Markdown table with aligned columns; the second line is the rule below the head."""
+    """Format a Markdown table with aligned columns. The second row is the rule below the head."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     lines[1] = ["-" * width for width in widths]
     return "\n".join("| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in lines)
@@ -91,20 +91,20 @@ def versions(packages: Sequence[str]) -> str:
 
 
 def machine() -> str:
-    """The machine and the packages of a measurement, in general terms."""
+    """Describe the machine and the package versions of a measurement, in general terms."""
     where = f"{platform.system()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     return f"{where}; {versions(PACKAGES)}."
 
 
 def document(figures: Figures, plan: Plan, sections: str) -> str:
-    """The complete text of `docs/benchmarks.md`; `sections` are those of the other benchmarks."""
+    """Return the complete text of `docs/benchmarks.md`; `sections` are those of the other benchmarks."""
     return DOCUMENT.format(
         repeats=plan.repeats, machine=machine(), table=table(figures), joined=figures.joined, sections=sections
     )
 
 
 def with_section(document: str, section: str) -> str:
-    """The document with this section instead of the one with the same title, or at the end if there is none."""
+    """Return the document with this section in place of that with the same title, or at the end if there is none."""
     title = section.partition("\n")[0]
     before, found, rest = document.partition(f"{title}\n")
     if not found:
@@ -130,13 +130,13 @@ def log_progress(line: str) -> None:
 
 
 def cell(values: Sequence[float] | None) -> str:
-    """The median [lowest - highest]."""
+    """Format figures as their median [lowest - highest]."""
     if not values:
         return "–"
     return f"{number(statistics.median(values))} [{number(min(values))} - {number(max(values))}]"
 
 
 def number(value: float) -> str:
-    """A number with about three significant digits."""
+    """Format a number with about three significant digits."""
     size = abs(value)
     return f"{value:.2f}" if size < 10 else f"{value:.1f}" if size < 100 else f"{value:.0f}"

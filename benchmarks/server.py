@@ -20,7 +20,7 @@ from websockets.sync.client import ClientConnection, connect
 START_SECONDS = 120
 STOP_SECONDS = 10
 OPEN_FILES = 8192
-"""Open files that a process of a benchmark may need: one for each of a thousand streams, and some more."""
+"""Number of open files that a benchmark process may need: one for each of a thousand streams, and a reserve."""
 ROOT = Path(__file__).parent.parent
 AGENTS = Path("benchmarks") / "servers" / "limelight_agent.py"
 MODES = ("turn", "burst", "short", "watched", "idle")
@@ -70,18 +70,18 @@ class Server:
         raise NotImplementedError
 
     def path(self, mode: str) -> str:
-        """The path to which a request for a stream of this mode is sent."""
+        """Return the path to which a request for a stream of this mode is sent."""
         return f"/{mode}"
 
     def cpu(self) -> float:
-        """CPU seconds that the process has used, user and system time of all threads."""
+        """Return the CPU seconds that the process has used: user and system time of all threads."""
         if sys.platform == "linux":
-            return time.clock_gettime(~self._process.pid << 3 | 2)  # the kernel's clock of that process, exact to 1 ns
+            return time.clock_gettime(~self._process.pid << 3 | 2)  # the CPU clock of that process, exact to 1 ns
         times = psutil.Process(self._process.pid).cpu_times()
         return times.user + times.system
 
     def rss(self) -> int:
-        """Resident memory in bytes."""
+        """Return the resident memory of the process in bytes."""
         return psutil.Process(self._process.pid).memory_info().rss
 
     def _wait_until_ready(self) -> None:
@@ -124,7 +124,7 @@ class ModuleServer(Server):
 
 
 class LimelightServer(Server):
-    """`limelight serve` with agents of one file."""
+    """A process of `limelight serve` with the agents of one file."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class LimelightServer(Server):
         return "/chat/stream"
 
     def socket(self, session_id: str, agent: str, key: str = "") -> ClientConnection:
-        """A WebSocket of a session."""
+        """Open a WebSocket of a session."""
         url = f"ws://127.0.0.1:{self.port}/api/v2/ws/{session_id}?agent_type={agent}"
         headers = {"authorization": f"Bearer {key}"} if key else None
         return connect(url, proxy=None, max_size=None, additional_headers=headers)
@@ -154,7 +154,7 @@ class LimelightServer(Server):
 def workload_server(
     name: str, core: int | None = None, tokens: int | None = None, checkout: Path = ROOT
 ) -> ModuleServer | LimelightServer:
-    """One of the compared servers, by its name. `checkout` may be the folder of another version of Limelight."""
+    """Return one of the compared servers, by its name. `checkout` may be the folder of another version of Limelight."""
     environ = {} if tokens is None else {"BENCH_TOKENS": str(tokens)}
     if name == LIMELIGHT:
         return LimelightServer(checkout / AGENTS, MODES, core, environ, checkout)
@@ -162,12 +162,12 @@ def workload_server(
 
 
 def python_path(checkout: Path) -> str:
-    """The module path of a process that runs the code of this folder, even if another version is installed."""
+    """Return the module path of a process that runs the code of this folder, even if another version is installed."""
     return os.pathsep.join([str(checkout), str(checkout / "src")])
 
 
 def cores() -> tuple[int | None, int | None]:
-    """A core for the server and another one for the clients; None if there is only one."""
+    """Return a core for the server and another one for the clients; None for both if there is only one."""
     if not hasattr(os, "sched_getaffinity"):
         return None, None
     allowed = sorted(os.sched_getaffinity(0))
@@ -203,7 +203,7 @@ def raise_fd_limit() -> None:
 
 
 def _free_port() -> int:
-    """A free port below the ephemeral range: the system could give a port of that range to another process."""
+    """Return a free port below the ephemeral range, because the system gives ports of that range to other processes."""
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)
         with socket.socket() as probe:

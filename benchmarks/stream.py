@@ -14,11 +14,11 @@ FRAME = b"\ndata: "
 
 
 class IncompleteStream(Exception):
-    """A stream ended without all events that it should carry."""
+    """The error for a stream that ended before all its events had arrived."""
 
 
 class Stream(asyncio.Protocol):
-    """One response, kept as raw bytes. Chunks never split a frame, so frames can be counted in these bytes."""
+    """One response, stored as raw bytes. Chunks never split a frame, so frames can be counted in these bytes."""
 
     def __init__(self, request: bytes) -> None:
         self._request = request
@@ -83,7 +83,7 @@ async def open_stream(port: int, method: str, path: str, body: object = None, ke
 
 
 def request_bytes(port: int, method: str, path: str, content: bytes = b"", key: str = "", headers: str = "") -> bytes:
-    """An HTTP request as bytes."""
+    """Return an HTTP request as bytes."""
     head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n{headers}"
     head += f"authorization: Bearer {key}\r\n" if key else ""
     head += f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
@@ -91,6 +91,6 @@ def request_bytes(port: int, method: str, path: str, content: bytes = b"", key: 
 
 
 def chat_body(agent: str, text: str, session_id: str = "") -> dict[str, object]:
-    """The JSON body of a request that starts a run."""
+    """Return the JSON body of a request that starts a run."""
     session = {"session_id": session_id} if session_id else {}
     return {"agent": agent, **session, "messages": [{"role": "user", "content": text}]}

@@ -20,7 +20,7 @@ from limelight.sources.function import FunctionTranslator
 TOKENS = int(os.environ.get("BENCH_TOKENS", "1000"))
 SHORT_TOKENS = 10
 IDLE_TOKENS = 33
-"""Together with the other events 50, after which an idle stream sends nothing."""
+"""Number of tokens of an idle stream: 50 events with the others, after which it sends nothing."""
 TOKEN = "lime "
 """The text of each token, by which a client can count tokens that arrive joined."""
 TOOLS = 5
@@ -28,12 +28,12 @@ AGENTS = 2
 
 
 def tokens_of(mode: str) -> int:
-    """The number of tokens in a stream of this mode."""
+    """Return the number of tokens in a stream of this mode."""
     return {"short": SHORT_TOKENS, "idle": IDLE_TOKENS}.get(mode, TOKENS)
 
 
 def items(tokens: int) -> Iterator[str | Item]:
-    """The items that an agent yields; the end is implied."""
+    """Yield the items that Limelight's agent yields. The end of the run is implied."""
     yield Status(text="Looking around")
     for number in range(TOOLS):
         call_id = f"call-{number}"
@@ -47,7 +47,7 @@ def items(tokens: int) -> Iterator[str | Item]:
 
 
 def frames(tokens: int) -> list[bytes]:
-    """The workload as Limelight sends it, one SSE frame for each event."""
+    """Return the workload as Limelight sends it, one SSE frame for each event."""
     encoder, framing = FrameEncoder(TypedDialect), sse_framing(TypedDialect.event_name)
     translator = FunctionTranslator()
     events: list[Item] = [RunStarted(agent="turn")]
@@ -59,5 +59,5 @@ def frames(tokens: int) -> list[bytes]:
 
 
 def payloads(tokens: int) -> list[dict[str, Any]]:
-    """The workload as dictionaries, for a server that encodes them itself."""
+    """Return the workload as dictionaries, for a server that encodes them itself."""
     return [msgspec.json.decode(frame.split(b"\ndata: ", 1)[1]) for frame in frames(tokens)]

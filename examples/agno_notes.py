@@ -1,5 +1,5 @@
-"""An Agno agent with tools of its own. Serve it: limelight serve examples/agno_notes.py:agent
-Its model is at OPENAI_BASE_URL, with OPENAI_API_KEY; `limelight understudy` prints both for a stand-in."""
+"""An Agno agent with custom tools. Serve it: limelight serve examples/agno_notes.py:agent
+It uses the model at OPENAI_BASE_URL with OPENAI_API_KEY; `limelight understudy` serves a stand-in and prints both."""
 
 import os
 import time

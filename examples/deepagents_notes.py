@@ -1,5 +1,5 @@
-"""A deepagents agent with tools of its own. Serve it: limelight serve examples/deepagents_notes.py:agent
-Its model is at OPENAI_BASE_URL, with OPENAI_API_KEY; `limelight understudy` prints both for a stand-in."""
+"""A deepagents agent with custom tools. Serve it: limelight serve examples/deepagents_notes.py:agent
+It uses the model at OPENAI_BASE_URL with OPENAI_API_KEY; `limelight understudy` serves a stand-in and prints both."""
 
 import os
 import time
@@ -35,6 +35,6 @@ def compile_notes(title: str) -> str:
     return "\n\n".join([f"# {title}", *NOTES.values()])
 
 
-read_note.handle_tool_error = True  # otherwise a tool that fails ends the whole run
+read_note.handle_tool_error = True  # otherwise a tool error ends the run
 model = ChatOpenAI(model=os.environ.get("LIMELIGHT_MODEL", "understudy"), stream_usage=True)
 agent = create_deep_agent(model=model, tools=[list_notes, read_note, compile_notes], system_prompt="You keep notes.")

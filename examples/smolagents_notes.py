@@ -1,5 +1,5 @@
-"""A smolagents agent with tools of its own. Serve it: limelight serve examples/smolagents_notes.py:agent
-Its model is at OPENAI_BASE_URL, with OPENAI_API_KEY; `limelight understudy` prints both for a stand-in."""
+"""A smolagents agent with custom tools. Serve it: limelight serve examples/smolagents_notes.py:agent
+It uses the model at OPENAI_BASE_URL with OPENAI_API_KEY; `limelight understudy` serves a stand-in and prints both."""
 
 import time
 from os import getenv

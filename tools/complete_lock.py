@@ -1,6 +1,6 @@
 """Completes `web/package-lock.json` with the optional packages of other platforms.
 
-npm leaves out those that its registry does not have, and then `npm ci` rejects the file on every platform. `make lock`
+npm leaves out packages that its registry lacks, and then `npm ci` rejects the file on every platform. `make lock`
 calls this; a test fails if packages are missing. The platform of a package is derived from its name.
 """
 
@@ -15,7 +15,7 @@ LIBRARIES = {"musl": "musl", "gnu": "glibc"}
 
 
 def completed(lock: dict[str, Any]) -> dict[str, Any]:
-    """The lock file with an entry for each optional dependency."""
+    """Return the lock file with an entry for each optional dependency."""
     packages: dict[str, Any] = dict(lock["packages"])
     for owner in list(packages.values()):
         for name, version in owner.get("optionalDependencies", {}).items():
@@ -28,7 +28,7 @@ def completed(lock: dict[str, Any]) -> dict[str, Any]:
 
 
 def _platform(name: str) -> dict[str, list[str]]:
-    """The platform in the name of a package, such as `cli-linux-arm64-musl`."""
+    """Return the platform that the name of a package contains, such as that of `cli-linux-arm64-musl`."""
     words = name.rpartition("/")[2].split("-")
     found = {
         "cpu": [word for word in words if word in PROCESSORS],

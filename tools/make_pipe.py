@@ -49,7 +49,7 @@ description: Shows everything an agent does while it does it: tools, arguments, 
 
 
 def bundle(version: str, parts: tuple[str, ...] = PARTS) -> str:
-    """The text of the generated file."""
+    """Return the text of the generated file."""
     sources = {path.stem: path.read_text(encoding="utf-8") for path in sorted((FOLDER / "parts").glob("*.py"))}
     if set(sources) != set(parts):
         raise SystemExit(f"PARTS and the files in openwebui/parts differ: {sorted(set(sources) ^ set(parts))}")
@@ -62,7 +62,7 @@ def bundle(version: str, parts: tuple[str, ...] = PARTS) -> str:
 
 
 def _check_order(trees: dict[str, ast.Module]) -> None:
-    """Refuse a part that imports itself or a part that comes later in the file."""
+    """Raise an error if a part imports itself or a part that comes later in the file."""
     earlier: set[str] = set()
     for name, tree in trees.items():
         modules = [node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)]
@@ -73,7 +73,7 @@ def _check_order(trees: dict[str, ast.Module]) -> None:
 
 
 def _check_names(trees: dict[str, ast.Module]) -> None:
-    """Refuse two parts that define the same name: in one file the second would replace the first."""
+    """Raise an error if two parts define the same name: in one file the second would replace the first."""
     owners: dict[str, str] = {}
     for part, tree in trees.items():
         for node in tree.body:
@@ -88,7 +88,7 @@ def _check_names(trees: dict[str, ast.Module]) -> None:
 
 
 def _imports(trees: dict[str, ast.Module]) -> str:
-    """All imports from outside of the parts, in the order that the linter requires."""
+    """Return all imports from outside of the parts, in the order that the linter requires."""
     modules: set[str] = set()
     names: dict[str, set[str]] = {}
     for node in (node for tree in trees.values() for node in tree.body):
@@ -105,7 +105,7 @@ def _imports(trees: dict[str, ast.Module]) -> str:
 
 
 def _section(name: str, source: str, tree: ast.Module) -> str:
-    """A part without its imports, with its docstring as a comment below a line with its name."""
+    """Return the text of a part: a line with its name, its docstring as a comment, and its code without imports."""
     body = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)][1:]
     lines = source.splitlines()[_first_line(body[0]) - 1 :]
     title = f"# --- {name} ".ljust(120, "-")

@@ -39,7 +39,7 @@ PLAIN: dict[Any, str] = {str: "string", int: "number", float: "number", bool: "b
 
 
 def events_text() -> str:
-    """The text of `events.ts`."""
+    """Return the text of `events.ts`."""
     aliases = [_alias(name, [json.dumps(value) for value in get_args(getattr(events, name))]) for name in ALIASES]
     unions = [
         _alias("AnyEvent", [kind.__name__ for kind in events.EVENT_TYPES], "What a log holds."),
@@ -52,7 +52,7 @@ def events_text() -> str:
 
 
 def panes_text() -> str:
-    """The text of `panes.json`."""
+    """Return the text of `panes.json`."""
     table = {
         "panes": PANES,
         "code_pane": CODE_PANE,
@@ -63,7 +63,7 @@ def panes_text() -> str:
 
 
 def _one_line_list(value: Any) -> str:
-    """JSON as Biome formats it: a list on one line, an object with one line for each key."""
+    """Format JSON like Biome: a list on one line, an object with one line for each key."""
     return json.dumps(value) if isinstance(value, list) else json.dumps(value, indent=2).replace("\n", "\n  ")
 
 
@@ -89,12 +89,12 @@ def _interface(struct: type[msgspec.Struct]) -> str:
 
 
 def _default_note(field: msgspec.structs.FieldInfo) -> str:
-    """A note on the meaning of an absent field, unless its default is empty."""
+    """Return a note on the default that an absent field has; "" if the default is empty."""
     return f"Absent: `{json.dumps(field.default)}`." if field.default else ""
 
 
 def _ts_type(hint: Any, *, omit_null: bool = False) -> str:
-    """The TypeScript type. `omit_null` leaves out null, for fields that are absent instead."""
+    """Return the TypeScript type for a Python type. `omit_null` leaves out null, for fields that are absent instead."""
     if hint == events.JsonValue:
         return "JsonValue"
     if hint == events.AnyEvent:
@@ -112,7 +112,7 @@ def _ts_type(hint: Any, *, omit_null: bool = False) -> str:
 
 
 def _field_notes(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """The docstrings of the fields."""
+    """Return the docstrings of a struct's fields, by name."""
     body = ast.parse(inspect.getsource(struct)).body[0]
     assert isinstance(body, ast.ClassDef)
     notes: dict[str, str] = {}

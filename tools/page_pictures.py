@@ -22,7 +22,7 @@ WIDE = {"width": 1440, "height": 900}
 NARROW = {"width": 380, "height": 800}
 AGENT = Path(__file__).parent / "picture_agent.py"
 PACE_MS = "60"
-"""Slower than by default, so that screenshots can be taken during a run."""
+"""Pause of the understudy between two words, longer than the default, so that a run lasts until its screenshot."""
 
 
 def ask(tab: Tab, text: str, agent: str = "Deep agent") -> None:
@@ -41,7 +41,7 @@ def scroll_to_top(tab: Tab) -> None:
 
 
 def chat(tab: Tab) -> None:
-    """Two sub-agents that work in parallel, and the timeline."""
+    """Take the screenshot of two sub-agents that work in parallel, and the timeline."""
     ask(tab, "Ask two helpers at once about tides and lighthouses")
     tab.pick_pane("Timeline")
     lanes = tab.page.locator(".lanes-many > .lane-running")
@@ -102,9 +102,9 @@ def narrow(tab: Tab) -> None:
 
 
 SCENES: tuple[Callable[[Tab], None], ...] = (code, terminal, timeline, approval, error, narrow, chat, dark)
-"""The screenshots in order; the last ones show the sessions of the earlier ones in their list."""
+"""The functions that take the screenshots, in order. The session list of the last ones shows the earlier sessions."""
 DELETED_SESSIONS = (narrow, chat)
-"""Scenes whose session is deleted afterwards, because another scene has one with the same title."""
+"""Scenes whose session is deleted afterwards, because another scene has a session with the same title."""
 
 
 def take(browser: Browser, stage: Stage, scene: Callable[[Tab], None]) -> None:
@@ -130,7 +130,7 @@ def take(browser: Browser, stage: Stage, scene: Callable[[Tab], None]) -> None:
 
 
 def warm_up(browser: Browser, stage: Stage) -> None:
-    """Load the frameworks, so that no screenshot shows that a run waits for one."""
+    """Load the frameworks, so that no screenshot shows a run that waits for a framework."""
     for agent in ("Deep agent", "analyst"):
         tab = Tab(browser.new_context(), stage.url, set())
         ask(tab, "What is 2 + 3?", agent)

@@ -23,18 +23,18 @@ KEY = "none"
 
 
 ReadTokens = Callable[[], Awaitable[list[str]]]
-"""Runs an agent without Limelight and returns its tokens."""
+"""A function that runs an agent without Limelight and returns its tokens."""
 
 
 class FrameworkAgent(NamedTuple):
-    """An agent, and the functions that run it without Limelight, by the way in which they stream; "" is the usual."""
+    """An agent, and functions that run it without Limelight, by their streaming method ("" is the usual one)."""
 
     agent: Any
     alone: dict[str, ReadTokens]
 
 
 def framework_agents(model_url: str) -> dict[str, FrameworkAgent]:
-    """The agent of each framework. `model_url` is the address of the canned model."""
+    """Return the agent of each framework. `model_url` is the address of the canned model."""
     url = f"{model_url}/v1"
     graphs = {
         "langgraph": create_agent(_chat_model(url)),
@@ -70,7 +70,7 @@ def _agno(url: str) -> FrameworkAgent:
 
 
 def _smolagents(url: str) -> FrameworkAgent:
-    """An agent that prints nothing. smolagents streams in two ways: by the agent, or by the model."""
+    """Create the smolagents agent, which prints nothing, with its two streaming methods: by agent and by model."""
     model = OpenAIModel(model_id="canned", api_base=url, api_key=KEY, client_kwargs={"max_retries": 0})
     logger = AgentLogger(level=LogLevel.OFF, console=Console(quiet=True))
     agent = ToolCallingAgent(tools=[], model=model, stream_outputs=True, logger=logger)
@@ -89,7 +89,7 @@ def _smolagents(url: str) -> FrameworkAgent:
 
 
 def _in_thread(stream: Callable[[], Iterator[str | None]]) -> ReadTokens:
-    """smolagents blocks, so every server runs it in a thread."""
+    """Convert a blocking token reader of smolagents to an async one that runs in a thread, as every server has to."""
 
     async def read() -> list[str]:
         return await asyncio.to_thread(lambda: [piece for piece in stream() if piece])

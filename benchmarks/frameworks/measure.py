@@ -1,6 +1,6 @@
 """CPU time per token: of each framework alone, of Limelight's source for it, and through Limelight.
 
-Each is measured many times, with a short reply and with a long one, and the lowest figure counts. That is valid on a
+Each is measured many times, with a short and a long reply, and the lowest figure counts. That is valid on a
 shared machine: disturbances (cold caches, interrupts, time that the host gives to another guest) make a run more
 expensive, and nothing makes it cheaper than it is without them. So the lowest of many figures is the nearest to the
 real cost, while a median includes disturbances. Replies are short, so that some of them are not disturbed. The
@@ -20,9 +20,9 @@ from benchmarks.measure import Log, job_cpu
 from benchmarks.server import ModuleServer, cores
 
 REPLY = 2000
-"""The length in tokens of the reply over which the cost of a run is spread for a total per token."""
+"""The reply length in tokens for which the total cost per token is computed, including the cost of the run."""
 PARTS = 4
-"""The rounds are divided into this many parts; the spread of their figures shows how reliable they are."""
+"""Number of parts into which the rounds are divided. The spread of their figures shows how reliable these are."""
 
 
 class FrameworksPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,14 +31,14 @@ class FrameworksPlan(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int = 40
     short: int = 100
     long: int = 600
-    """The numbers of tokens of the two replies."""
+    """Length in tokens of the short and of the long reply."""
 
 
 QUICK = FrameworksPlan(rounds=8)
 
 
 class Baseline(NamedTuple):
-    """A use of a framework without Limelight, with which Limelight is compared."""
+    """A way to use a framework without Limelight, to which Limelight is compared."""
 
     framework: str
     way: str = ""
@@ -66,7 +66,7 @@ class Cost(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Microseconds per token of a reply, with its part of the cost of the run."""
+        """The total microseconds per token of a reply of REPLY tokens, including the cost of the run."""
         return self.token + self.run / REPLY
 
     def minus(self, other: "Cost") -> "Cost":
@@ -80,7 +80,7 @@ class Samples(msgspec.Struct):
     long: list[float] = []
 
     def cost(self, plan: FrameworksPlan, part: int | None = None) -> Cost:
-        """The cost by the lowest samples of all rounds, or of one part of them."""
+        """Return the cost computed from the lowest samples of all rounds, or of one part of the rounds."""
         rounds = slice(None) if part is None else slice(part, None, PARTS)
         short, long = min(self.short[rounds]), min(self.long[rounds])
         token = (long - short) / (plan.long - plan.short)
@@ -95,15 +95,15 @@ class FrameworkSamples(msgspec.Struct):
     limelight: Samples = msgspec.field(default_factory=Samples)
 
     def added(self, plan: FrameworksPlan, part: int | None = None) -> Cost:
-        """The cost that Limelight adds."""
+        """Return the cost that Limelight adds."""
         return self.limelight.cost(plan, part).minus(self.alone.cost(plan, part))
 
     def added_by_parts(self, plan: FrameworksPlan) -> list[float]:
-        """The total that Limelight adds per token, computed from each part of the rounds alone."""
+        """Return the total that Limelight adds per token, computed from each part of the rounds alone."""
         return [self.added(plan, part).total for part in range(min(PARTS, plan.rounds))]
 
     def added_by_source(self, plan: FrameworksPlan) -> Cost:
-        """The part of the added cost that is the source's."""
+        """Return the share of the added cost that Limelight's source causes."""
         return self.source.cost(plan).minus(self.alone.cost(plan))
 
 
@@ -115,7 +115,7 @@ class FrameworkFigures(msgspec.Struct):
 
 
 class ModelServer(ModuleServer):
-    """The canned model in a process of its own."""
+    """The process of the canned model."""
 
     def __init__(self, core: int | None = None) -> None:
         super().__init__("model", "benchmarks.frameworks.model", core=core)
@@ -137,7 +137,7 @@ class AgentsServer(ModuleServer):
 
 
 class FrameworkBenchmark:
-    """Measures rounds."""
+    """Measures all baselines and Limelight, one round at a time."""
 
     def __init__(self, plan: FrameworksPlan, client: Client, model: ModelServer, agents: AgentsServer) -> None:
         self._plan = plan
@@ -146,7 +146,7 @@ class FrameworkBenchmark:
         self._agents = agents
 
     def measure_round(self, number: int, baseline: Baseline, samples: FrameworkSamples) -> None:
-        """Take one sample of each kind and length; the order alternates, so that drift affects all of them."""
+        """Take one sample of each kind and length. The order alternates, so that drift affects all kinds."""
         paths = {
             f"/alone/{baseline.framework}?way={baseline.way}": samples.alone,
             f"/source/{baseline.framework}": samples.source,
@@ -165,7 +165,7 @@ class FrameworkBenchmark:
 
 
 def measure_frameworks(plan: FrameworksPlan, log: Log) -> FrameworkFigures:
-    """Measure all baselines, after one round each that is not counted."""
+    """Measure all baselines, after a warm-up round that is not counted."""
     agents_core, other_core = cores()
     figures = FrameworkFigures({baseline: FrameworkSamples() for baseline in BASELINES}, os.getloadavg()[0])
     with ExitStack() as stack:

@@ -1,6 +1,6 @@
-"""The canned model: it answers each request with a reply that was encoded in advance, written at once.
+"""The canned model: a server that answers each request at once with a reply that was encoded in advance.
 
-It is a process of its own (`python -m benchmarks.frameworks.model PORT`), so that its CPU time is not counted. It
+It runs in a separate process (`python -m benchmarks.frameworks.model PORT`), so that its CPU time is not counted. It
 implements the part of OpenAI's API that the frameworks use. Below `/calling` the reply ends with a call of
 `final_answer`, which ends a run of smolagents. `POST /length/600` sets the number of tokens of later replies.
 """
@@ -22,13 +22,13 @@ _LENGTH = re.compile(rb"POST /length/(\d+) ")
 
 
 def chunk(delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
-    """One chunk of a stream."""
+    """Return one chunk of a stream as bytes."""
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
     return _framed(json.dumps({**_envelope(), "choices": [choice]}))
 
 
 def reply(tokens: int, *, calls: bool) -> bytes:
-    """The bytes of a response."""
+    """Return a complete response as bytes."""
     first = chunk({"role": "assistant", "content": ""})
     end = chunk({"tool_calls": [CALL]}) + chunk({}, "tool_calls") if calls else chunk({}, "stop")
     usage = {"prompt_tokens": 1, "completion_tokens": tokens, "total_tokens": tokens + 1}
@@ -48,7 +48,7 @@ def _framed(data: str) -> bytes:
 
 
 class CannedModel:
-    """The responses of the current length, with and without a call."""
+    """The encoded responses of the current length, with and without a tool call."""
 
     def __init__(self) -> None:
         self._set_length(0)
@@ -57,7 +57,7 @@ class CannedModel:
         self._replies = {calls: reply(tokens, calls=calls) for calls in (False, True)}
 
     def response(self, head: bytes) -> bytes:
-        """The response to a request with this head."""
+        """Return the response to a request with this HTTP head."""
         length = _LENGTH.match(head)
         if length:
             self._set_length(int(length[1]))
@@ -66,7 +66,7 @@ class CannedModel:
 
 
 class ModelConnection(asyncio.Protocol):
-    """One connection of a client: requests come one after another."""
+    """One connection of a client, which sends its requests one after another."""
 
     def __init__(self, model: CannedModel) -> None:
         self._model = model

@@ -1,11 +1,11 @@
-"""The figures of the frameworks as a table, and as a section of `docs/benchmarks.md`."""
+"""Formats the figures of the frameworks as a table and as a section of `docs/benchmarks.md`."""
 
 from benchmarks.frameworks.measure import REPLY, Baseline, FrameworkFigures, FrameworksPlan
 from benchmarks.report import aligned, number, versions
 
 PACKAGES = ("langgraph", "langchain", "deepagents", "agno", "smolagents", "openai")
 GOAL = 20
-"""The most microseconds per token that Limelight should add."""
+"""Maximum number of microseconds per token that Limelight should add."""
 HEAD = [
     "CPU (µs)",
     "alone",
@@ -76,7 +76,7 @@ def frameworks_section(figures: FrameworkFigures, plan: FrameworksPlan) -> str:
 
 
 def _verdict(figures: FrameworkFigures, plan: FrameworksPlan) -> str:
-    """Whether the goal was met; unknown where the parts of the rounds differ by more than the goal."""
+    """Return whether the goal was met, as text; unknown if the parts of the rounds differ by more than the goal."""
     unclear = [name for name, samples in figures.samples.items() if _spread(samples.added_by_parts(plan)) > GOAL]
     clear = {name: samples for name, samples in figures.samples.items() if name not in unclear}
     above = [name for name, samples in clear.items() if samples.added(plan).token > GOAL]

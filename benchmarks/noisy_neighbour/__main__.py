@@ -1,4 +1,4 @@
-"""`python -m benchmarks.noisy_neighbour`: measure this alone; `--write` puts its section into `docs/benchmarks.md`."""
+"""`python -m benchmarks.noisy_neighbour`: run this benchmark; `--write` puts its section into `docs/benchmarks.md`."""
 
 import argparse
 

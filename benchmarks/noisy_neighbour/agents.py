@@ -1,4 +1,4 @@
-"""The agents of both users: the standard workload for ben, and runs without an end for ann, the noisy neighbour."""
+"""The agents of both users: the standard workload for ben, and endless runs for ann, the noisy neighbour."""
 
 import asyncio
 import os
@@ -13,21 +13,21 @@ __all__ = ["LINE", "MODES", "maker", "short", "talker", "turn"]
 
 MODES = ("turn", "short", "talker", "maker")
 TALK_SECONDS = 0.005
-"""Time between two tokens; models are slower."""
+"""Time between two tokens of the neighbour's runs, less than that of models."""
 MAKE_SECONDS = 1.0
 """Time between two results of the largest size."""
 LINE = 'A line of a tool result: "some" text, 1234567 and a break.\n'
 
 
 async def talker(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
-    """Stream two hundred tokens a second, without an end."""
+    """Stream two hundred tokens a second, forever."""
     while True:
         yield "word "
         await asyncio.sleep(TALK_SECONDS)
 
 
 async def maker(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
-    """Produce results of the largest size, without an end."""
+    """Produce tool results of the largest size, forever."""
     size = int(os.environ["LIMELIGHT_RESULT_BYTES"])
     result = LINE * (size // len(LINE))
     number = 0

@@ -19,9 +19,9 @@ from benchmarks.stream import chat_body, request_bytes
 LISTING_INTERVAL_SECONDS = 0.1
 FLOOD_CONNECTIONS = 4
 OTHER_RUNS = 2
-"""Runs that do not talk: the one that produces results, and the one that takes bodies."""
+"""Number of runs that stream no text: one that produces large results, and one that receives large bodies."""
 NICENESS = 10
-"""A lower priority than that of the measured client on the same core, so that only the server's work is measured."""
+"""Scheduling priority below that of the measured client on the same core, so that only the server delays it."""
 
 
 class StreamConnection(asyncio.Protocol):
@@ -51,7 +51,7 @@ class StreamConnection(asyncio.Protocol):
 
 
 class RequestConnection:
-    """A connection for requests one after another."""
+    """A connection that sends requests one after another."""
 
     def __init__(self, order: LoadOrder, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._order = order
@@ -71,7 +71,7 @@ class RequestConnection:
 
 
 class Neighbour:
-    """The work of the neighbour, and the responses that she gets."""
+    """Executes the work of the neighbour, and counts the responses that she gets."""
 
     def __init__(self, order: LoadOrder) -> None:
         self._order = order
@@ -102,7 +102,7 @@ class Neighbour:
         self.report.count(f"{what} {await stream.status}")
 
     async def send_requests(self) -> None:
-        """Send bodies, read results and list sessions, until it is cancelled."""
+        """Send bodies, read results and list sessions, until this task is cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._send_bodies())
             tasks.create_task(self._read_results())
@@ -119,7 +119,7 @@ class Neighbour:
         await self._repeat("result", "GET", path, pause=LISTING_INTERVAL_SECONDS)
 
     async def flood(self) -> None:
-        """Send requests without a pause, until it is cancelled."""
+        """Send requests without a pause, until this task is cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for _ in range(FLOOD_CONNECTIONS):
                 tasks.create_task(self._repeat("flood", "GET", "/sessions?limit=200"))
@@ -129,7 +129,7 @@ class Neighbour:
         while True:
             try:
                 status, _ = await connection.request(method, path, content)
-            except (OSError, asyncio.IncompleteReadError):  # refused and closed before the body was read
+            except (OSError, asyncio.IncompleteReadError):  # refused before the server had read the body
                 connection = await RequestConnection.open(self._order)
                 self.report.count(f"{what} closed")
                 continue

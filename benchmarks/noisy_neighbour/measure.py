@@ -1,6 +1,6 @@
-"""The latencies of ben: alone, beside a neighbour who reaches all her limits, and beside one who exceeds them.
+"""Measures the latencies of ben: alone, beside a neighbour who reaches all her limits, and beside one who exceeds them.
 
-The conditions take turns, each with a server of its own: limits count the neighbour's requests of the last minute, and
+The conditions take turns, each with a separate server: limits count the neighbour's requests of the last minute, and
 her runs do not end.
 """
 
@@ -30,7 +30,7 @@ class NeighboursPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     repeats: int = 5
     requests: int = 100
-    """Requests of the rows for the first event."""
+    """Number of requests for the rows about the first event."""
     runs: int = 10
     pings: int = 100
     tokens: int = TOKENS

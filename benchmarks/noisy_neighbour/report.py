@@ -1,4 +1,4 @@
-"""The effect of a noisy neighbour as a table, and as a section of `docs/benchmarks.md`."""
+"""Formats the effect of a noisy neighbour as a table and as a section of `docs/benchmarks.md`."""
 
 import os
 

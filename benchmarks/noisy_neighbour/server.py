@@ -47,7 +47,7 @@ class SharedServer(LimelightServer):
         environ |= {} if tokens is None else {"BENCH_TOKENS": str(tokens)}
         super().__init__(AGENTS, MODES, core, environ)
         self._keyring = Keyring(Path(self._folder.name))
-        self.create_key("ben")  # a server without any key requires none
+        self.create_key("ben")  # a server without any keys would not require authentication
 
     def create_key(self, user: str) -> str:
         """Create an API key of this user."""
@@ -55,7 +55,7 @@ class SharedServer(LimelightServer):
 
 
 class NeighbourProcess(LoadProcess):
-    """A load process of the neighbour, apart from the server and from the measuring process."""
+    """A load process of the neighbour, separate from the server and from the measuring process."""
 
     def __init__(self, server: SharedServer, kind: Kind, key: str, limits: LimitSettings, core: int | None) -> None:
         super().__init__("benchmarks.noisy_neighbour.load", core)

@@ -1,1 +1,1 @@
-"""The speed of the page, by the browser's own clock: long sessions, fast streams, long answers."""
+"""Benchmark of the page, by the browser's own clock: long sessions, fast streams, long answers."""

@@ -9,7 +9,7 @@ from limelight.messages import Message
 from limelight.sources.base import Context
 
 RATE = 200
-"""Tokens a second by default."""
+"""Default number of tokens a second."""
 STEPS_PER_TURN = 4
 
 PROSE = (
@@ -39,7 +39,7 @@ LIST = "\n".join(f"{n}. **Point {n}**: {PROSE.strip()}" for n in range(1, 6)) + 
 
 
 def long_answer(tokens: int) -> Iterator[str]:
-    """A Markdown text of at least this many tokens of four characters, token by token."""
+    """Yield a Markdown text of at least this many tokens of four characters, token by token."""
     count = 0
     part = 0
     while count < tokens:
@@ -56,7 +56,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 def step(number: int) -> Iterator[AnyEvent]:
-    """Two messages of a long session: a text, and a tool call with its result."""
+    """Yield the events of two messages of a long session: a text, and a tool call with its result."""
     yield TextDelta(message_id=f"m{number}", text=f"Step {number}: {PROSE}")
     yield TextFinished(message_id=f"m{number}")
     args = {"path": f"reports/q{number % 4}/file-{number}.csv", "limit": number}
@@ -77,7 +77,7 @@ async def long_run(messages: list[Message], ctx: Context) -> AsyncIterator[str |
 
 
 async def turn(messages: list[Message], ctx: Context) -> AsyncIterator[str | AnyEvent]:
-    """One turn of a long conversation: ten messages with the question."""
+    """Run one turn of a long conversation: ten messages, including the question."""
     for number in range(STEPS_PER_TURN):
         for event in step(number):
             yield event
@@ -118,7 +118,7 @@ async def printer(messages: list[Message], ctx: Context) -> AsyncIterator[str | 
 
 
 async def _paced(count: int, rate: int = RATE) -> AsyncIterator[int]:
-    """Count at a rate of numbers a second, on average, also if the event loop is busy at times."""
+    """Yield numbers at an average rate per second, even if the event loop is busy at times."""
     start = time.monotonic()
     for number in range(count):
         wait = start + number / rate - time.monotonic()

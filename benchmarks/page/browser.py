@@ -16,9 +16,9 @@ FLAGS = (
     "--disable-sync",
 )
 SLOW_EVENT_MS = 16
-"""Shorter events are not reported: this is the browser's lowest threshold."""
+"""Duration from which the browser reports an event, its lowest threshold."""
 LONG_TASK_MS = 50
-"""Shorter tasks are not reported."""
+"""Duration from which the browser reports a task as long."""
 VIEWPORT: ViewportSize = {"width": 1440, "height": 900}
 
 OBSERVE = """(() => {
@@ -42,7 +42,7 @@ COUNT_FRAMES = """() => {
   };
   requestAnimationFrame(frame);
 }"""
-"""Makes the page draw continuously, so it runs only while frames are measured."""
+"""Script that records the duration of each frame. It makes the page draw continuously, so it runs only when needed."""
 
 
 def chromium() -> str | None:
@@ -81,13 +81,13 @@ class Tab:
         self.page.evaluate("for (const list of Object.values(limelightObserved)) list.length = 0")
 
     def observed(self, what: str) -> list[float]:
-        """The durations of `tasks`, `keys` or `frames`, in ms."""
-        # Observers are called up to two frames and a task after the event.
+        """Return the durations of `tasks`, `keys` or `frames`, in ms."""
+        # Performance observers are called up to two frames and a task after the event.
         self.page.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go, 100)))")
         return self.page.evaluate("(what) => limelightObserved[what].slice()", what)
 
     def heap(self) -> float:
-        """The size of the heap in bytes, after a garbage collection."""
+        """Return the size of the heap in bytes, after a garbage collection."""
         send = cast("Callable[[str], dict[str, float]]", self._devtools.send)  # pyright: ignore[reportUnknownMemberType]
         send("HeapProfiler.collectGarbage")
         return send("Runtime.getHeapUsage")["usedSize"]
@@ -96,7 +96,7 @@ class Tab:
         return self.page.evaluate("document.querySelectorAll('*').length")
 
     def script_bytes(self) -> int:
-        """Compressed bytes of all scripts that were loaded."""
+        """Return the compressed size in bytes of all scripts that were loaded."""
         return self.page.evaluate(
             """performance.getEntriesByType("resource").filter((one) => /\\.js(\\?|$)/.test(one.name))
             .reduce((sum, one) => sum + one.encodedBodySize, 0)"""

@@ -5,11 +5,11 @@ from pathlib import Path
 
 ENTRIES = re.compile(r'<(?:script|link rel="modulepreload")[^>]*(?:src|href)="\./([^"]+\.js)"')
 STATIC = re.compile(r'(?:\bfrom|\bimport)\s*"\./([^"]+\.js)"')
-"""Static imports; `import(…)` loads a script later."""
+"""Matches static imports, not `import(…)`, which loads a script later."""
 
 
 def first_scripts(folder: Path) -> list[Path]:
-    """The files that the first load of a built page needs, without those of lazy panes."""
+    """Return the script files that the first load of a built page needs, without those of lazy panes."""
     pending = [folder / name for name in ENTRIES.findall((folder / "index.html").read_text())]
     found: list[Path] = []
     while pending:
@@ -22,11 +22,11 @@ def first_scripts(folder: Path) -> list[Path]:
 
 
 def compressed_size(file: Path) -> int:
-    """Bytes over the wire: the server sends the compressed file of the build if there is one."""
+    """Return the bytes that the server sends for a file: the compressed file of the build if there is one."""
     compressed = file.with_name(f"{file.name}.gz")
     return (compressed if compressed.exists() else file).stat().st_size
 
 
 def first_load(folder: Path) -> int:
-    """Bytes of all scripts of the first load."""
+    """Return the bytes of all scripts of the first load."""
     return sum(compressed_size(file) for file in first_scripts(folder))

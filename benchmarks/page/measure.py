@@ -12,7 +12,7 @@ from benchmarks.page.initial_load import first_load
 from benchmarks.page.server import Stage, build
 
 SETTLE_SECONDS = 5
-"""Streams run this much longer before and after a measurement."""
+"""Seconds for which a stream runs before and after a measurement."""
 KEY_INTERVAL_SECONDS = 0.08
 SCROLLS = 150
 SCROLL_INTERVAL_MS = 16
@@ -32,7 +32,7 @@ QUICK = PagePlan(opens=2, seconds=15)
 
 
 class PageFigures(msgspec.Struct, kw_only=True):
-    """Times in ms, sizes in bytes."""
+    """The figures of the page benchmark. Times are in ms, sizes in bytes."""
 
     load: float
     """The load of the machine before the benchmark."""
@@ -96,7 +96,7 @@ def measure_page(plan: PagePlan, log: Log) -> PageFigures | None:
         log(f"page: an answer of {plan.tokens:,} tokens")
         with new_tab(address := stage.begin("writer", "1")) as tab:
             tab.loaded()
-            tab.page.wait_for_timeout(SETTLE_SECONDS * 1000)  # tasks of opening the page are not measured
+            tab.page.wait_for_timeout(SETTLE_SECONDS * 1000)  # discards the tasks of opening the page
             tab.reset()
             stage.begin("writer", str(plan.tokens), address)
             tab.page.wait_for_selector(".alive")
@@ -149,7 +149,7 @@ def _drag(tab: Tab) -> list[float]:
 
 
 def _type(tab: Tab, seconds: float) -> list[float]:
-    """The browser's time from a key to the next frame; keys that it does not report count as SLOW_EVENT_MS."""
+    """Type keys, and return the browser's time from each to the next frame. Unreported keys count as SLOW_EVENT_MS."""
     tab.page.click(".composer textarea")
     tab.page.wait_for_timeout(500)
     tab.reset()

@@ -1,4 +1,4 @@
-"""The figures of the page benchmark as a table, and as a section of `docs/benchmarks.md`."""
+"""Formats the figures of the page benchmark as a table and as a section of `docs/benchmarks.md`."""
 
 import statistics
 from typing import NamedTuple
@@ -32,7 +32,7 @@ Only visible items are in the document: it never had more than {{nodes:,}} eleme
 
 
 class Line(NamedTuple):
-    """One line of the table, with the aim of its figure."""
+    """One line of the table, with the target value of its figure."""
 
     what: str
     figure: str

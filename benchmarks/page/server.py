@@ -15,7 +15,7 @@ AGENTS = ROOT / "benchmarks" / "page" / "agents.py"
 NAMES = ("turn", "long_run", "talker", "writer", "printer")
 PAGE = ROOT / "src" / "limelight" / "page"
 MESSAGES_PER_TURN = 2 * STEPS_PER_TURN + 2
-"""A text and a tool call in each step, the question and the answer."""
+"""Number of messages in a turn: a text and a tool call in each step, the question and the answer."""
 
 
 def build(log: Log) -> Path:
@@ -29,7 +29,7 @@ def build(log: Log) -> Path:
 
 
 class Stage(LimelightServer):
-    """The server; it creates sessions over HTTP for the browser to open."""
+    """A server on which this class creates sessions over HTTP, for the browser to open."""
 
     def __init__(self, core: int | None = None) -> None:
         super().__init__(AGENTS, NAMES, core)
@@ -52,12 +52,12 @@ class Stage(LimelightServer):
         return self._address(session_id)
 
     def begin(self, agent: str, text: str, address: str = "") -> str:
-        """Start a run, in a new session or in the one at the address. Returns the address, while the run continues."""
+        """Start a run, in a new session or in that at `address`. Returns the session's address without waiting."""
         session_id = address.rpartition("/")[2] or _new_id()
         body = chat_body(agent, text, session_id)
         with self._client() as http, http.stream("POST", "/chat/stream", json=body) as response:
             response.raise_for_status()
-            next(response.iter_raw())  # the run has started
+            next(response.iter_raw())  # waits until the run has started
         return self._address(session_id)
 
     def _client(self) -> httpx.Client:

@@ -1,4 +1,4 @@
-"""The two agents that work during the pings: one in a Python loop, one that streams text."""
+"""The two agents that work during the pings: one computes in a Python loop, one streams text."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUntypedFunctionDecorator=false, reportUnknownArgumentType=false
@@ -26,12 +26,12 @@ def grind() -> str:
 
 
 def grinder() -> Any:
-    """A CodeAgent whose code is one long loop."""
+    """Create a CodeAgent whose code is one long loop."""
     return CodeAgent(tools=[grind], model=OpenAIModel("understudy"))
 
 
 async def talker(messages: Any, ctx: Any) -> AsyncIterator[str]:
-    """Stream a hundred tokens a second, without an end."""
+    """Stream a hundred tokens a second, forever."""
     while True:
         yield "word "
         await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""The latency of pings on a session's socket: on an idle server, and while a CodeAgent loops and an agent talks."""
+"""Measures the latency of pings on a socket: on an idle server, and while a CodeAgent loops and an agent streams."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ from benchmarks.server import ROOT, LimelightServer, Server, cores, pinned
 AGENTS = ROOT / "benchmarks" / "pings" / "agents.py"
 PING_INTERVAL_SECONDS = 0.02
 LOOP_START_SECONDS = 5
-"""The loop of the CodeAgent runs this much longer than the pings, which begin after it."""
+"""Seconds by which the loop of the CodeAgent is longer than the pings, because it starts before them."""
 
 
 class PingsPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ def _receive_until(socket: ClientConnection, kind: str) -> None:
 
 
 def ping_ms(socket: ClientConnection) -> float:
-    """Milliseconds from a ping to its pong."""
+    """Send a ping and return the milliseconds to its pong."""
     sent_at = time.perf_counter()
     socket.send('{"type": "ping"}')
     _receive_until(socket, "pong")

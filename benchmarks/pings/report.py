@@ -1,4 +1,4 @@
-"""The latencies of pings as a table, and as a section of `docs/benchmarks.md`."""
+"""Formats the latencies of pings as a table and as a section of `docs/benchmarks.md`."""
 
 from benchmarks.measure import quantile
 from benchmarks.pings.measure import PING_INTERVAL_SECONDS, Pings, PingsPlan

@@ -9,14 +9,14 @@ from limelight.sources.base import Context, Item
 
 
 async def turn(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
-    """Yield to the event loop once per event, as with tokens of a real model."""
+    """Send the workload, yielding to the event loop once per event, as with tokens of a real model."""
     for item in items(TOKENS):
         await asyncio.sleep(0)
         yield item
 
 
 async def burst(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
-    """Never yield to the event loop."""
+    """Send the workload without yielding to the event loop."""
     for item in items(TOKENS):
         yield item
 
@@ -29,7 +29,7 @@ async def short(messages: list[Message], ctx: Context) -> AsyncIterator[str | It
 
 
 async def watched(messages: list[Message], ctx: Context) -> AsyncIterator[str | Item]:
-    """Like `turn`, after an approval, which the client gives when all viewers are connected."""
+    """Send the workload after an approval, which the client gives when all viewers are connected."""
     await ctx.approve("begin", {})
     for item in items(TOKENS):
         await asyncio.sleep(0)

@@ -1,1 +1,1 @@
-"""The soak test (`make soak`): the highest rate of the machine for minutes, with a check for lost events and growth."""
+"""The soak test (`make soak`): holds the machine's highest rate for minutes, and checks for lost events and growth."""

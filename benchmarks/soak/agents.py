@@ -1,6 +1,6 @@
 """The agent of the soak test: it emits numbers at a rate that the benchmark sets, each with the time when it was due.
 
-A number that is emitted late, because the machine was busy, counts as late. `SOAK_RATE` is the path of a file with the
+Latency counts from the due time, so a number that the busy machine emits late is late. `SOAK_RATE` is a file with the
 numbers that each run emits in a second; at 0 runs end.
 """
 
@@ -19,7 +19,7 @@ _read_at = 0.0
 
 
 def current_rate() -> float:
-    """Numbers a second; all runs share one read of the file."""
+    """Return the rate in numbers a second. All runs share one read of the file."""
     global _rate, _read_at
     if time.monotonic() > _read_at + READ_INTERVAL_SECONDS:
         _read_at = time.monotonic()
@@ -28,7 +28,7 @@ def current_rate() -> float:
 
 
 async def counter(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
-    """Count; the message contains the first number and the count."""
+    """Emit numbers at the current rate. The message contains the first number and how many to emit."""
     first, count = map(int, messages[-1].text.split())
     due = time.monotonic()
     for number in range(first, first + count):

@@ -22,9 +22,9 @@ AWAY_SECONDS = 1.0
 LAST_SECONDS = 60
 """Time limit for the arrival of the last numbers."""
 NUMBERS_PER_RUN = 150, 250
-"""A range, so that runs do not all end at the same time. The next run of a session continues the sequence."""
+"""Range of the count of numbers in a run, random so that runs end at different times. Sessions continue to count."""
 MAX_OPENING = 200
-"""Connections that are opened at the same time."""
+"""Maximum number of connections that are being opened at the same time."""
 
 
 class Load:
@@ -57,7 +57,7 @@ class Load:
                 connection = await self._connect("POST", "/chat/stream", owner, msgspec.json.encode(body))
                 started.set()
                 await self._wait_closed(connection)
-                if owner.next != expected and not self.ending.is_set():  # closed early or refused
+                if owner.next != expected and not self.ending.is_set():  # ended early or refused
                     self.reporter.report.broken += 1
                     await asyncio.sleep(AWAY_SECONDS)
             await self._wait_for_viewers(owner, viewers)
@@ -100,7 +100,7 @@ class Load:
             self.open_streams -= 1
 
     async def _wait_for_viewers(self, owner: Sequence, viewers: list[Sequence]) -> None:
-        """Wait until all viewers have the owner's numbers; after the time limit, the missing ones are lost."""
+        """Wait until all viewers have the owner's numbers. After the time limit, missing numbers count as lost."""
         deadline = asyncio.get_running_loop().time() + LAST_SECONDS
         while any(viewer.next != owner.next for viewer in viewers):
             if asyncio.get_running_loop().time() > deadline:

@@ -14,11 +14,11 @@ from benchmarks.soak.server import LoadOrder, LoadReport, SoakLoad, SoakServer
 MAX_P95_MS = 500.0
 """The latency limit of 95 % of the numbers; a server above it is behind."""
 SETTLING_PART = 3
-"""The first third of a step is not counted: numbers of the rate before still arrive."""
+"""The first 1/SETTLING_PART of a step is not counted, because numbers of the previous rate still arrive."""
 RATE_FACTOR = 1.4
 """The ratio of the rates of two steps of the ramp."""
 BISECTIONS = 3
-"""Steps between the highest rate that was within the limit and the lowest that was not."""
+"""Number of bisection steps between the highest rate within the limit and the lowest rate beyond it."""
 RETRY_FACTOR = 0.9
 """The rate after a failed trial, relative to the rate of that trial."""
 HELD_PART = 0.9
@@ -44,12 +44,12 @@ class SoakPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Streams that have to be open at every moment; others are about to reconnect."""
     stay_seconds: float = 10
     steps: int = 16
-    """The most steps of the ramp."""
+    """Maximum number of steps of the ramp."""
     step_seconds: int = 6
     trial_seconds: int = 30
     """How long a rate has to stay within the limit before it is held."""
     trials: int = 6
-    """The most trials."""
+    """Maximum number of trials."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -75,32 +75,32 @@ class SoakFigures(msgspec.Struct, kw_only=True):
     """The reports of the load process while the rate was held."""
     samples: list[Sample] = []
     lost: int = 0
-    """Lost numbers in the complete test, with the ramp; likewise the next two."""
+    """Numbers lost in the complete test, including the ramp. The next two fields also count over the complete test."""
     doubled: int = 0
     broken: int = 0
     files_after: int = 0
     """Open files after all streams were closed."""
 
     def open_streams(self) -> tuple[float, int]:
-        """The median and the lowest number of open streams while the rate was held."""
+        """Return the median and the lowest number of open streams while the rate was held."""
         counts = [report.streams for report in self.reports]
         return statistics.median(counts), min(counts)
 
     def delivered(self) -> float:
-        """Numbers a second over all streams."""
+        """Return the numbers that all streams together received per second."""
         return statistics.fmean(report.numbers for report in self.reports)
 
     def percentile(self, percent: int) -> float:
-        """A percentile of the latency in milliseconds."""
+        """Return a percentile of the latency in milliseconds."""
         return latency_percentile(self.reports, percent)
 
     def mb_per_minute(self) -> float:
-        """The growth of memory after the warm-up, by a linear fit."""
+        """Return the growth of memory in MB per minute after the warm-up, by a linear fit."""
         samples = self._warm_samples()
         return 60 * statistics.linear_regression([s.at for s in samples], [s.rss_mb for s in samples]).slope
 
     def growth_mb(self) -> float:
-        """The growth of memory from the warm-up to the end, by the same linear fit."""
+        """Return the growth of memory in MB from the warm-up to the end, by a linear fit."""
         samples = self._warm_samples()
         return self.mb_per_minute() * (samples[-1].at - samples[0].at) / 60
 
@@ -108,7 +108,7 @@ class SoakFigures(msgspec.Struct, kw_only=True):
         return self.samples[int(len(self.samples) * WARM_UP_PART) :]
 
     def faults(self) -> list[str]:
-        """The reasons why the test has failed; empty if it has passed."""
+        """Return the reasons why the test has failed; empty if it has passed."""
         found = [
             f"{count} numbers were {what}" for what, count in (("lost", self.lost), ("doubled", self.doubled)) if count
         ]
@@ -153,7 +153,7 @@ class SoakTest:
                 raise RuntimeError(f"only {report.streams} of {self._plan.open} streams could be opened")
 
     def _ramp(self) -> float:
-        """The highest rate that stays within the limit for one step."""
+        """Find the highest rate that stays within the latency limit for one step."""
         rate = good = FIRST_RATE
         bad = 0.0
         for _ in range(self._plan.steps):
@@ -171,7 +171,7 @@ class SoakTest:
         return good
 
     def _confirmed(self, rate: float) -> float:
-        """The rate, or the next lower one that stays within the limit for a trial."""
+        """Return the first rate, from this one downwards, that stays within the latency limit for a trial."""
         for _ in range(self._plan.trials):
             self._recover(rate * RETRY_FACTOR)
             if self._is_within_limit(rate, self._plan.trial_seconds):

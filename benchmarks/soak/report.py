@@ -1,4 +1,4 @@
-"""The figures of the soak test as a table, and as a section of `docs/soak.md`."""
+"""Formats the figures of the soak test as a table and as a section of `docs/soak.md`."""
 
 import datetime
 import os
@@ -57,7 +57,7 @@ def soak_section(figures: SoakFigures, plan: SoakPlan) -> str:
 
 
 def limits_text() -> str:
-    """The limits of the test in one line, shown at its start."""
+    """Return the limits of the test in one line, shown at its start."""
     return (
         f"delivery within {MAX_P95_MS:.0f} ms for 95 %, {HELD_PART:.0%} of the highest such rate held,"
         f" at most {MAX_GROWTH_MB:.0f} MB of growth after the first {WARM_UP_PART:.0%}, on {os.cpu_count()} cores"

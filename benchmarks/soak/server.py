@@ -14,7 +14,7 @@ from benchmarks.server import ROOT, LimelightServer
 
 AGENTS = ROOT / "benchmarks" / "soak" / "agents.py"
 SILENCE_SECONDS = 90
-"""A load process that reports nothing for this long is broken."""
+"""Time without a report after which the load process counts as broken."""
 
 
 class LoadOrder(msgspec.Struct, kw_only=True):
@@ -30,7 +30,7 @@ class LoadOrder(msgspec.Struct, kw_only=True):
 
 
 class LoadReport(msgspec.Struct, kw_only=True):
-    """The events of about one second."""
+    """The counts and latencies of about one second."""
 
     numbers: int = 0
     latencies: list[float] = []

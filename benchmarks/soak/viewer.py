@@ -11,7 +11,7 @@ from benchmarks.soak.server import LoadReport
 NUMBER = re.compile(rb"~(\d+):(\d+)~")
 ID = re.compile(rb"(?:^|\n)id: (\S+)")
 MAX_SAMPLES = 2000
-"""Latencies in one report."""
+"""Maximum number of latencies in one report."""
 
 
 class Sequence:
@@ -40,7 +40,7 @@ class Sequence:
 
 
 def add_sample(samples: list[float], value: float) -> None:
-    """Add a value; beyond MAX_SAMPLES, a tenth of the values replaces random samples."""
+    """Add a value to the samples. Beyond MAX_SAMPLES, a tenth of the values replace random samples."""
     if len(samples) < MAX_SAMPLES:
         samples.append(value)
     elif random.random() < 0.1:

@@ -1,1 +1,1 @@
-"""The agents of a server: targets and settings become the agents on offer."""
+"""Loads, validates and resolves the agents that a server offers, from targets and settings."""

@@ -1,4 +1,4 @@
-"""Loads an agent from a target, as `my_module:agent` or `agents/bot.py:bot`."""
+"""Loads an agent from a target, such as `my_module:agent` or `agents/bot.py:bot`."""
 
 import importlib
 import importlib.util
@@ -33,7 +33,7 @@ def load_agent(target: str, *, name: str = "", options: Options = NO_OPTIONS) ->
 
 
 def wrap(agent: object, label: str, options: Options = NO_OPTIONS) -> Source:
-    """Return the source for an agent object, or for the one that a factory without parameters returns."""
+    """Return the source for an agent object. A function without parameters is called as a factory of the agent."""
     if inspect.iscoroutinefunction(agent) and not _takes_messages(agent):
         factory = AsyncFactory(agent, label, lambda created: _make_source(created, label, options))
         return FactorySource(factory, options)
@@ -54,12 +54,12 @@ def _make_source(agent: object, label: str, options: Options) -> Source:
 
 
 def _takes_messages(function: Any) -> bool:
-    """Whether a function can be called with messages and a context, as an agent is. If not, it is a factory."""
+    """Whether a function accepts messages and a context, so that it is an agent. Otherwise it is a factory."""
     try:
         inspect.signature(function).bind(None, None)
     except TypeError:
         return bool(_required_parameters(function))
-    except ValueError:  # it has no signature
+    except ValueError:  # the object has no signature
         return True
     return True
 
@@ -95,7 +95,7 @@ def _load_file(file: str, target: str) -> ModuleType:
     if not path.is_file():
         raise SetupError(f"target {target!r}: there is no file {path}")
     folder = str(path.resolve().parent)
-    if folder not in sys.path:  # so that it can import its neighbours
+    if folder not in sys.path:  # so that the file can import its neighbours
         sys.path.insert(0, folder)
     # A file may have the name of another module (code.py, test.py), so its module gets a unique name. Agents of one
     # file share the module and its state.
@@ -112,7 +112,7 @@ def _load_file(file: str, target: str) -> ModuleType:
         try:
             loader.exec_module(module)
         except BaseException:
-            del sys.modules[name]  # it is incomplete
+            del sys.modules[name]  # the module is incomplete
             raise
         return module
 
@@ -120,7 +120,7 @@ def _load_file(file: str, target: str) -> ModuleType:
 
 
 def _import(target: str, name: str, load: Callable[[], ModuleType]) -> ModuleType:
-    """Call `load`, and turn an error into one line. Raises SetupError."""
+    """Import the module of a target with `load`. Raises SetupError with one line for any error."""
     try:
         return load()
     except ModuleNotFoundError as error:

@@ -31,11 +31,11 @@ class ResolvedAgents(msgspec.Struct, frozen=True):
     agents: list[Agent]
     left_out: list[BuiltIn]
     warnings: list[str] = []
-    """Settings that probably have no effect, a line each."""
+    """Lines about settings that probably have no effect."""
 
     @property
     def hint(self) -> str:
-        """Lines about agents that were left out, and the warnings; "" if there are none."""
+        """The text about agents that were left out, and the warnings; "" if there are none."""
         return "\n".join([*self._left_out_lines(), *self.warnings])
 
     def _left_out_lines(self) -> list[str]:
@@ -55,7 +55,7 @@ def resolve_agents(
 ) -> ResolvedAgents:
     """Return the agents on offer. Raises SetupError with a line for each mistake.
 
-    `only` names the one agent to load, "" is the default agent; then no other is loaded.
+    `only` is the name of the single agent to load, "" for the default agent. None loads all.
     """
     resolver = _Resolver(settings, environ)
     candidates = [resolver.from_target(target) for target in targets] if targets else resolver.from_settings()
@@ -74,16 +74,16 @@ class _Candidate(msgspec.Struct, frozen=True):
     load: Callable[[], Agent]
     built_in: BuiltIn | None = None
     is_requested: bool = True
-    """Whether a target or a table names it."""
+    """Whether a target or a table names the agent."""
 
     @property
     def is_left_out(self) -> bool:
-        """Whether it is a built-in agent without its extra that was not requested."""
+        """Whether the agent is built-in, its extra is not installed, and it was not requested."""
         return self.built_in is not None and not self.is_requested and not self.built_in.is_installed
 
 
 def _load_all(candidates: Sequence[_Candidate]) -> list[Agent]:
-    """Load all agents, and report the mistakes of all of them together."""
+    """Load all agents. Raises one SetupError with the mistakes of all of them."""
     agents: list[Agent] = []
     mistakes: list[str] = []
     for candidate in candidates:
@@ -113,7 +113,7 @@ class _Resolver:
         self._environ = environ
 
     def from_target(self, target: str) -> _Candidate:
-        """Return the candidate of the command line: the name of a table or of a built-in agent, or a target."""
+        """Return the candidate for a command-line argument: the name of a table or built-in agent, or a target."""
         if target in self._settings.agents:
             return self._from_table(target)
         found = built_in(target)
@@ -122,7 +122,7 @@ class _Resolver:
         return _Candidate(target.rpartition(":")[2], lambda: _load_target(target))
 
     def from_settings(self) -> list[_Candidate]:
-        """Return the candidates of the tables, and those of the catalogue unless a table has a target of its own."""
+        """Return the candidates of the tables and the catalogue; only the tables if one has a target of the user."""
         tables = self._settings.agents
         if any(self._built_in_of(name) is None for name in tables):
             return [self._from_table(name) for name in tables]
@@ -137,7 +137,7 @@ class _Resolver:
         return self._lines(candidate.name, status_mistakes(table, candidate.built_in))
 
     def _built_in_of(self, name: str) -> BuiltIn | None:
-        """Return the built-in agent that a table adjusts."""
+        """Return the built-in agent that a table adjusts; None if the table defines the user's own agent."""
         return built_in(self._settings.agents[name].target or name)
 
     def _default(self, agent: BuiltIn) -> _Candidate:
@@ -213,7 +213,7 @@ class _Resolver:
         return SetupError("\n".join(self._lines(name, mistakes)))
 
     def _lines(self, name: str, mistakes: Iterable[Mistake]) -> list[str]:
-        """Return each mistake with its place in the file."""
+        """Format each mistake as a line with its place in the file."""
         place = self._settings.origin.place
         return [
             f"{place('agents', name, *filter(None, key.split('.', 1)))}[agents.{name}] {message}"
@@ -222,7 +222,7 @@ class _Resolver:
 
 
 def _load_target(target: str) -> Agent:
-    """Load an agent of the command line. Its name is the name of its variable."""
+    """Load an agent from a target of the command line. It is named after its variable."""
     try:
         agent = load_agent(target)
     except SetupError as error:
@@ -233,7 +233,7 @@ def _load_target(target: str) -> Agent:
 
 
 def _with_built_in_hint(target: str, message: str) -> str:
-    """Add a hint to an error about a target of one word, which may have been meant as a built-in agent."""
+    """Append the names of built-in agents to an error, if the target is one word and may be meant as such a name."""
     return message if ":" in target or target.endswith(".py") else f"{message}{_built_in_hint(target)}"
 
 
@@ -249,7 +249,7 @@ def _search_url_error(url: str) -> str:
 
 
 def _approved_tools(agent: BuiltIn, table: AgentSettings) -> tuple[str, ...]:
-    """Return the tools that need approval. Commands do, unless the table has a list without them."""
+    """Return the tools that need approval: the list of the table, or the defaults and, if enabled, `execute`."""
     if table.approve is not None:
         return tuple(dict.fromkeys(table.approve))
     return (*agent.approve, EXECUTE) if table.execute else agent.approve
@@ -264,7 +264,7 @@ def _options(table: AgentSettings) -> Options:
 
 
 def _apply_table(agent: Agent, table: AgentSettings) -> Agent:
-    """Return an agent with the settings of its table."""
+    """Return a copy of the agent with the settings of its table applied."""
     return msgspec.structs.replace(
         agent,
         title=table.title or agent.title,

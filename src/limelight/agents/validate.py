@@ -1,6 +1,6 @@
-"""Validates the table of an agent: settings that cannot work, or that have no effect on this agent.
+"""Validates the table of an agent: finds settings that cannot work or have no effect on this agent.
 
-It checks whether a workspace can be written, without leaving anything behind, and whether modules are installed,
+Checks whether a workspace can be written, without leaving files behind, and whether modules are installed,
 without importing them. `resolve` adds the place in the file to each mistake.
 """
 
@@ -23,7 +23,7 @@ NOT_FOR_OWN_AGENTS = {
     "imports": "they are for codact, whose code they limit",
     "execute": "it is for deep",
 }
-"""Settings that only built-in agents have, and why they have no effect on others."""
+"""Settings that have no effect on the user's own agents, each with the reason."""
 UNSUPPORTED = {
     "model": "it uses no model",
     "base_url": "it uses no model",
@@ -31,25 +31,25 @@ UNSUPPORTED = {
     "workspace": "it has no files",
     "execute": "it is for deep",
 }
-"""Settings that not all built-in agents have, and why they have no effect on others."""
+"""Settings that some built-in agents do not support, each with the reason."""
 UNSUPPORTED_OPTIONS = {
     "max_steps": "its framework ({framework}) has no steps that could be counted",
     "planning_interval": "its framework ({framework}) makes no plans of its own",
     "approve": "it asks itself: by interrupt_on or interrupt() in a graph, requires_confirmation in Agno, "
     "ctx.approve in a function",
 }
-"""Settings that not all frameworks support, and why they have no effect."""
+"""Settings that some frameworks do not support, each with the reason."""
 
 
 class Mistake(NamedTuple):
-    """A key of a table, and what is wrong with it."""
+    """A mistake in a table: the key, and a message about what is wrong."""
 
     key: str
     message: str
 
 
 def table_mistakes(table: AgentSettings, agent: BuiltIn | None) -> Iterator[Mistake]:
-    """Yield the mistakes that can be found before an agent is loaded. `agent` is the built-in one that it adjusts."""
+    """Yield the mistakes that are found before loading. `agent` is the built-in agent that the table adjusts."""
     if agent is None:
         reasons = NOT_FOR_OWN_AGENTS
     else:
@@ -66,13 +66,13 @@ def table_mistakes(table: AgentSettings, agent: BuiltIn | None) -> Iterator[Mist
 
 
 def option_mistakes(table: AgentSettings, options: Iterable[str], framework: str) -> Iterator[Mistake]:
-    """Yield the options that the framework of an agent does not support."""
+    """Yield a mistake for each option that the framework of the agent does not support."""
     reasons = {key: why.format(framework=framework) for key, why in UNSUPPORTED_OPTIONS.items() if key not in options}
     yield from _without_effect(table, reasons)
 
 
 def status_mistakes(table: AgentSettings, agent: BuiltIn) -> Iterator[Mistake]:
-    """Yield the status texts for unknown tools. These are warnings: a newer framework may have such a tool."""
+    """Yield a warning for each status text of an unknown tool. No error: a newer framework may have such a tool."""
     for name in table.status:
         if name not in agent.tools:
             hint = suggestion(name, agent.tools, f"; it has: {', '.join(agent.tools)}")
@@ -81,7 +81,7 @@ def status_mistakes(table: AgentSettings, agent: BuiltIn) -> Iterator[Mistake]:
 
 
 def _approve_mistakes(names: Iterable[str], agent: BuiltIn) -> Iterator[Mistake]:
-    """Yield the unknown tools in `approve`. These are errors: a misspelt tool would run without approval."""
+    """Yield an error for each unknown tool in `approve`, because a misspelt tool would run without approval."""
     for name in names:
         if name not in agent.approvable_tools:
             hint = suggestion(name, agent.approvable_tools, f"; there are: {', '.join(agent.approvable_tools)}")
@@ -95,7 +95,7 @@ def _without_effect(table: AgentSettings, reasons: dict[str, str]) -> Iterator[M
 
 
 def _workspace_error(workspace: str) -> str:
-    """Return why a folder cannot be used or created, "" if it can. A missing folder is not created."""
+    """Return the reason why a workspace folder cannot be used or created; "" if it can. Does not create it."""
     try:
         folder = Path(workspace).expanduser()
         path = folder.absolute()
@@ -114,7 +114,10 @@ def _workspace_error(workspace: str) -> str:
 
 
 def _creation_error(existing: Path, missing: Path) -> str:
-    """Create folders and remove them again, because permissions say little in places like /proc."""
+    """Return the error of creating folders in `existing`; "" if it succeeds.
+
+    The folders are created and removed again, because in places like /proc the permissions alone are misleading.
+    """
     try:
         with tempfile.TemporaryDirectory(prefix=".limelight-", dir=existing) as trial:
             (Path(trial) / missing).mkdir(parents=True, exist_ok=True)
@@ -141,5 +144,5 @@ def _missing_modules(modules: Iterable[str]) -> Iterator[str]:
 def _is_installed(package: str) -> bool:
     try:
         return package.isidentifier() and find_spec(package) is not None
-    except ValueError:  # a module that is loaded and has no spec
+    except ValueError:  # the module is loaded and has no spec
         return True

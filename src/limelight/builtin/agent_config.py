@@ -21,10 +21,10 @@ IMPORTS = (
     "textwrap",
     "time",
 )
-"""The modules that codact's code may import by default; none of them reaches files, processes or the network."""
+"""The modules that the code of `codact` may import by default. None gives access to files, processes or network."""
 
 EXECUTE = "execute"
-"""The tool that runs shell commands. An agent has it only if its table enables it."""
+"""The name of the tool that runs shell commands. An agent has this tool only if its table enables it."""
 
 
 class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     model: ModelChoice
     search_tools: SearchTools
     sample_files: bool = True
-    """Whether an empty workspace gets the sample files; false for a folder of the user."""
+    """Whether sample files are copied into an empty workspace; false for a folder of the user."""
     planning_interval: int | None = None
     approve: tuple[str, ...] = ()
     """The tools that need the approval of a person."""
@@ -41,4 +41,4 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     execute: bool = False
     """Whether the agent may run shell commands."""
     on_close: list[Callable[[], Awaitable[None]]] = []
-    """Called when the agent is closed; factories append the clients that they open."""
+    """Functions that are called when the agent is closed. Factories append those that close their clients."""

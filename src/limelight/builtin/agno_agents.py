@@ -71,7 +71,7 @@ def _model(config: AgentConfig) -> Any:
 
 
 def _with_approvals(config: AgentConfig, *tools: Callable[..., Any]) -> list[Any]:
-    """The tools; those in `approve` require a confirmation."""
+    """Return the tools, where those in `approve` require a confirmation."""
     return [_with_confirmation(tool) if tool.__name__ in config.approve else tool for tool in tools]
 
 
@@ -83,7 +83,7 @@ def _with_confirmation(tool: Callable[..., Any]) -> Any:
 
 
 def _search_tools(config: AgentConfig) -> list[Callable[..., str]]:
-    """`search` and `readurl`; results are JSON, because Agno would show a list as a Python literal."""
+    """Return the tools `search` and `readurl`. Results are JSON, because Agno would show a list as a Python literal."""
 
     def search(query: str) -> str:
         """Find pages about something. Gives titles, addresses and a few words of each, the best first.

@@ -20,7 +20,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {"abs": abs, "max": max, "min": min, 
 CONSTANTS = {"pi": math.pi, "e": math.e}
 MAX_CHARACTERS = 500
 MAX_BITS = 4096
-"""Size of integers; larger powers would only keep the machine busy."""
+"""Maximum size of integers in `calculate`, so that a huge power does not block the process."""
 MAX_WAIT_SECONDS = 60
 
 

@@ -29,9 +29,9 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
     """`module:function` that takes an AgentConfig and returns the framework's object."""
     extra: str = ""
     packages: tuple[str, ...] = ()
-    """The packages that have to be installed; they belong to the extra."""
+    """The packages of the extra, which have to be installed."""
     settings: frozenset[str] = frozenset()
-    """Those of the settings model, base_url, workspace, imports, execute and approve that the agent supports."""
+    """The settings that the agent supports, out of model, base_url, workspace, imports, execute and approve."""
     tools: tuple[str, ...] = ()
     """The tools of the agent and of its sub-agents."""
     approvable_tools: tuple[str, ...] = ()
@@ -147,12 +147,12 @@ BUILT_INS = (
 
 
 def built_in(name: str) -> BuiltIn | None:
-    """The agent of that name, or None."""
+    """Return the built-in agent of this name, or None."""
     return next((agent for agent in BUILT_INS if agent.name == name), None)
 
 
 def make_source(agent: BuiltIn, name: str, config: AgentConfig, options: Options) -> Source:
-    """A source that creates the agent when it is opened. Raises SetupError if its extra is not installed."""
+    """Return a source that creates the agent when it is opened. Raises SetupError if its extra is not installed."""
     if not agent.is_installed:
         raise SetupError(needs_extra(name, agent.extra))
     on_close: list[Callable[[], Awaitable[None]]] = []

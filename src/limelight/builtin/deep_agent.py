@@ -1,6 +1,6 @@
 """`deep`: a deepagents agent with todos, files and a researcher, on an OpenAI-compatible chat model.
 
-It has `execute` only if its table enables it, because there is no sandbox to run commands in.
+The agent has `execute` only if its table enables it, because commands run without a sandbox.
 """
 
 from importlib import import_module
@@ -53,7 +53,7 @@ def _approval_rule(names: tuple[str, ...]) -> str:
 
 
 def _search_tools(config: AgentConfig) -> list[Any]:
-    """`search` and `readurl`. An exception would end the graph's run, so a FetchError becomes the tool's result."""
+    """Return the tools `search` and `readurl`. A FetchError becomes a result: an exception would end the run."""
     langchain_tools: Any = import_module("langchain_core.tools")
 
     def search(query: str) -> list[dict[str, Any]]:
@@ -77,7 +77,7 @@ def _search_tools(config: AgentConfig) -> list[Any]:
 
 
 class ReasoningChatOpenAI(ChatOpenAI):
-    """LangChain's chat model, which also keeps the `reasoning_content` of a chunk, in `additional_kwargs`.
+    """LangChain's chat model, which also stores the `reasoning_content` of a chunk in `additional_kwargs`.
 
     `ChatOpenAI` drops it, because OpenAI does not send it; many other servers do.
     """

@@ -1,6 +1,6 @@
 """Backends of deepagents on the workspace of the current session: files, and files with a shell.
 
-The shell is not a sandbox: a command can do whatever the server's user can. Its time and the kept output are limited,
+The shell is not a sandbox: a command can do whatever the server's user can. Its time and stored output are limited,
 and it does not inherit the server's environment, which may contain keys. When it ends, by itself, by its time limit or
 by Stop, all processes that it has started are killed, except those that have created a session of their own.
 """
@@ -20,7 +20,7 @@ from limelight.builtin.file_tools import resolve_path, session_folder
 DEFAULT_SECONDS = 120
 MAX_SECONDS = 600
 MAX_OUTPUT_BYTES = 100_000
-"""The beginning of the output is kept up to this size."""
+"""Maximum size of a command's output. Of larger output only the beginning is stored."""
 ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
 """The variables that a command gets from the server's environment."""
 DRAIN_SECONDS = 0.5
@@ -41,7 +41,7 @@ class SessionFilesBackend(FilesystemBackend):
 
     @cwd.setter
     def cwd(self, _: Any) -> None:
-        """Ignored: the constructor of the base class sets it."""
+        """Ignore the assignment in the constructor of the base class."""
 
     def _resolve_path(self, key: str) -> Path:
         # The base class raises ValueError, which would end the run, with the real path in its message.
@@ -79,7 +79,7 @@ class SessionShellBackend(SessionFilesBackend, SandboxBackendProtocol):
 
 
 async def _wait_and_kill(process: asyncio.subprocess.Process, seconds: int) -> int | None:
-    """The exit code, None after a timeout. In any case the process group is killed."""
+    """Wait for a command and return its exit code, None after a timeout. Then kill its process group in any case."""
     try:
         return await asyncio.wait_for(process.wait(), seconds)
     except TimeoutError:
@@ -91,9 +91,9 @@ async def _wait_and_kill(process: asyncio.subprocess.Process, seconds: int) -> i
 
 
 class _OutputReader:
-    """Reads the output of a command from a pipe; output beyond the limit is read too, so that the command can continue.
+    """Reads the output of a command from a pipe. Reads on beyond the limit, so that the command is not blocked.
 
-    The pipe is created here, because asyncio waits until all processes have closed a pipe that it creates, also
+    The pipe is not created by asyncio, which would wait until all processes have closed it, including
     background processes of the command.
     """
 

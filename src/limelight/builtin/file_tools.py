@@ -16,11 +16,11 @@ from limelight.sources.tool_api import current
 MAX_BYTES = 1024 * 1024
 MAX_FILES = 500
 _copy_lock = threading.Lock()
-"""Tools run in parallel: without the lock, the second one could see some of the sample files only."""
+"""Held while the sample files are copied. Otherwise a tool that runs in parallel could see only some of them."""
 
 
 def session_folder(*, sample_files: bool) -> Path:
-    """The workspace of the current run; an empty one gets the sample files if `sample_files` is true."""
+    """Return the workspace of the current run. Copies the sample files into an empty one if `sample_files` is true."""
     context = current()
     if context is None:
         raise RuntimeError("file tools work only while an agent of Limelight runs")
@@ -32,7 +32,7 @@ def session_folder(*, sample_files: bool) -> Path:
 
 
 def resolve_path(folder: Path, name: str) -> Path:
-    """The path of a virtual name. Raises PermissionError if it is outside of the folder."""
+    """Return the real path of a virtual name. Raises PermissionError if it is outside of the folder."""
     path = (folder / name.strip().lstrip("/")).resolve()
     if not path.is_relative_to(folder):
         raise PermissionError(f"{name} is outside the workspace")
@@ -40,7 +40,7 @@ def resolve_path(folder: Path, name: str) -> Path:
 
 
 def _files_below(folder: Path) -> Iterator[str]:
-    """The names of all files, folder by folder: a caller that needs the first ones does not scan the rest."""
+    """Yield the names of all files, folder by folder, so that a caller can stop without scanning all folders."""
     for parent, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):

@@ -1,7 +1,7 @@
-"""The choice of the model that an agent uses: a real one, or the understudy. Pure.
+"""Chooses the model of an agent: a real one, or the understudy. Pure.
 
-A real model is used only if LIMELIGHT_MODEL or the agent's table names one: a key that happens to be in the environment
-must not cost money. The address of the understudy is known when the server runs.
+A real model is used only if LIMELIGHT_MODEL or the agent's table names one, so that a key that happens to be in the
+environment does not cost money. The address of the understudy is known only when its server runs.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ from limelight.sources.base import AgentResources
 OPENAI = "https://api.openai.com/v1"
 UNDERSTUDY = "understudy"
 NO_KEY = "none"
-"""The key for servers that need none; clients insist on one."""
+"""The API key for model servers that need none, because client libraries require one."""
 ADDRESS_RULE = "it has to begin with http:// or https://, as http://127.0.0.1:11434/v1 does"
 
 
 class ModelChoice(msgspec.Struct, frozen=True):
-    """A model and its address. Without an address it is the understudy."""
+    """A model and its address. An empty address means the understudy."""
 
     model: str = UNDERSTUDY
     base_url: str = ""
@@ -32,7 +32,7 @@ class ModelChoice(msgspec.Struct, frozen=True):
 
 
 def choose_model(model: str, base_url: str, environ: Mapping[str, str]) -> ModelChoice:
-    """The model of the agent's settings and the environment. Raises SetupError if they are not sufficient."""
+    """Return the model that the agent's settings and the environment name. Raises SetupError if they are incomplete."""
     named = model or environ.get("LIMELIGHT_MODEL", "")
     if not named:
         if base_url:
@@ -53,14 +53,14 @@ def is_address(url: str) -> bool:
     """Whether the text is an HTTP or HTTPS URL."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # raises ValueError if it is invalid
+        _ = parts.port  # raises ValueError if the port is invalid
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname) and url.split() == [url]
 
 
 async def resolve_address(choice: ModelChoice, resources: AgentResources) -> ModelChoice:
-    """The choice with an address; the first call for the understudy starts it."""
+    """Return the choice with its address filled in. The first call for the understudy starts its server."""
     if not choice.is_understudy:
         return choice
     base_url, key = await resources.understudy()

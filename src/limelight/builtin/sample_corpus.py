@@ -1,4 +1,4 @@
-"""The sample corpus: a few pages of text, and a search that ranks them by words. Reads its own files only."""
+"""The sample corpus: a few pages of text that come with Limelight, and a search that ranks them by words."""
 
 import math
 import re
@@ -14,10 +14,10 @@ def _words(text: str) -> list[str]:
 
 
 SITE = "https://library.example/"
-"""A fictitious address: `.example` is reserved."""
+"""The fictitious base URL of the pages; `.example` is a reserved domain."""
 MAX_RESULTS = 5
 MIN_RELATIVE_SCORE = 0.3
-"""Pages below this part of the best score are left out, as they match by chance."""
+"""Minimum score of a search result relative to the best score. Lower scores are chance matches."""
 STOP_WORDS = frozenset(
     _words(
         "a about all an and are as at be by can do does for from had has have how i in is it its long many me much my"
@@ -40,7 +40,7 @@ class Page(msgspec.Struct, frozen=True):
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """All pages, by name."""
+    """Return all pages, by name."""
     sources = sorted(files("limelight.builtin").joinpath("pages").iterdir(), key=lambda file: file.name)
     return tuple(_page(file.name, file.read_text(encoding="utf-8")) for file in sources if file.name.endswith(".md"))
 
@@ -50,7 +50,7 @@ def _page(name: str, text: str) -> Page:
 
 
 def search_corpus(query: str) -> list[dict[str, Any]]:
-    """The best pages for a query: rare words count more than frequent ones, and the title more than the text."""
+    """Return the best pages for a query. Rare words count more than frequent ones, the title more than the text."""
     stems = {_stem(word) for word in _words(query) if word not in STOP_WORDS}
     ranked = sorted(((_score(page, stems), page) for page in pages()), key=lambda one: -one[0])
     least = ranked[0][0] * MIN_RELATIVE_SCORE
@@ -62,7 +62,7 @@ def search_corpus(query: str) -> list[dict[str, Any]]:
 
 
 def read_corpus(url: str) -> str | None:
-    """The text of a page; None if the corpus does not have it."""
+    """Return the text of a page; None if the corpus does not have the page."""
     return next((page.text for page in pages() if page.url == url.strip().rstrip("/")), None)
 
 
@@ -84,7 +84,7 @@ def _stems(text: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """The word without its ending, so that `bees` matches `bee` and `baking` matches `bake`."""
+    """Return the word without its ending, so that `bees` matches `bee` and `baking` matches `bake`."""
     for ending in ("ing", "es", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word.removesuffix(ending)
@@ -92,5 +92,5 @@ def _stem(word: str) -> str:
 
 
 def _snippet(page: Page, stems: set[str]) -> str:
-    """The first of the sentences with most of the words."""
+    """Return the sentence with most of the words, the first one if several have as many."""
     return max(page.sentences, key=lambda sentence: len(stems & {*_stems(sentence)}))[:300]

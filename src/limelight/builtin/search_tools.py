@@ -1,6 +1,6 @@
-"""`search` and `readurl` of all built-in agents: on the sample corpus, or on the web if the settings enable it.
+"""The tools `search` and `readurl` of all built-in agents: for the sample corpus, or the web if settings enable it.
 
-Both block, so frameworks call them in threads.
+Both tools block, so frameworks call them in threads.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from limelight.builtin.web_fetch import FetchError, WebClient
 
 
 class SearchTools(msgspec.Struct, frozen=True, kw_only=True):
-    """The tools with their settings; by default they use the sample corpus only."""
+    """The search tools and their settings. By default they use only the sample corpus."""
 
     search_url: str = ""
     web: bool = False

@@ -1,12 +1,12 @@
 """Fetches web pages for agents, and extracts the readable text of HTML.
 
-Only HTTP and HTTPS to public addresses, 1 MB and 10 seconds in all. Each host name is resolved once, its addresses are
-checked, and the connection goes to the address that was checked, so that a later DNS answer cannot change it. Redirects
+Allows only HTTP and HTTPS to public addresses, 1 MB and 10 seconds. Each host name is resolved once, its addresses are
+checked, and the connection is opened to a checked address, so that a later DNS answer cannot change it. Redirects
 are checked in the same way. The search engine that the configuration names may have a private address; the targets of
 its redirects may not.
 
-The client blocks, as the tools that use it do. Inside it runs an event loop, because only that can end a request to a
-server that sends a byte at a time.
+The client blocks, like the tools that use it. It runs an event loop internally, which can abort a request to a
+server that sends only a byte at a time.
 """
 
 import asyncio
@@ -37,25 +37,25 @@ BLOCK_TAGS = frozenset(
 
 
 class FetchError(Exception):
-    """A page that cannot be read; the message says why."""
+    """The error for a page that cannot be read. Its message says why."""
 
 
 class WebClient(msgspec.Struct, frozen=True, kw_only=True):
-    """Reads pages and asks a search engine."""
+    """A blocking client that reads web pages and queries a search engine."""
 
     private_addresses: bool = False
     search_url: str = ""
     """The URL of a search engine, with {query} in it. The engine may have a private address."""
 
     def read(self, url: str) -> str:
-        """The readable text of a page, truncated with a note."""
+        """Return the readable text of a page. A long text is truncated, with a note."""
         text, media_type = self._get(url)
         text = html_to_text(text) if "html" in media_type else text
         more = len(text) - MAX_CHARACTERS
         return text if more <= 0 else f"{text[:MAX_CHARACTERS]}\n… ({more} more characters)"
 
     def search(self, query: str) -> list[dict[str, Any]]:
-        """The results of the search engine, which has to answer in the JSON format of SearXNG."""
+        """Return the results of the search engine, which has to answer in the JSON format of SearXNG."""
         text, _ = self._get(self.search_url.replace("{query}", quote(query)))
         try:
             found = cast("list[dict[str, Any]]", json.loads(text)["results"])
@@ -67,7 +67,7 @@ class WebClient(msgspec.Struct, frozen=True, kw_only=True):
             raise FetchError("the search engine did not answer with results in JSON: check tools.search_url") from error
 
     def _get(self, url: str) -> tuple[str, str]:
-        """The text and the media type of a page."""
+        """Fetch a page and return its text and its media type."""
         try:
             return asyncio.run(asyncio.wait_for(self._fetch(url), MAX_SECONDS))
         except TimeoutError as error:
@@ -86,7 +86,7 @@ class WebClient(msgspec.Struct, frozen=True, kw_only=True):
         raise FetchError(f"{url} redirects too often")
 
     async def _request(self, url: str) -> dict[str, Any]:
-        """The arguments of the request, with the checked address instead of the host name."""
+        """Return the arguments of a request to the checked IP address instead of the host name."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         if parts.scheme not in ("http", "https") or not host:
@@ -103,7 +103,7 @@ class WebClient(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     async def _checked_address(self, parts: SplitResult) -> str:
-        """The first address of the host. Raises FetchError if one of its addresses is not allowed."""
+        """Return the first IP address of the host. Raises FetchError if any of its addresses is not allowed."""
         host = parts.hostname or ""
         try:
             addresses = await _resolve_host(host)
@@ -120,9 +120,9 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
 
 
 async def _resolve_host(host: str) -> list[str]:
-    """The addresses of a host name, resolved in a daemon thread, because getaddrinfo cannot be cancelled."""
+    """Resolve a host name to its IP addresses, in a daemon thread, because getaddrinfo cannot be cancelled."""
     addresses: Future[list[str]] = Future()
-    addresses.set_running_or_notify_cancel()  # a cancelled future would refuse the result of the thread
+    addresses.set_running_or_notify_cancel()  # setting the result of a cancelled future would raise
 
     def resolve() -> None:
         try:
@@ -159,7 +159,7 @@ async def _read_text(response: httpx.Response, url: str) -> tuple[str, str]:
 
 
 def _decompress(body: bytes, encoding: str, url: str) -> bytes:
-    """The decompressed body, up to the limit: some servers compress although the request does not accept that."""
+    """Decompress a body up to the size limit. Some servers compress although the request does not accept it."""
     if encoding in ("", "identity"):
         return body
     if encoding != "gzip":
@@ -171,7 +171,7 @@ def _decompress(body: bytes, encoding: str, url: str) -> bytes:
 
 
 def html_to_text(html: str) -> str:
-    """The title and the readable text of an HTML page, one line for each block."""
+    """Return the title and the readable text of an HTML page, one line for each block."""
     parser = _TextParser()
     parser.feed(html)
     parser.close()
@@ -197,7 +197,7 @@ class _TextParser(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         self._in_title &= tag != "title"
-        if tag in self._hidden_tags:  # ends the tags inside it too, which were not closed
+        if tag in self._hidden_tags:  # also ends unclosed tags inside of this one
             del self._hidden_tags[self._hidden_tags.index(tag) :]
         elif tag in BLOCK_TAGS:
             self.text.append("\n")

@@ -65,11 +65,11 @@ def options(
 
 USAGE_ERROR = 2
 TEMPORARY_FAILURE = 75
-"""`EX_TEMPFAIL` of sysexits.h: the call is correct, and may succeed later."""
+"""Exit code of errors after which the same command may succeed later: `EX_TEMPFAIL` of sysexits.h."""
 
 
 def main() -> None:
-    """Run a command. A set-up error is printed to stderr; the exit code is 2, or 75 if a later call may succeed."""
+    """Run a command. A set-up error is printed to stderr with exit code 2, or 75 if the command may succeed later."""
     try:
         app()
     except (SetupError, StoreError, ClientError) as error:

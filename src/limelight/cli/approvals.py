@@ -1,7 +1,7 @@
 """Approval requests of a run: the queue of open requests, and the dialogue with the person at the terminal.
 
-A command feeds every Record to the `ApprovalQueue`, which calls the function that `decide_all`, `print_command` or
-`ask_person` has returned for each open request.
+A command feeds every Record to the `ApprovalQueue`. For each open request the queue calls a `Decide` function, which
+`decide_all`, `print_command` or `ask_person` has created.
 """
 
 import asyncio
@@ -45,9 +45,9 @@ Decide = Callable[[OpenApproval], Coroutine[Any, Any, None]]
 
 
 class ApprovalQueue:
-    """The open approval requests of a session; calls `decide` for one at a time. Use as `async with`.
+    """The queue of a session's open approval requests. Calls `decide` for one request at a time. Use as `async with`.
 
-    It cancels the call for a request that is decided elsewhere.
+    When a request is decided elsewhere, the queue cancels the call of `decide` for it.
     """
 
     def __init__(self, decide: Decide) -> None:
@@ -66,7 +66,7 @@ class ApprovalQueue:
             await asyncio.wait({self._task})
 
     def feed(self, record: Record, *, decide: bool = True) -> None:
-        """Apply a Record. Without `decide`, the Record is old: a later one says whether its request is still open."""
+        """Add or remove the request of a Record. `decide=False` starts no call of `decide`, for Records of the past."""
         match record.event:
             case ApprovalRequested() as request:
                 self._open[request.approval_id] = OpenApproval(record.run_id, request)
@@ -100,7 +100,7 @@ class ApprovalQueue:
 
 
 def decide_all(client: Client, mode: Literal["all", "none"]) -> Decide:
-    """Approve or reject every request."""
+    """Return a `Decide` function that approves (`all`) or rejects (`none`) every request."""
 
     async def decide(approval: OpenApproval) -> None:
         try:
@@ -109,7 +109,7 @@ def decide_all(client: Client, mode: Literal["all", "none"]) -> Decide:
             else:
                 await client.reject(approval.run_id, approval.approval_id, NO_DECIDER)
         except (AlreadyDecided, Expired):
-            pass  # the view shows the decision
+            pass  # decided elsewhere or expired; the view shows the outcome
         except ClientError as error:
             sys.stderr.write(f"{error.detail}. {approve_command(client.url, approval)}\n")
 
@@ -117,7 +117,7 @@ def decide_all(client: Client, mode: Literal["all", "none"]) -> Decide:
 
 
 def print_command(client: Client) -> Decide:
-    """Print the command that decides, where no person can be asked."""
+    """Return a `Decide` function that prints a `limelight approve` command, for use without an interactive terminal."""
 
     async def decide(approval: OpenApproval) -> None:
         sys.stderr.write(f"{approve_command(client.url, approval)}\n")
@@ -126,14 +126,14 @@ def print_command(client: Client) -> Decide:
 
 
 def approve_command(url: str, approval: OpenApproval) -> str:
-    """One line with the `limelight approve` command for a request."""
+    """Return a line that says what waits for a decision and has the `limelight approve` command for it."""
     server = "" if url == DEFAULT_URL else f" --url {url}"
     command = f"limelight approve {approval.run_id} {approval.approval_id}{server}"
     return f"{approval_subject(approval.request.name, approval.request.args).name} waits for a decision: {command}"
 
 
 def ask_person(client: Client, view: LiveView) -> Decide:
-    """Ask the person at the terminal, below the live view."""
+    """Return a `Decide` function that asks the person at the terminal, in a prompt below the live view."""
 
     async def decide(approval: OpenApproval) -> None:
         prompt = ApprovalPrompt(approval.request, view.state.agent_name(approval.request.agent_id))
@@ -144,9 +144,10 @@ def ask_person(client: Client, view: LiveView) -> Decide:
 
 
 class ApprovalDialogue:
-    """The dialogue about one request, until a decision has taken effect.
+    """The dialogue with the person about one approval request, until a decision has taken effect.
 
-    The queue cancels it when the request is decided elsewhere. It waits only for an editor that is open.
+    The queue cancels the dialogue when the request is decided elsewhere. An open editor delays the cancellation until
+    the person closes it.
     """
 
     def __init__(self, client: Client, view: LiveView, run_id: str, prompt: ApprovalPrompt, keyboard: Keyboard) -> None:
@@ -156,7 +157,7 @@ class ApprovalDialogue:
         self._prompt = prompt
         self._keyboard = keyboard
         self._draft: str | None = None
-        """The text that the person left in the editor, if it was not valid."""
+        """The text last saved in the editor, with which the editor opens again; None before the first edit."""
 
     async def decide(self) -> None:
         while True:
@@ -164,12 +165,12 @@ class ApprovalDialogue:
                 if await self._handle_choice(await self._read_line() or ""):
                     return
             except (AlreadyDecided, Expired):
-                return  # the view shows the decision
+                return  # decided elsewhere or expired; the view shows the outcome
             except ClientError as error:
                 self._prompt.notice = error.detail
 
     async def _handle_choice(self, word: str) -> bool:
-        """Do what a typed word stands for. True if a decision has taken effect."""
+        """Execute the choice that the person typed. Returns True if a decision has taken effect."""
         approval = self._run_id, self._prompt.approval_id
         match parse_choice(word, self._prompt.decisions):
             case "approve":
@@ -190,7 +191,7 @@ class ApprovalDialogue:
         return False
 
     async def _read_line(self, hint: str = "", text: str = "") -> str | None:
-        """Read a line from the keyboard. None if the person pressed Escape."""
+        """Read a line from the keyboard. Returns None if the person pressed Escape."""
         prompt = self._prompt
         prompt.hint, prompt.line = hint, LineEditor(text)
         while True:
@@ -208,7 +209,7 @@ class ApprovalDialogue:
             self._view.print(Text("\n".join(f"  {line}" for line in lines)))
 
     async def _edit_arguments(self) -> dict[str, Any] | None:
-        """Let the person edit the arguments. None if they were not changed."""
+        """Let the person edit the arguments. Returns None if they are unchanged, invalid, or the edit was abandoned."""
         await self._fetch_arguments()
         command = editor_command()
         args = await (self._edit_in_editor(command) if command else self._edit_in_line())
@@ -241,25 +242,25 @@ class ApprovalDialogue:
             try:
                 return await asyncio.shield(editing)
             except asyncio.CancelledError:
-                await editing  # the editor keeps the terminal until the person closes it
+                await editing  # the editor uses the terminal until the person closes it
                 raise
 
     async def _fetch_arguments(self) -> None:
-        """Fetch the complete arguments, if the request has only a preview."""
+        """Load the complete arguments into the prompt, if the request has only a preview of them."""
         if self._prompt.truncated:
             approval = await self._client.approval(self._run_id, self._prompt.approval_id)
             self._prompt.args, self._prompt.truncated = approval.args, False
 
 
 def parse_choice(word: str, decisions: Sequence[Decision]) -> Decision | Literal["show"] | None:
-    """The offered decision, or `show`, that a word or its first letters stand for."""
+    """Return the offered decision, or `show`, that begins with the typed word; None if there is none."""
     word = word.strip().lower()
     choices: tuple[Decision | Literal["show"], ...] = (*decisions, "show")
     return next((choice for choice in choices if word and choice.startswith(word)), None)
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
-    """Decode edited arguments. Raises ValueError with one line for the person who typed them."""
+    """Decode edited arguments from JSON. Raises ValueError with a one-line message for the person."""
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
@@ -267,7 +268,7 @@ def parse_arguments(text: str) -> dict[str, Any]:
 
 
 def _syntax_error(text: str) -> str:
-    """The syntax error with its line and column; "" if the text is valid JSON."""
+    """Describe the JSON syntax error in a text, with line and column; "" if the text is valid JSON."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -276,7 +277,7 @@ def _syntax_error(text: str) -> str:
 
 
 def format_arguments(args: dict[str, Any] | str, *, indent: bool = False) -> str:
-    """Arguments as JSON for editing. Arguments that are not an object are returned unchanged."""
+    """Format arguments as JSON for editing. A text, which is not a JSON object, is returned unchanged."""
     if isinstance(args, str):
         return args
     text = msgspec.json.encode(args)

@@ -19,7 +19,7 @@ DECIDED: dict[Decision, str] = {"approve": "approved", "edit": "approved with ch
 
 
 class DecisionView(msgspec.Struct):
-    """A decision, for --json."""
+    """A decision as `--json` prints it."""
 
     run_id: str
     approval_id: str

@@ -1,4 +1,4 @@
-"""`limelight backup` and `limelight restore`: a copy of the data folder of a server, and a data folder from a copy."""
+"""`limelight backup` copies the data folder of a server; `limelight restore` creates a data folder from a copy."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ from limelight.server.app import make_store
 PROGRESS_SECONDS = 2.0
 """Time between two progress lines."""
 MAX_NAMED = 10
-"""How many of the files that are missing in a backup are named."""
+"""Maximum number of missing files that a warning names."""
 
 
 def backup(
@@ -48,7 +48,10 @@ def backup(
 
 
 def _store_file(settings: Settings) -> Path:
-    """The file of the store. Raises SetupError if it is not a file, StoreUnavailable if a server uses another one."""
+    """Return the path of the store's file.
+
+    Raises SetupError if the store is not a file, and StoreUnavailable if a running server uses another file.
+    """
     store = make_store(settings)
     if store.file is None:
         raise SetupError(f"the store {settings.store.url} is not a file here: back it up with its own tools")
@@ -57,7 +60,7 @@ def _store_file(settings: Settings) -> Path:
 
 
 def warning_lines(made: CreatedBackup) -> Iterator[str]:
-    """One line for each file that may be damaged or is missing in the backup."""
+    """Return a line for each file that may be damaged or is missing in the backup."""
     for name, why in made.doubtful.items():
         yield f"{printable(name)} may be damaged ({why}): it is in the backup unchanged"
     for name, why in islice(made.unread.items(), MAX_NAMED):
@@ -67,7 +70,7 @@ def warning_lines(made: CreatedBackup) -> Iterator[str]:
 
 
 def progress_printer() -> Callable[[str, int, int], None]:
-    """A callback that prints progress to stderr every two seconds, and nothing for quick work."""
+    """Return a callback that prints progress to stderr every two seconds, so nothing for a quick backup."""
     printed_at = time.monotonic()
 
     def print_progress(what: str, done: int, total: int) -> None:

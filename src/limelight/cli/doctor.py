@@ -32,11 +32,11 @@ from limelight.server.auth.middleware import is_loopback
 from limelight.server.schemas import ReadyView
 
 READY_SECONDS = 10
-"""A server reports a store that does not answer after five seconds."""
+"""Timeout of the readiness request. It exceeds the five seconds after which a server reports a blocked store."""
 LOW_DISK = 500 * 1024 * 1024
 DAY_SECONDS = 24 * 3600
 OLD_DAYS = 7
-"""Age from which a backup is reported."""
+"""Age in days from which a backup is reported as old."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -92,7 +92,7 @@ def _check(check: Callable[[Settings], Finding], settings: Settings) -> Finding:
 
 
 def _describe(error: OSError) -> tuple[str, str]:
-    """The problem and its fix."""
+    """Return the problem that an OSError reports, and how to fix it."""
     if error.filename is None:
         return str(error), ""
     found = f"{error.filename} cannot be used ({error.strerror})"
@@ -126,7 +126,7 @@ def _agents(settings: Settings) -> Finding:
 
 
 def _server(settings: Settings) -> Finding:
-    """Make what `serve` makes, which raises for invalid settings."""
+    """Check that `serve` would accept the settings, by creating its application."""
     check_log(settings)
     create_app(settings)
     return Finding("server", "ok", "would start with these settings")
@@ -164,7 +164,7 @@ def _port(settings: Settings) -> Finding:
 
 
 def _running_server(port: int) -> Finding:
-    """Ask the server itself: its data folder may be another one than that of the settings, or deleted."""
+    """Check the store of the running server over HTTP: its data folder may differ from the settings, or be deleted."""
     answer = httpx.get(f"http://127.0.0.1:{port}/ready", timeout=READY_SECONDS)
     store = msgspec.json.decode(answer.content, type=ReadyView).checks.get("store", "unknown")
     if store != "ok":
@@ -190,7 +190,7 @@ def _store(settings: Settings) -> Finding:
 
 
 def _retention(settings: Settings) -> Finding:
-    """Report whether retention is paused, which is a note: the server works, and nothing is lost."""
+    """Check whether retention is paused. That is only a note, because the server works and deletes nothing."""
     try:
         status = retention_status(settings)
     except StoreError:
@@ -205,7 +205,7 @@ def _backup(settings: Settings) -> Finding:
     if note is None:
         return Finding("backup", "note", "no backup is known; create one with: limelight backup TARGET")
     found, fix = f"{local_time(note.at)}, {note.target}", "create one: limelight backup TARGET"
-    if not os.access(note.target, os.F_OK):  # false also if its folder cannot be read
+    if not os.access(note.target, os.F_OK):  # also False if the folder of the backup cannot be read
         return Finding("backup", "note", f"{found}, which no longer exists", f"if it was not moved, {fix}")
     days = int((time.time() - note.at / 1000) // DAY_SECONDS)
     if days >= OLD_DAYS:

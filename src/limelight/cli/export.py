@@ -1,6 +1,6 @@
 """`limelight export RUN > run.jsonl` writes the Records of a run; `limelight replay run.jsonl` draws them again.
 
-The lines are the Records as they are in the log. A replay needs no server.
+Each line is one Record of the log, unchanged. A replay needs no server.
 """
 
 import asyncio

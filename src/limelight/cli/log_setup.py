@@ -1,6 +1,6 @@
-"""The log of a server that a command runs: text or JSON lines on stderr or in a file, without secrets.
+"""Configures the log of a server process: text or JSON lines on stderr or in a file, without secrets.
 
-Uncaught errors are logged too: Python would write them to stderr between the JSON lines, with the secrets in them.
+Uncaught errors are logged too, because Python would write them to stderr unredacted, between the JSON lines.
 """
 
 import logging
@@ -24,13 +24,13 @@ from limelight.redaction.rules import Redactor, make_redactor
 
 log = logging.getLogger(__name__)
 CREDENTIALS = (re.compile(r"(?i)\bbearer\s+[^\s\"',]+"), re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*"))
-"""Bearer tokens and JWTs of any user."""
+"""Patterns of bearer tokens and JWTs, which are redacted in log lines."""
 VERBOSE_LIBRARIES = ("aiosqlite",)
-"""Libraries that log complete conversations at DEBUG."""
+"""Libraries whose level is at least INFO, because they log complete conversations at DEBUG."""
 
 
 class TextFormatter(logging.Formatter):
-    """Log lines for people, without secrets and control characters, which errors of agents may contain."""
+    """Formats log records as text. Removes secrets and control characters, which errors of agents may contain."""
 
     def __init__(self, redactor: Redactor, *, with_time: bool) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s" if with_time else "%(levelname)s %(message)s")
@@ -40,7 +40,7 @@ class TextFormatter(logging.Formatter):
         return sanitize(self._redactor.redact_text(super().format(record)))
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """Prefix the run and the session, unless the message names them."""
+        """Prefix the ids of run and session to the message, unless it contains them."""
         context = fields_of_record(record)
         known = [context[name] for name in ("run_id", "session_id") if name in context]
         unnamed = [one for one in known if not re.search(rf"(?<!\w){re.escape(one)}(?!\w)", record.message)]
@@ -50,7 +50,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Log lines for machines: one JSON object a line, without unknown fields."""
+    """Formats log records as one JSON object per line, with a fixed set of fields."""
 
     def __init__(self, redactor: Redactor) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ def check_log(settings: Settings) -> None:
 
 
 def set_up_log(file: Path | None, settings: Settings) -> None:
-    """Log to a file, or to stderr, as `[log]` says."""
+    """Configure logging to a file, or to stderr if it is None, according to the section `[log]`."""
     check_log(settings)
     if file is not None:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def set_up_log(file: Path | None, settings: Settings) -> None:
         handler.setFormatter(JsonFormatter(redactor))
     else:
         handler.setFormatter(TextFormatter(redactor, with_time=file is not None or _stderr_needs_times()))
-    logging.captureWarnings(True)  # Python would write them between the JSON lines, with the secrets in them
+    logging.captureWarnings(True)  # otherwise Python writes warnings unredacted, between the JSON lines
     _log_uncaught_errors(with_excepthook=file is None)
     for name in VERBOSE_LIBRARIES:
         logging.getLogger(name).setLevel(logging.INFO)
@@ -107,13 +107,16 @@ def set_up_log(file: Path | None, settings: Settings) -> None:
 
 
 def _stderr_needs_times() -> bool:
-    """Whether stderr is neither a terminal nor the journal, which adds times itself."""
+    """Whether lines on stderr need a time: it is neither a terminal nor the systemd journal, which adds times."""
     return not sys.stderr.isatty() and "JOURNAL_STREAM" not in os.environ
 
 
 @contextmanager
 def root_handlers_only() -> Generator[None]:
-    """Send every log record to the root handlers: some frameworks install handlers that write to the terminal."""
+    """Send all log records to the root handlers only, for the duration of the block.
+
+    Some frameworks install handlers that write to the terminal; those are not called.
+    """
     previous = logging.Logger.callHandlers
     logging.Logger.callHandlers = _call_root_handlers
     try:
@@ -129,7 +132,7 @@ def _call_root_handlers(self: logging.Logger, record: logging.LogRecord) -> None
 
 
 def _log_uncaught_errors(*, with_excepthook: bool) -> None:
-    """Log uncaught errors of threads and `__del__`; `with_excepthook` also the error that ends the process."""
+    """Log uncaught errors of threads and `__del__`, and, `with_excepthook`, the error that ends the process."""
     threading.excepthook = _log_thread_error
     sys.unraisablehook = _log_unraisable
     if with_excepthook:

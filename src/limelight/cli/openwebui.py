@@ -71,7 +71,10 @@ def pipe() -> None:
 
 
 def _warn_about_key(server: str, api_key: str) -> None:
-    """Warn if the key lacks the scope on-behalf-of: all users would be one. Skipped if the server does not answer."""
+    """Warn if the key lacks the scope on-behalf-of.
+
+    Without it, all users of Open WebUI would be one user of Limelight. Skipped if the server does not answer.
+    """
     try:
         with SyncClient(server, key=api_key, timeout=5) as client:
             me = client.me()

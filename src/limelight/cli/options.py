@@ -1,4 +1,4 @@
-"""Options that several commands share, and the settings that `--data` and `--config` lead to."""
+"""Command-line options that several commands share, and the loading of settings with `--data` and `--config`."""
 
 from pathlib import Path
 from typing import Annotated

@@ -15,11 +15,11 @@ from limelight.cli.view.plain import PlainView
 from limelight.events import Record, RunCancelled, RunFailed, RunFinished, Terminal
 
 FINISHED, FAILED, STOPPED = 0, 1, 3
-"""Exit codes; 2 is for wrong usage and set-up."""
+"""Exit codes of a run. Exit code 2 means wrong usage or a set-up error."""
 
 
 class RunView(NamedTuple):
-    """`show` draws one more Record; `live` is the live view, if stdout is a terminal."""
+    """The output of a run: `show` draws one Record; `live` is the live view, None if stdout is not a terminal."""
 
     show: Callable[[Record], None]
     live: LiveView | None = None
@@ -27,7 +27,7 @@ class RunView(NamedTuple):
 
 @contextmanager
 def open_view(as_json: bool, plain: bool) -> Generator[RunView]:
-    """Choose the view for the options and for stdout."""
+    """Open the view that fits the options and stdout: live, plain or JSON."""
     if as_json:
         yield RunView(print_json)
     elif plain or not sys.stdout.isatty():
@@ -59,7 +59,7 @@ def exit_code(terminal: Terminal | None) -> int:
 
 
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A table with one line for each row, of any length, so that other programs can read it."""
+    """Format a table with one line per row. Lines are not cut, so that other programs can read them."""
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     for row in (columns, *rows):
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -74,5 +74,5 @@ def megabytes(size: int) -> str:
 
 
 def printable(name: str) -> str:
-    """A file name on one line, with control characters escaped."""
+    """Return a file name on one line, with control characters escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

@@ -1,6 +1,6 @@
 """`limelight retention`: show what retention keeps and deletes, and confirm the clock after a jump.
 
-Both commands read the data folder and the clock of this machine, so they work with a server running or not.
+Both commands read the data folder and the clock of this machine, so they need no running server.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ retention = typer.Typer(
 
 
 class RetentionStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What `status --json` prints. Times are in milliseconds since 1970."""
+    """The state of retention, as `status --json` prints it. Times are in milliseconds since 1970."""
 
     retention_days: float
     max_gap_days: float
@@ -97,7 +97,10 @@ def confirm(data: Data = None, config: Config = None) -> None:
 
 
 def retention_status(settings: Settings) -> RetentionStatus:
-    """What a running server has decided, or a server that starts now would decide. Raises StoreError or SetupError."""
+    """Return the state of retention: counts of sessions and runs, and whether deletion is paused.
+
+    It is what a running server has decided, or a server that starts now would decide. Raises StoreError or SetupError.
+    """
     store, files = make_store(settings), RetentionFiles(Path(settings.store.data))
     clock = now_ms()
     newest_at = asyncio.run(store.newest_at())

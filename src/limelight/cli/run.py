@@ -17,7 +17,7 @@ from limelight.client import Client, ClientError, Run
 from limelight.events import Terminal, terminal_of
 
 CANCEL_SECONDS = 3
-"""How long the answer to the cancel request may take once the run has ended."""
+"""Time limit for the response to the cancel request, from the end of the run."""
 
 
 def run(
@@ -73,7 +73,7 @@ def _decider(client: Client, mode: ApproveMode, live: LiveView | None) -> Decide
 
 
 class CancelOnInterrupt:
-    """The first Ctrl-C cancels the run, and the view continues to its end; the second one exits at once."""
+    """Handler of Ctrl-C: the first one cancels the run, and the view continues to its end; the second exits at once."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -85,7 +85,7 @@ class CancelOnInterrupt:
         def on_signal(*_: object) -> None:
             loop.call_soon_threadsafe(self._interrupt)
 
-        # Not loop.add_signal_handler: the handler must be replaceable while an editor runs.
+        # Not loop.add_signal_handler, because the handler is replaced while an editor runs.
         self._previous = signal.signal(signal.SIGINT, on_signal)
 
     async def __aexit__(self, *_: object) -> None:

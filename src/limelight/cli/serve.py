@@ -68,7 +68,7 @@ def serve(
 
 
 def _check_address(settings: Settings) -> None:
-    """Raise SetupError if other machines can reach the server, directly or through a proxy, and it has no key."""
+    """Raise SetupError if a server without a key can be reached by other machines, directly or through a proxy."""
     keyring = Keyring(Path(settings.store.data))
     if settings.auth.insecure_no_auth or settings.auth.api_key or settings.auth.issuer or keyring.has_any():
         return
@@ -85,7 +85,7 @@ def _check_address(settings: Settings) -> None:
 
 
 def run_with_reload(command: list[str], watch: Path) -> None:
-    """Run the command in a child process until Ctrl-C. Polls modification times, which needs no library."""
+    """Run the command in a child process until Ctrl-C. Restarts it when a Python file changes."""
     arguments = [sys.executable, "-m", "limelight", *(word for word in command[1:] if word != "--reload")]
     environment = {"LIMELIGHT_GRACE_SECONDS": "0", **os.environ}  # a reload does not wait for live runs
     signal.signal(signal.SIGTERM, _exit)
@@ -114,7 +114,7 @@ def _exit(*_: object) -> None:
 
 
 def _modification_times(folder: Path) -> dict[Path, float]:
-    """The modification time of each Python file, except in hidden folders, caches and node_modules."""
+    """Return the modification time of each Python file, except in hidden folders, caches and node_modules."""
     found: dict[Path, float] = {}
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith((".", "__")) and name != "node_modules"]

@@ -21,23 +21,23 @@ from limelight.server.process.uvicorn_server import LimelightServer, bind
 
 
 def client_of(url: str | None, user_id: str) -> Client:
-    """An asyncio client of the named server, or of the default one. Raises SetupError like `sync_client_of`."""
+    """Return an asyncio client of the named or default server. Raises SetupError if the key does not allow --user."""
     _check_user(url, user_id)
     return Client(url, user_id=user_id)
 
 
 def sync_client_of(url: str | None, user_id: str) -> SyncClient:
-    """A blocking client of the named server, or of the default one. Raises SetupError if the key forbids --user."""
+    """Return a blocking client of the named or default server. Raises SetupError if the key does not allow --user."""
     _check_user(url, user_id)
     return SyncClient(url, user_id=user_id)
 
 
 def _check_user(url: str | None, user_id: str) -> None:
-    """Raise SetupError if the server would ignore --user, because the key lacks the scope."""
+    """Raise SetupError if the server would ignore --user, for example because the key lacks the scope."""
     if not user_id:
         return
     with contextlib.suppress(ClientError), SyncClient(url, user_id=user_id) as client:
-        me = client.me()  # if the server does not answer, the command reports it
+        me = client.me()  # errors are suppressed here, because the command itself reports them
         if me.user != user_id:
             why = "this server has no keys" if me.open else "the key lacks the scope on-behalf-of"
             raise SetupError(f"the server would act for {me.user}, not for {user_id}: {why}; leave out --user")
@@ -45,9 +45,9 @@ def _check_user(url: str | None, user_id: str) -> None:
 
 @asynccontextmanager
 async def client_or_own_server(url: str | None, targets: list[str], agent: str | None = None) -> AsyncGenerator[Client]:
-    """A client of the named server or of the default one; if that does not answer, of a server that is started here.
+    """Provide a client of the named server, of the default one if it answers, or of one started in this process.
 
-    The server that is started here serves only the requested agent, so that no other framework is loaded.
+    A server started in this process serves only the requested agent, so that no other framework is loaded.
     """
     named = url or os.environ.get("LIMELIGHT_URL")
     if targets and named:
@@ -71,7 +71,7 @@ def answers(url: str) -> bool:
 @asynccontextmanager
 async def _own_server(targets: list[str], agent: str | None) -> AsyncGenerator[Client]:
     settings = load_settings()
-    # A new key, because the data folder may have keys, whose texts are not stored.
+    # If the data folder has keys, the server requires one, and only their hashes are stored. So a new key is set.
     key = settings.auth.api_key = settings.auth.api_key or secrets.token_urlsafe(32)
     set_up_log(Path(settings.store.data) / "run.log", settings)  # not stderr, where the view is drawn
     with root_handlers_only():
@@ -89,7 +89,7 @@ async def _serving(settings: Settings, targets: list[str], agent: str | None) ->
     try:
         await ready.wait()
         if serving.done():
-            await serving  # raises the error of the start
+            await serving  # raises the error that prevented the start
         yield server.url
     finally:
         server.should_exit = True
@@ -97,7 +97,7 @@ async def _serving(settings: Settings, targets: list[str], agent: str | None) ->
 
 
 class _QuietServer(LimelightServer):
-    """A server inside a command, which handles the signals itself."""
+    """A server without signal handlers, because the command in whose process it runs handles signals."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:

@@ -1,6 +1,6 @@
-"""Input at the terminal: single keys, and a text in the editor of the person's choice.
+"""Input at the terminal: single keys, and text edited in $VISUAL or $EDITOR.
 
-The keyboard needs a Unix terminal. Elsewhere `is_interactive` is false, so that a command asks nothing.
+The keyboard needs a Unix terminal. Elsewhere `is_interactive` returns False, so that commands do not prompt.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ def is_interactive() -> bool:
 
 
 class Keyboard:
-    """Reads keys as they are pressed, without echo. Use as `with`. Ctrl-C still sends SIGINT."""
+    """Reads single key presses without echo. Use as `with`. Ctrl-C still sends SIGINT."""
 
     def __init__(self) -> None:
         self._fd = sys.stdin.fileno()
@@ -41,7 +41,7 @@ class Keyboard:
         import tty
 
         self._saved = termios.tcgetattr(self._fd)
-        tty.setcbreak(self._fd)  # drops earlier input, which cannot have been meant for this prompt
+        tty.setcbreak(self._fd)  # discards input typed earlier, which was not meant for this prompt
         asyncio.get_running_loop().add_reader(self._fd, self._on_readable)
         return self
 
@@ -53,7 +53,7 @@ class Keyboard:
 
     @contextmanager
     def released(self) -> Generator[None]:
-        """Leave the keyboard to another program."""
+        """Restore the normal terminal mode during the block, for another program such as an editor."""
         self.__exit__()
         try:
             yield
@@ -61,7 +61,7 @@ class Keyboard:
             self.__enter__()
 
     async def read(self) -> str:
-        """Return the next input: one key or pasted text."""
+        """Wait for input and return it: one key press or pasted text."""
         return await self._keys.get()
 
     def _on_readable(self) -> None:
@@ -77,7 +77,7 @@ class Keyboard:
 
 
 def editor_command() -> list[str]:
-    """The command of $VISUAL or $EDITOR; empty if neither is set."""
+    """Return the command of $VISUAL or $EDITOR; empty if neither is set."""
     try:
         return shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     except ValueError:
@@ -85,7 +85,7 @@ def editor_command() -> list[str]:
 
 
 async def edit_text(command: list[str], text: str, name: str) -> str:
-    """Return the text as the person saves it. Raises OSError if the editor does not start or fails."""
+    """Open a text in the editor and return the saved text. Raises OSError if the editor does not start or fails."""
     with tempfile.TemporaryDirectory(prefix="limelight-") as folder, _ignore_sigint():
         path = Path(folder) / name
         path.write_text(text)
@@ -97,7 +97,10 @@ async def edit_text(command: list[str], text: str, name: str) -> str:
 
 @contextmanager
 def _ignore_sigint() -> Generator[None]:
-    """Ignore Ctrl-C, which is meant for the editor. A handler, not SIG_IGN, which the editor would inherit."""
+    """Ignore Ctrl-C during the block, because it is meant for the editor.
+
+    SIG_IGN is not used, because the editor would inherit it.
+    """
 
     def ignore(*_: object) -> None:
         pass

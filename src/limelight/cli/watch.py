@@ -55,4 +55,4 @@ def _decider(client: Client, decide: bool, view: RunView) -> Decide:
 
 
 async def _ignore(_: object) -> None:
-    """Decide nothing; the view shows the request."""
+    """Make no decision. The view shows the request."""

@@ -31,11 +31,11 @@ class Backoff:
         self._failing_since: float | None = None
 
     def restart_timer(self) -> None:
-        """Restart the time limit, because bytes have arrived. The delays stay as long as they are."""
+        """Restart the time limit after bytes have arrived. The next delay stays the same."""
         self._failing_since = None
 
     def reset(self) -> None:
-        """Restart the time limit and the delays, because the connection has delivered a frame or a heartbeat."""
+        """Restart the time limit and the delays, after the connection has delivered a frame or a heartbeat."""
         self._failing_since = None
         self._attempts = 0
 
@@ -51,7 +51,7 @@ class Backoff:
             ) from cause
         delay = min(INITIAL_DELAY * 2.0**self._attempts, MAX_DELAY) * (1 + self._jitter()) / 2
         if isinstance(cause, Limited):
-            delay += cause.retry_after  # an earlier attempt would count against the limit
+            delay += cause.retry_after  # an earlier attempt would count against the server's rate limit
         self._attempts = min(self._attempts + 1, 16)
         return min(delay, left)
 

@@ -77,7 +77,7 @@ class _Chat(msgspec.Struct):
 
 
 class ConnectOptions(TypedDict, total=False):
-    """The options of `Client.connect` that do not decide the type of its items."""
+    """The options of `Client.connect`, except `format`, on which the type of the socket's items depends."""
 
     agent: str | None
     max_steps: int | None
@@ -87,7 +87,7 @@ class ConnectOptions(TypedDict, total=False):
 class Client:
     """A client of one server for one user. Use it as `async with`, or call `aclose` at the end.
 
-    `timeout` is the number of seconds without a byte after which a connection counts as cut (the server sends a
+    `timeout` is the number of seconds without a byte after which a connection counts as lost (the server sends a
     heartbeat every four); `give_up_seconds` is how long a stream tries to reconnect.
     """
 
@@ -141,7 +141,7 @@ class Client:
         if_busy: IfBusy = "error",
         request_id: str | None = None,
     ) -> Run:
-        """Start a run. After a cut the request is repeated, which does not start a second run."""
+        """Start a run. If the connection is lost, the request is repeated, which does not start a second run."""
         return await self._start(RunRequest.create(messages, agent, session_id, if_busy, request_id))
 
     async def _start(self, request: RunRequest) -> Run:
@@ -156,10 +156,10 @@ class Client:
         if_busy: IfBusy = "error",
         request_id: str | None = None,
     ) -> Answer:
-        """Start a run and return its answer. A failed run raises ServerError with the code of the run.
+        """Start a run, wait for its end and return its answer. A failed run raises ServerError with its code.
 
-        It waits on a stream, because heartbeats distinguish a long run from a dead connection, and then requests the
-        complete answer.
+        The client waits on a stream, whose heartbeats distinguish a long run from a dead connection, and then
+        requests the complete answer.
         """
         request = RunRequest.create(text, agent, session_id, if_busy, request_id)
         run = await self._start(request)
@@ -184,7 +184,7 @@ class Client:
         return stream_records(connect, self._backoff(), after=after, is_last=is_terminal)
 
     def watch(self, session_id: str, *, after: int = 0) -> AsyncGenerator[Record | Gap]:
-        """Yield the Records of a session after `after`, through all its runs, without an end."""
+        """Yield the Records of a session after `after`, over all its runs. Waits for new runs and never ends."""
         return stream_records(self._stream_opener("sessions", session_id), self._backoff(), after=after)
 
     def export(self, run_id: str) -> CompleteRecords:
@@ -226,11 +226,11 @@ class Client:
         return (await self._transport.request_json("POST", path, _State, body=body)).state
 
     async def approve(self, run_id: str, approval_id: str) -> str:
-        """Approve the call as the agent asked for it."""
+        """Approve the call with the arguments that the agent has requested."""
         return await self.decide(run_id, approval_id, "approve")
 
     async def edit(self, run_id: str, approval_id: str, args: Mapping[str, Any]) -> str:
-        """Approve the call with these arguments instead."""
+        """Approve the call with other arguments than the agent has requested."""
         return await self.decide(run_id, approval_id, "edit", args=args)
 
     async def reject(self, run_id: str, approval_id: str, reason: str = "") -> str:
@@ -242,7 +242,7 @@ class Client:
         return await self._transport.request_json("GET", url_path("runs", run_id, "tools", call_id), ToolResult)
 
     async def answer(self, run_id: str) -> str:
-        """Return the complete answer of a run as text; JSON if it is not text."""
+        """Return the complete answer of a run: its text, or JSON if the answer is not text."""
         return (await self._transport.request("GET", url_path("runs", run_id, "answer"))).decode("utf-8", "replace")
 
     async def artifact(self, artifact_id: str) -> bytes:
@@ -327,7 +327,7 @@ class Client:
     ) -> Socket[Any]:
         """Return a socket of a session, for `async with`; connecting creates the session if it does not exist.
 
-        It yields the live run from its start, or everything after `after`, as messages or as Records.
+        The socket yields the live run from its start, or everything after `after`, as messages or as Records.
         """
         given = {"agent_type": agent, "max_steps": max_steps, "after": after, "format": format}
         params = {name: str(value) for name, value in given.items() if value is not None}

@@ -1,6 +1,6 @@
 """One WebSocket connection with the caller's key and name.
 
-It uses the `websockets` package, which it imports when the first connection is opened, and knows nothing of sessions. A
+The `websockets` package is imported when the first connection is opened. This module knows nothing of sessions. A
 refused handshake raises the same error as over HTTP; a failure that a new connection may remedy raises Disconnected.
 """
 
@@ -38,7 +38,7 @@ class ConnectFailed(Disconnected):
 class Connection:
     """An open connection; its methods raise only Disconnected.
 
-    The timeout runs only while `recv` waits, so that a caller that is slow to receive does not lose the connection.
+    The timeout counts only while `recv` waits, so that a slow caller does not lose the connection.
     """
 
     def __init__(self, connection: "ClientConnection", timeout: float) -> None:
@@ -57,7 +57,7 @@ class Connection:
             raise _disconnected(error) from error
 
     async def recv(self) -> str | bytes:
-        """Return the next frame. Sends a ping after half the timeout, and disconnects if it has no pong."""
+        """Return the next frame. Sends a ping after half the timeout, and disconnects if no pong arrives."""
         try:
             while True:
                 with suppress(TimeoutError):
@@ -71,7 +71,7 @@ class Connection:
             raise _disconnected(error) from error
 
     async def close(self) -> None:
-        """Close with a close frame; discards what the server still sends."""
+        """Close the connection with a close frame. Frames that the server still sends are discarded."""
         await asyncio.gather(self._connection.close(), self._drain())
 
     def abort(self) -> None:

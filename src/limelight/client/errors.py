@@ -9,7 +9,7 @@
     ├── Expired            410 `expired`: the time to decide is over
     ├── NotOffered         422 `not_offered`: the approval does not offer this decision
     ├── ServerError        5xx, and a run that failed: then `code` is the code of the run
-    └── ConnectionLost     the server does not answer, or the connection was cut and could not be restored
+    └── ConnectionLost     the server does not answer, or the connection was lost and could not be restored
 
 `code` is the code of the server, see docs/errors.md; a response that does not come from a Limelight server has the code
 `not_limelight`. This module does not import httpx.
@@ -31,8 +31,11 @@ class FieldError(NamedTuple):
 
 
 class ClientError(Exception):
-    """Base class. `status` is the HTTP status, 0 without a response; `errors` names invalid fields; `retry_after` is
-    the number of seconds after which a retry may succeed, 0 if none will."""
+    """Base class of all errors of the client.
+
+    `status` is the HTTP status, 0 without a response; `errors` names invalid fields; `retry_after` is the number of
+    seconds after which a retry may succeed, 0 if none will.
+    """
 
     def __init__(
         self,
@@ -86,7 +89,7 @@ class ServerError(ClientError):
 
 
 class ConnectionLost(ClientError):
-    """The server does not answer, or the client is closed."""
+    """The server does not answer, the connection could not be restored, or the client is closed."""
 
 
 BY_CODE: dict[str, type[ClientError]] = {
@@ -111,7 +114,7 @@ class _Problem(msgspec.Struct):
 
 
 def error_from_response(status: int, body: bytes) -> ClientError:
-    """The error for a response that is not a success. A body that is not problem+json contributes its first line."""
+    """Return the error for an unsuccessful response. If its body is not problem+json, `detail` has its first line."""
     try:
         problem = msgspec.json.decode(body, type=_Problem)
     except msgspec.DecodeError:
@@ -128,13 +131,13 @@ def error_from_response(status: int, body: bytes) -> ClientError:
 
 
 def error_from_code(detail: str, code: str, run_id: str = "", retry_after: int = 0) -> ClientError:
-    """The error for a code that came without an HTTP status, on a socket: same class and status as over HTTP."""
+    """Return the error for a code that was received on a socket, with the class and status that it has over HTTP."""
     status = _STATUS.get(code, 0)
     return _error_class(status, code)(detail, status=status, code=code, run_id=run_id, retry_after=retry_after)
 
 
 def unsupported_data(error: msgspec.DecodeError) -> ClientError:
-    """The error for a record or a frame that this version of the client cannot decode."""
+    """Return the error for a Record or a frame that this version of the client cannot decode."""
     return ClientError(
         f"the server sent data that this version cannot decode ({error}): is the client older?", code="bad_record"
     )

@@ -12,7 +12,7 @@ from limelight.events import JsonValue
 
 
 class Gap(NamedTuple):
-    """An item of a stream: Records `first` to `last` are no longer stored."""
+    """A gap in a stream: the Records from `first` to `last` are no longer stored."""
 
     first: int
     last: int
@@ -31,7 +31,7 @@ class AgentInfo(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Me(msgspec.Struct, kw_only=True, frozen=True):
-    """The user of the key and the scopes of the key. `open` is true on a server without keys."""
+    """The user and the scopes of the client's key. `open` is true on a server without keys."""
 
     user: str
     name: str = ""
@@ -78,7 +78,7 @@ class Message(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def whole(self) -> bool:
-        """False for the start and the deltas of a streamed text; the complete message follows them."""
+        """Whether the message is complete; False for the start and the deltas of a streamed text."""
         return not self.metadata.get("streaming")
 
 
@@ -153,7 +153,7 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ToolResult(msgspec.Struct, kw_only=True, frozen=True):
-    """A complete tool call. `result` is None while it runs; `result_seen` is False if it ended without a result."""
+    """A tool call with complete texts. `result` is None while it runs; `result_seen` is False if it had no result."""
 
     call_id: str
     name: str = ""

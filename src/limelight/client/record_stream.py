@@ -1,6 +1,6 @@
-"""A stream of Records that reconnects after a cut.
+"""A stream of Records that reconnects when the connection is lost.
 
-A cut, a refused connection, a 5xx response and too long a silence all lead to a new connection, which continues after
+A lost or refused connection, a 5xx response and too long a silence lead to a new connection, which continues after
 the last complete Record. Records that the server sends twice are dropped, so that each is yielded once and in order.
 Errors that a new connection cannot remedy are raised. The caller opens the connections and says which Record is the
 last; this module knows no routes.
@@ -18,11 +18,11 @@ from limelight.client.sse import SseParser
 from limelight.events import Record
 
 Connect = Callable[[int], Awaitable[httpx.Response | None]]
-"""Opens the stream after a seq. None if the server has nothing more to send."""
+"""A function that opens the stream after a seq. Returns None if the server has nothing more to send."""
 
 
 class GapRange(msgspec.Struct):
-    """The Records that are no longer stored, as the server encodes them."""
+    """The JSON object in which the server reports the range of Records that are no longer stored."""
 
     first: int = msgspec.field(name="from")
     last: int = msgspec.field(name="to")
@@ -33,7 +33,10 @@ class _GapData(msgspec.Struct):
 
 
 OPENED = Gap(0, 0)
-"""The first item of a stream that was given an open response: from then on the generator closes the response."""
+"""Marker that a stream yields before its first item, if it was created with an open response.
+
+From then on the generator closes the response.
+"""
 
 
 async def stream_records(
@@ -44,7 +47,7 @@ async def stream_records(
     response: httpx.Response | None = None,
     is_last: Callable[[Record], bool] = lambda _: False,
 ) -> AsyncGenerator[Record | Gap]:
-    """Yield everything after `after`, up to and including the Record for which `is_last` is true.
+    """Yield the Records and gaps after the seq `after`, up to and including the Record for which `is_last` is true.
 
     A stream must not be wrapped in another async generator: an event loop that shuts down closes all generators at
     once, and closing one that is being closed by another fails.
@@ -65,7 +68,7 @@ async def stream_records(
                         if item.last > after:
                             after = item.last
                             yield item
-                    # Seq 0 is not in the log: a request that was cancelled before its run began.
+                    # Seq 0 is not in the log: it reports a request that was cancelled before its run began.
                     elif item.seq > after or item.seq == after == 0:
                         after = item.seq
                         yield item
@@ -74,7 +77,7 @@ async def stream_records(
             cause: Exception = ConnectionLost("the server ended the stream")
         except (httpx.TransportError, ServerError) as error:
             cause = error
-        except Limited as error:  # the server may still count the connection that was cut
+        except Limited as error:  # the server may still count the connection that was lost
             if not was_connected:
                 raise
             cause = error
@@ -86,7 +89,7 @@ async def stream_records(
 
 
 def _parse(parser: SseParser, chunk: bytes, backoff: Backoff) -> Iterator[Record | Gap]:
-    """Decode the events that a chunk completes. Events and comments show that the connection works."""
+    """Decode the events that a chunk completes. Resets the backoff if the chunk has an event or a comment."""
     backoff.restart_timer()
     comments = parser.comments
     events = parser.feed(chunk)

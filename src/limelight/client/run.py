@@ -1,4 +1,4 @@
-"""A run that this client has started: the request that starts it, its Records, its answer, cancel, decisions.
+"""Runs that this client has started: the request to start a run, its Records and answer, cancel, decisions.
 
 The request has its own id and names the session, so that the server recognises a repeated request and does not start a
 second run. `Client.start` calls `start_run`.
@@ -50,7 +50,7 @@ class RunRequest(NamedTuple):
     def create(
         cls, messages: Messages, agent: str | None, session_id: str | None, if_busy: IfBusy, request_id: str | None
     ) -> Self:
-        """Make a request. Missing ids are generated here: the server would generate others for a repeated request."""
+        """Create a request. Generates missing ids, so that the server recognises the request when it is repeated."""
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
         session_id = session_id or f"ses_{uuid.uuid4().hex}"
@@ -61,7 +61,7 @@ class RunRequest(NamedTuple):
 
 
 class CompleteRecords:
-    """An async iterator of Records that raises if some are missing."""
+    """An async iterator of Records that raises if some Records are no longer stored."""
 
     def __init__(self, items: AsyncGenerator[Record | Gap]) -> None:
         self._items = items
@@ -90,11 +90,11 @@ class DecisionMethods(ABC):
         """Answer an approval request, see `Client.decide`."""
 
     async def approve(self, approval_id: str) -> str:
-        """Approve the call as the agent asked for it."""
+        """Approve the call with the arguments that the agent has requested."""
         return await self.decide(approval_id, "approve")
 
     async def edit(self, approval_id: str, args: Mapping[str, Any]) -> str:
-        """Approve the call with these arguments instead."""
+        """Approve the call with other arguments than the agent has requested."""
         return await self.decide(approval_id, "edit", args=args)
 
     async def reject(self, approval_id: str, reason: str = "") -> str:
@@ -112,7 +112,7 @@ class Run(CompleteRecords, DecisionMethods):
         self.end: RunFinished | RunFailed | RunCancelled | None = None
         """The terminal event, once it has arrived."""
         self.began = False
-        """False for a request that was cancelled or refused while it was queued: it has no run and no log."""
+        """Whether the run has begun. A request that was cancelled or refused while queued has no run and no log."""
         self._client = client
         self._answer: FinalAnswer | None = None
         self._message_id = ""
@@ -124,7 +124,7 @@ class Run(CompleteRecords, DecisionMethods):
         return record
 
     async def text(self) -> str:
-        """Wait for the end and return the answer; of a cancelled run, the text so far. Raises if the run failed."""
+        """Wait for the end and return the answer, or the partial text of a cancelled run. Raises if the run failed."""
         await self.wait()
         if self._answer is None:
             return "".join(self._text)
@@ -183,13 +183,13 @@ async def start_run(client: "Client", transport: Transport, request: RunRequest,
         return is_terminal(record)
 
     records = stream_records(connect, backoff, response=response, is_last=is_last)
-    # After its first step the generator owns the response: if the caller drops it, the event loop closes both.
+    # After its first step the generator owns the response: if the caller drops the generator, both are closed.
     await anext(records)
     return Run(client, run_id, response.headers.get("x-session-id", request.session_id), records)
 
 
 async def _post(transport: Transport, request: RunRequest, backoff: Backoff) -> httpx.Response:
-    """Send the request; repeat it after a cut. A server that never answered is reported at once."""
+    """Send the request, and repeat it if the connection is lost. Raises at once if the server cannot be reached."""
     was_cut = False
     while True:
         try:

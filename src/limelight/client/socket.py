@@ -1,6 +1,6 @@
-"""A session's WebSocket that reconnects after a cut: messages as they happen, and commands.
+"""A session's WebSocket, which yields live messages, sends commands, and reconnects when the connection is lost.
 
-One task receives. Received items wait in a queue until the caller takes them; while the queue is full, the task stops
+One task receives. It puts items into a queue, from which the caller takes them; while the queue is full, it stops
 receiving, which makes the server wait. Answers to commands arrive on the same connection. So, if a caller waits for an
 answer while the queue stays full, the task discards items, and a new connection fetches them again after the last item
 that was queued. `Client.connect` creates it.
@@ -36,14 +36,15 @@ T = TypeVar("T")
 SocketFormat = Literal["v2", "records"]
 QUEUE_SIZE = 256
 DISCARD_SECONDS = 0.25
-"""How long a full queue may delay the answer to a command."""
+"""Maximum time for which a full queue may delay the answer to a command."""
 POLICY_VIOLATION, MESSAGE_TOO_BIG, SESSION_DELETED = 1008, 1009, 4404
 
 
 class Socket(DecisionMethods, Generic[T]):
-    """An async iterator without an end: messages or Records, states when they change, gaps. Use as `async with`.
+    """The socket of a session: an endless async iterator of messages or Records, changed states and gaps.
 
-    Leaving the loop does not close the socket and does not stop the run; the next loop continues where it ended.
+    Use as `async with`. Leaving the loop neither closes the socket nor stops the run; a later loop continues
+    with the next item.
     """
 
     def __init__(
@@ -64,17 +65,17 @@ class Socket(DecisionMethods, Generic[T]):
         self._first_state: State | None = None
         self._connection: Connection | None = None
         self._last_error: ErrorFrame | None = None
-        """The error frame that came last, if no other reply followed: it explains a close code."""
+        """The last error frame, unless another reply followed. It explains the close code that may follow."""
         self._discarding = False
         self._receiver: asyncio.Task[None] | None = None
         self._resending: asyncio.Task[None] | None = None
         self._closed: Exception | None = None
-        """The error of commands after the end."""
+        """The error that commands raise after the socket has ended; None before."""
         self._stop: Exception = StopAsyncIteration()
-        """Ends the iteration behind the queued items."""
+        """The exception that ends the iteration after the queued items."""
 
     async def __aenter__(self) -> Self:
-        """Connect. A server that does not answer is reported at once; a connection that was cut is retried."""
+        """Connect. Raises at once if no connection can be opened; retries if an open connection is lost."""
         if self._receiver is not None:
             raise RuntimeError("a socket is entered once: client.connect(…) creates another one")
         was_cut = False
@@ -97,7 +98,7 @@ class Socket(DecisionMethods, Generic[T]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the socket. Runs continue; a caller that iterates gets the queued items and then the end."""
+        """Close the socket. Runs continue. An iteration yields the queued items and then ends."""
         self._end(self._transport.client_closed() if self._transport.closed else None)
         connection, self._connection = self._connection, None
         if self._receiver is not None:
@@ -115,23 +116,23 @@ class Socket(DecisionMethods, Generic[T]):
         item = await self._queue.get()
         self._wake.set()
         if item is None:
-            self._queue.put_nowait(None)  # for the next caller
+            self._queue.put_nowait(None)  # so that other iterations end too
             raise self._stop
         return item
 
     async def send(self, query: str, *, if_busy: IfBusy = "error", request_id: str | None = None) -> str:
-        """Ask the agent and return the id of the run. After a cut the query is sent again with the same id."""
+        """Send a query to the agent and return the id of its run. A lost query is sent again with the same id."""
         request_id = request_id or f"req_{uuid.uuid4().hex}"
         return await self._command("query", request_id, query=query, if_busy=if_busy, request_id=request_id)
 
     async def ping(self) -> float:
-        """Return the seconds until the server has answered on this socket."""
+        """Send a ping and return the seconds until its pong."""
         began = asyncio.get_running_loop().time()
         await self._command("ping")
         return asyncio.get_running_loop().time() - began
 
     async def cancel(self, reason: str = "", *, request_id: str = "") -> None:
-        """Stop the live run, or the query with this `request_id`, also while it is queued: then its `send` raises.
+        """Stop the live run, or the query with this `request_id`. If that query is still queued, its `send` raises.
 
         Raises if there is no such run or query.
         """
@@ -171,11 +172,11 @@ class Socket(DecisionMethods, Generic[T]):
             while (connection := self._connection) is not None and (frames := self._commands.next_frames()):
                 try:
                     await connection.send(*frames)
-                except Disconnected:  # the receiver handles it
+                except Disconnected:  # the receiving task reconnects
                     return
 
     async def _receive_forever(self) -> None:
-        """Receive, and reconnect after cuts, until an error that a new connection cannot remedy."""
+        """Receive frames and reconnect, until an error occurs that a new connection cannot remedy."""
         try:
             while True:
                 try:
@@ -216,7 +217,10 @@ class Socket(DecisionMethods, Generic[T]):
             self._queue.put_nowait(cast("T | State | Gap", item))
 
     async def _has_space(self) -> bool:
-        """Wait for space in the queue, but only briefly if a command waits. Once False, False for this connection."""
+        """Wait for space in the queue. Returns False if items have to be discarded.
+
+        Discarding begins if the queue stays full for DISCARD_SECONDS while a command waits, until the next connection.
+        """
         while self._queue.qsize() >= QUEUE_SIZE and not self._discarding:
             self._wake.clear()
             try:
@@ -227,7 +231,7 @@ class Socket(DecisionMethods, Generic[T]):
         return not self._discarding
 
     async def _reconnect(self, error: Disconnected) -> None:
-        """Open a new connection, with backoff unless this side closed the old one to fetch discarded items."""
+        """Open a new connection; without backoff if this client closed the old one to fetch discarded items."""
         self._raise_if_final(error)
         closed_here, self._discarding = self._discarding, False
         self._abort()
@@ -249,7 +253,7 @@ class Socket(DecisionMethods, Generic[T]):
                 if self._transport.closed:
                     raise self._transport.client_closed() from failed
                 cause = failed
-        # In a separate task: the server may not read before this task has received what it sends.
+        # In a separate task, because the server may not read before this task has received the server's frames.
         self._resending = asyncio.create_task(self._send_commands())
 
     def _abort(self) -> None:
@@ -265,7 +269,7 @@ class Socket(DecisionMethods, Generic[T]):
             raise kind(f"the server closed the socket: {closed}") from closed
 
     async def _connect(self) -> None:
-        """Connect after the last item, and receive the state of the session."""
+        """Open a connection that continues after the last item, and receive the state of the session."""
         if self._first_state is not None:
             await self.state()  # raises if the session was deleted; connecting would create it again
             if self._position.after is None:
@@ -290,7 +294,7 @@ class Socket(DecisionMethods, Generic[T]):
                 raise self._transport.not_limelight("its socket does not begin with the session's state")
 
     async def _resume(self, state: State) -> None:
-        """Report the first state of a connection, the end of a run only after its missed items."""
+        """Process the first state of a connection. The end of a run is reported after the missed items of the run."""
         is_first, self._first_state = self._first_state is None, self._first_state or state
         if is_first and (state.live or self._position.after is None):
             self._position.set_state(state)
@@ -302,14 +306,14 @@ class Socket(DecisionMethods, Generic[T]):
             self._put(self._position.defer_state(state, await self._last_cursor(state)))
 
     async def _last_cursor(self, state: State) -> str:
-        """The cursor of the last item. Not every Record has a message, so it may be before the end of the log."""
+        """Return the cursor of the last item in the session. For messages, it may be before the end of the log."""
         if self._params.get("format") == "records":
             return state.cursor
         last = await self.last_messages(1)
         return last[-1].cursor if last else "0"
 
     async def _start_of_run(self, state: State) -> str:
-        """The cursor before the run that was live on the first connection, of which no item has arrived."""
+        """Return the cursor before the run that was live on the first connection, if none of its items has arrived."""
         async with aclosing(self._client.follow(state.run_id or "")) as records:
             async for item in records:
                 return str((item.first if isinstance(item, Gap) else item.seq) - 1)

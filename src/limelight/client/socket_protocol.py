@@ -29,7 +29,7 @@ class LogItem(NamedTuple):
 
 
 class Pong(msgspec.Struct, tag="pong", tag_field="type"):
-    """The server has answered or queued every command that was sent before the ping."""
+    """The answer to a ping: the server has answered or queued every command that was sent before the ping."""
 
 
 class StateFrame(msgspec.Struct, tag="state", tag_field="type"):
@@ -39,7 +39,7 @@ class StateFrame(msgspec.Struct, tag="state", tag_field="type"):
 
 
 class ErrorFrame(msgspec.Struct, tag="error", tag_field="type"):
-    """A command was refused; `request_id` names a query that was refused after it had been queued."""
+    """A refused command. `request_id` is set for a query that was refused after it had been queued."""
 
     message: str = ""
     error_code: str = ""
@@ -52,14 +52,14 @@ class ErrorFrame(msgspec.Struct, tag="error", tag_field="type"):
 
 
 class Accepted(msgspec.Struct, tag="accepted", tag_field="type"):
-    """A query has started a run."""
+    """The answer to a query that has started a run."""
 
     request_id: str
     run_id: str
 
 
 class Decided(msgspec.Struct, tag="decided", tag_field="type"):
-    """A decision has taken effect."""
+    """The answer to a decision that has taken effect."""
 
     decision: str
 
@@ -82,7 +82,7 @@ _BY_TYPE: dict[Any, type[Any]] = {
 
 
 def parse_frame(text: str | bytes) -> LogItem | StateFrame | Reply | None:
-    """Decode a frame. None for a type that this version does not know."""
+    """Decode a frame. Returns None for a type that this version does not know."""
     try:
         head = msgspec.json.decode(text, type=_Head)
         if head.type in _BY_TYPE:
@@ -98,7 +98,7 @@ def parse_frame(text: str | bytes) -> LogItem | StateFrame | Reply | None:
 
 
 class Command:
-    """A command and the future of its answer. Queries have a `request_id`, so they can be repeated; so can pings."""
+    """A command and the future of its answer. Only pings and queries, which have a `request_id`, can be repeated."""
 
     def __init__(self, kind: str, fields: Mapping[str, Any], request_id: str = "") -> None:
         self.kind = kind
@@ -125,8 +125,8 @@ class PendingCommands:
     """The commands of one socket that have no answer yet, over all its connections.
 
     The server answers in order, but some commands have no answer, and an error does not name its command. Therefore a
-    ping follows each command: what arrives before its pong belongs to that command. Only a query may be answered later,
-    because it may be queued; its answer has its `request_id`.
+    ping follows each command: a reply before its pong belongs to that command. Only a query may be answered later,
+    because it may be queued; the answer contains the `request_id` of the query.
     """
 
     def __init__(self) -> None:
@@ -145,7 +145,7 @@ class PendingCommands:
         self._unsent.append(command)
 
     def next_frames(self) -> list[bytes]:
-        """The frames of the next command to send; empty if all are sent."""
+        """Return the frames of the next command to send; empty if all commands are sent."""
         while self._unsent:
             command = self._unsent.popleft()
             if command.answer.done():  # its caller was cancelled
@@ -171,7 +171,7 @@ class PendingCommands:
                 self._refuse(reply)
 
     def connection_lost(self) -> None:
-        """Queue repeatable commands for the next connection; the outcome of the others is unknown."""
+        """Queue repeatable and unsent commands for the next connection. The others fail: their outcome is unknown."""
         unsent = [command for command in self._all() if command.repeatable or command in self._unsent]
         for command in self._sent:
             if not command.repeatable:
@@ -184,7 +184,7 @@ class PendingCommands:
         self._unsent, self._sent, self._queries = deque(), deque(), {}
 
     def _all(self) -> list[Command]:
-        """All commands without an answer, in the order in which they were sent."""
+        """Return all commands without an answer, in the order in which they were sent."""
         return list(dict.fromkeys([*self._queries.values(), *self._sent, *self._unsent]))
 
     def _complete_first(self) -> None:
@@ -204,7 +204,7 @@ class PendingCommands:
             return
         self._queries.pop(command.request_id, None)
         if reply.error_code == "shutting_down" and command.repeatable:
-            self._unsent.append(command)  # for the next server process
+            self._unsent.append(command)  # sent again on the connection to the next server process
             return
         command.fail(reply.error())
 
@@ -212,25 +212,25 @@ class PendingCommands:
 class Position:
     """The cursor of the last item that the socket yielded, and the last state that it reported.
 
-    It drops items that arrive twice. A state that was received on reconnecting is deferred until the items before it
+    Items that arrive twice are dropped. A state that was received on reconnecting is deferred until the items before it
     have arrived, so that a caller that leaves at "completed" has seen the answer.
     """
 
     def __init__(self, after: str | None) -> None:
         self.after = after
-        """None while the server chooses the first item."""
+        """The cursor of the last item; None until the first item, if the server chooses where to begin."""
         self._state: tuple[str, str | None] | None = None
         self._deferred: tuple[tuple[int, float], State] | None = None
 
     def add_item(self, received: LogItem) -> Iterator[object]:
-        """Yield the item, if it is new, and a state that was deferred until it arrived."""
+        """Yield the item if it is new, and then a state that was deferred until this item."""
         if self.after is None or cursor_key(received.cursor) > cursor_key(self.after):
             self.after = received.cursor
             yield received.item
             yield from self._release()
 
     def add_state(self, state: State) -> Iterator[State]:
-        """Yield a state that arrived in its place, unless it repeats the last one."""
+        """Yield a deferred state and then this state, each only if it differs from the last one."""
         if self._deferred is not None:
             deferred, self._deferred = self._deferred[1], None
             yield from self.add_state(deferred)
@@ -239,11 +239,11 @@ class Position:
             yield state
 
     def set_state(self, state: State) -> None:
-        """Remember a state without reporting it: that of the first connection, which callers can request."""
+        """Store the last state without yielding it."""
         self._state = (state.state, state.run_id)
 
     def defer_state(self, state: State, last: str) -> Iterator[State]:
-        """Defer a state until the item with the cursor `last` has arrived."""
+        """Defer a state until the item with the cursor `last` has arrived. Yields it at once if that has arrived."""
         self._deferred = (cursor_key(last), state)
         yield from self._release()
 
@@ -257,7 +257,7 @@ class Position:
 
 
 def cursor_key(cursor: str) -> tuple[int, float]:
-    """Sort key of a cursor: `57`, the end of Record 57, comes after `57.1`, a frame of it."""
+    """Return the sort key of a cursor: `57`, the end of Record 57, comes after `57.1`, its first frame."""
     seq, _, frame = cursor.partition(".")
     try:
         return int(seq), int(frame or 0) or math.inf

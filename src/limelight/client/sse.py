@@ -13,7 +13,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class SseParser:
-    """Incremental parser; keeps the incomplete line and event between two chunks."""
+    """Incremental parser of server-sent events; stores the incomplete line and event between two chunks."""
 
     def __init__(self) -> None:
         self.comments = 0
@@ -25,7 +25,7 @@ class SseParser:
 
     def feed(self, data: bytes) -> list[str]:
         """Return the data of the events that this chunk completes."""
-        if self._after_cr and data.startswith(b"\n"):  # the second half of a CRLF
+        if self._after_cr and data.startswith(b"\n"):  # the LF of a CRLF that was split between two chunks
             data = data[1:]
             self._after_cr = False
         if not data:

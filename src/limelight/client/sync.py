@@ -1,4 +1,4 @@
-"""The client without asyncio: the same methods, which block, and the same streams as plain iterators.
+"""The client for programs without asyncio: blocking methods, and streams as plain iterators.
 
 Each class wraps its asyncio counterpart, which lives on an event loop in a thread. So it works in scripts, in threads
 and inside a running event loop (Jupyter), and from several threads at once.
@@ -45,7 +45,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Wait for the result of a coroutine. An exception in the waiting thread, as Ctrl-C, cancels it."""
+        """Run a coroutine and wait for its result. An exception in the waiting thread, such as Ctrl-C, cancels it."""
         future = self._submit(coroutine)
         try:
             return future.result()
@@ -56,7 +56,7 @@ class LoopThread:
             raise
 
     def iterate(self, items: ClosableIterator[T]) -> Generator[T]:
-        """Iterate over an async iterator. Leaving the loop closes both."""
+        """Yield the items of an async iterator. Closing this generator closes the iterator."""
         lock = asyncio.Lock()
 
         async def get() -> T:
@@ -71,14 +71,14 @@ class LoopThread:
             while (item := self.run(get())) is not _END:
                 yield item
         finally:
-            with suppress(ConnectionLost):  # the loop is closed, and so is the iterator
+            with suppress(ConnectionLost):  # raised if the loop is closed, which has closed the iterator
                 closing = self._submit(close())
                 if threading.current_thread() is not self._thread:  # the garbage collector may run in any thread
                     with suppress(CancelledError):
                         closing.result()
 
     def close(self, finish: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Cancel all work, run `finish`, stop the thread."""
+        """Cancel all tasks of the loop, run `finish`, and stop the thread."""
         if threading.current_thread() is self._thread:
             threading.Thread(target=self.close, args=(finish,)).start()
             return
@@ -109,7 +109,7 @@ class LoopThread:
 
 
 class SyncWrapper(Generic[T]):
-    """Base class: an asyncio object and the thread of its event loop."""
+    """Base class of the blocking classes: wraps an asyncio object and the thread of its event loop."""
 
     def __init__(self, thread: LoopThread, wrapped: T, client: "SyncClient | None" = None) -> None:
         self._thread = thread
@@ -123,7 +123,7 @@ W = TypeVar("W")
 def blocking(
     method: Callable[Concatenate[W, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[SyncWrapper[W], P], T]:
-    """Make a blocking method of an async method; signature and docstring stay."""
+    """Convert an async method to a blocking method with the same signature and docstring."""
 
     @wraps(method)
     def call(self: SyncWrapper[W], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -135,7 +135,7 @@ def blocking(
 def iterating(
     method: Callable[Concatenate[W, P], ClosableIterator[T]],
 ) -> Callable[Concatenate[SyncWrapper[W], P], Generator[T]]:
-    """Make a generator method of a method that returns an async iterator; signature and docstring stay."""
+    """Convert a method that returns an async iterator to a generator method with the same signature and docstring."""
 
     @wraps(method)
     def call(self: SyncWrapper[W], *args: P.args, **kwargs: P.kwargs) -> Generator[T]:
@@ -255,7 +255,7 @@ class SyncClient(SyncWrapper[Client]):
         if_busy: IfBusy = "error",
         request_id: str | None = None,
     ) -> SyncRun:
-        """Start a run. After a cut the request is repeated, which does not start a second run."""
+        """Start a run. If the connection is lost, the request is repeated, which does not start a second run."""
         starting = self._wrapped.start(
             messages, agent=agent, session_id=session_id, if_busy=if_busy, request_id=request_id
         )

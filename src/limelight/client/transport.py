@@ -1,7 +1,7 @@
-"""HTTP requests with the caller's key and name; responses as values or as client errors.
+"""Sends HTTP requests with the caller's key and name. Responses become values or client errors.
 
 `request` and `request_json` turn connection failures into ConnectionLost. `open_stream` leaves them as httpx errors,
-because its callers retry. This module does not parse streams and retries nothing but a GET whose kept-alive connection
+because its callers retry. This module does not parse streams and retries only a GET whose kept-alive connection
 was closed.
 """
 
@@ -76,7 +76,7 @@ class Transport:
     async def open_stream(
         self, method: str, path: str, *, body: Any = None, after: int | None = None
     ) -> httpx.Response | None:
-        """Open a stream of Records, which the caller closes. None if the server has nothing more to send (204)."""
+        """Open a stream of Records, which the caller closes. Returns None for a 204: the server has no more."""
         request = self._build(method, path, RECORDS, body)
         request.headers.update(STREAM_HEADERS)
         if after is not None:
@@ -125,14 +125,16 @@ class Transport:
 
 
 def url_path(*segments: str) -> str:
-    """Join segments to a path. Each is quoted, including ids that consist of dots."""
+    """Join segments to a URL path. Each segment is quoted, including ids that consist of dots."""
     quoted = (quote(one, safe="") if one.strip(".") else one.replace(".", "%2E") for one in segments)
     return "".join(f"/{one}" for one in quoted)
 
 
 def _ssl_context(url: str) -> ssl.SSLContext:
-    """The context of an https URL; SSL_CERT_FILE applies to loopback addresses too. For http an empty one, because
-    loading the certificates takes longer than a request."""
+    """Return the SSL context for a URL. For https, SSL_CERT_FILE applies to loopback addresses too.
+
+    For http it is empty, because loading the certificates takes longer than a request.
+    """
     return httpx.create_ssl_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 

@@ -1,7 +1,7 @@
 """Settings: command line over environment over `config.toml` over defaults.
 
-`schema` defines the settings, `load` reads them, `validation` reports mistakes, and `origin` knows the lines of the
-file.
+`schema` defines the settings, `load` reads them, `validation` reports mistakes, and `setting_locations` finds the lines
+of settings in the file.
 """
 
 from limelight.config.load import load_settings

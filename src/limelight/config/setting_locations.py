@@ -8,19 +8,19 @@ from typing import Any, cast
 import msgspec
 
 Path = tuple[str, ...]
-"""A table or a key of the file, as `("agents", "deep", "title")`."""
+"""The path of a table or a key in the file, such as `("agents", "deep", "title")`."""
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """The file that settings were read from, so that a mistake that is found later can be located."""
+    """The source of the settings: the file, and overrides. Errors that are found later name the place by it."""
 
     file: str = ""
     text: str = ""
     overridden: dict[Path, str] = {}
-    """Settings that come from the environment or the command line, with a text that says from where."""
+    """Settings from the environment or the command line, each with a text that names the variable or option."""
 
     def place(self, *path: str) -> str:
-        """Return a prefix for an error message, as `config.toml:7: `; without the line if it is not known."""
+        """Return the place of a setting as the prefix of an error message: `config.toml:7: `, or `config.toml: `."""
         if path in self.overridden:
             return f"{self.overridden[path].rstrip(',')}: "
         if not self.file:
@@ -31,9 +31,9 @@ class Origin(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def key_lines(text: str) -> dict[Path, int]:
-    """Return the line of the statement that first names each table and key of a TOML file; {} if it is not valid.
+    """Return the line number of each table and key of a TOML file, where it is first named; {} if the file is invalid.
 
-    `tomllib` reports no lines. So each statement is parsed alone: lines are added to it until it is complete.
+    `tomllib` reports no line numbers. So each statement is parsed alone: lines are added until it is complete.
     """
     lines: dict[Path, int] = {}
     table: Path = ()

@@ -19,7 +19,7 @@ Table = dict[str, Any]
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 AGENT_NAME_RULE = "1 to 64 letters, digits, '.', '_' or '-', a letter or digit first, as names are parts of addresses"
 SIMILARITY = 0.7
-"""How similar a known word must be to be suggested: `deep` for `depp`, but not `good` for `nobody`."""
+"""Minimum similarity (0 to 1) of a suggested word: `deep` for `depp`, but not `good` for `nobody`."""
 TYPE_NAMES = {
     "int": "a whole number",
     "float": "a number",
@@ -36,11 +36,11 @@ MSGSPEC_ERROR = re.compile(
 )
 VALUE_CHARS = 40
 SECRET = object()
-"""Stands for a value that must not be shown."""
+"""Replaces a secret value in error messages."""
 
 
 def check_value(value: Any, setting: Setting, place: str) -> Any:
-    """Convert a value from the environment or the command line. Raises SetupError."""
+    """Convert a text from the environment or the command line to the type of its setting. Raises SetupError."""
     try:
         return msgspec.convert(value, setting.type, strict=False)
     except msgspec.ValidationError as error:
@@ -48,7 +48,7 @@ def check_value(value: Any, setting: Setting, place: str) -> Any:
 
 
 def check_file(values: Table, origin: Origin) -> Table:
-    """Return the content of a file if it is valid. Raises SetupError with a line for each mistake."""
+    """Validate the content of a configuration file and return it. Raises SetupError with a line for each mistake."""
     mistakes = list(_file_mistakes(values, origin))
     if mistakes:
         raise SetupError("\n".join(mistakes))
@@ -61,9 +61,9 @@ def is_agent_name(word: str) -> bool:
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return the end of a sentence about an unknown word: the known word that was probably meant.
+    """Return the end of an error message about an unknown word: a suggestion of the known word that was probably meant.
 
-    If none is similar, it is `otherwise`, or the list of all known words.
+    If no known word is similar, `otherwise` is returned, or the list of all known words.
     """
     by_lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(word.lower(), list(by_lower), n=1, cutoff=SIMILARITY)
@@ -106,7 +106,7 @@ def _table_mistakes(content: Any, origin: Origin, path: Path, section: str) -> I
 
 
 def _setting_mistakes(value: Any, setting: Setting, origin: Origin, path: Path) -> Iterator[str]:
-    if isinstance(setting.default, dict) and isinstance(value, dict):  # each entry has its own line
+    if isinstance(setting.default, dict) and isinstance(value, dict):  # to report the line of an entry
         for key, entry in cast("Table", value).items():
             yield from _value_mistakes({key: entry}, entry, setting, origin, (*path, key))
     else:
@@ -135,13 +135,13 @@ def _known_settings() -> dict[str, dict[str, Setting]]:
 
 
 def _other_section(key: str, section: str) -> str:
-    """Return a hint for a setting that another section has."""
+    """Return a hint if another section has a setting of this name; "" otherwise."""
     sections = [name for name, settings in _known_settings().items() if name != section and key in settings]
     return f"; it belongs in [{sections[0]}]" if sections else ""
 
 
 def _describe(error: str, value: Any, *, quotes: bool = True) -> str:
-    """Rewrite an error of msgspec for people who do not program. `quotes` says that texts are written in quotes."""
+    """Rewrite an error of msgspec in plain words. `quotes` is true where texts are written in quotes, as in TOML."""
     found = MSGSPEC_ERROR.match(error)
     if found is None:
         return error[:1].lower() + error[1:]
@@ -155,7 +155,7 @@ def _describe(error: str, value: Any, *, quotes: bool = True) -> str:
 
 
 def _shown(value: Any, type_name: str | None) -> str:
-    """Return a short value itself, and the type of any other."""
+    """Format a value for an error message: a boolean, number or shortened text itself, otherwise the type."""
     match value:
         case bool():
             return "true" if value else "false"

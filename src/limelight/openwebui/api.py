@@ -1,4 +1,4 @@
-"""The client for the calls of Open WebUI's API that an installation needs. Every error says how to fix it."""
+"""A client for the part of Open WebUI's API that the installation needs. Every error says how to fix it."""
 
 from enum import Enum
 from types import UnionType
@@ -11,7 +11,7 @@ from limelight.errors import SetupError
 
 VERSION_PATH = "/api/version"
 TIMEOUT_SECONDS = 60
-"""Open WebUI is slow when it has just started, and it executes a function that is saved."""
+"""Timeout of a request. It is long, because Open WebUI is slow after its start and executes each saved function."""
 
 READ_GRANT_FOR_ALL = {"principal_type": "user", "principal_id": "*", "permission": "read"}
 
@@ -22,11 +22,11 @@ class ShareResult(Enum):
     SHARED = "shared"
     WAS_PUBLIC = "was public"
     IS_RESTRICTED = "is restricted"
-    """An administrator has configured who may use it."""
+    """The model is not shared, because an administrator has configured who may use it."""
 
 
 class OpenWebUI:
-    """A client that acts as one user."""
+    """A client of Open WebUI's API that acts as one user."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -42,7 +42,7 @@ class OpenWebUI:
         self._http.close()
 
     def version(self) -> str:
-        """The version of Open WebUI. Follows redirects of its address, because they would turn each POST into a GET."""
+        """Return the version of Open WebUI. Adopts a redirected address, because redirects turn a POST into a GET."""
         reply = self._send("GET", VERSION_PATH)
         version = _object(reply).get("version")
         if reply.status_code != 200 or not version:
@@ -81,7 +81,7 @@ class OpenWebUI:
         return self._checked(reply, "the user of the token", dict)
 
     def function(self, function_id: str) -> dict[str, Any] | None:
-        """The function with this id, or None."""
+        """Return the function with this id, or None."""
         functions = self._checked(self._send("GET", "/api/v1/functions/"), "the list of functions", list)
         if not any(function.get("id") == function_id for function in functions):
             return None
@@ -114,7 +114,7 @@ class OpenWebUI:
         return cast(list[dict[str, Any]], models)
 
     def share(self, model_id: str, name: str) -> ShareResult:
-        """Let all users choose a model, unless it has an entry already."""
+        """Share a model with all users, unless Open WebUI has an entry for the model already."""
         reply = self._send("GET", f"/api/v1/models/model?id={quote(model_id, safe='')}")
         if reply.status_code == 200 and (entry := _object(reply)):
             return ShareResult.WAS_PUBLIC if _is_public(entry) else ShareResult.IS_RESTRICTED
@@ -132,13 +132,13 @@ class OpenWebUI:
     def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
         try:
             return self._http.request(method, path, json=body)
-        except httpx.LocalProtocolError:  # its text may contain the token
+        except httpx.LocalProtocolError:  # the text of the error may contain the token
             raise SetupError("--url or --token has characters that HTTP does not allow: are they right?") from None
         except httpx.HTTPError as error:
             raise SetupError(f"Open WebUI cannot be reached at {self.url}: {error}. Is it running?") from error
 
     def _checked(self, reply: httpx.Response, what: str, kind: type | UnionType) -> Any:
-        """The JSON of a response, with a checked type: Open WebUI answers unknown GETs with a page and status 200."""
+        """Check the type of a response's JSON and return it. Open WebUI answers unknown GETs with an HTML page."""
         if reply.status_code in (401, 403):
             raise SetupError(f"Open WebUI refuses {what}: only an administrator may do this")
         if reply.status_code >= 400:
@@ -171,7 +171,7 @@ def _reason(reply: httpx.Response) -> str:
 
 
 def _is_public(entry: dict[str, Any]) -> bool:
-    """Whether all users may read a model. Older versions have no grants; there a missing access control means all."""
+    """Whether all users may read a model. In older versions, which have no grants, that is a missing access control."""
     if "access_grants" not in entry:
         return entry.get("access_control") is None
     grants: list[dict[str, Any]] = entry["access_grants"] or []

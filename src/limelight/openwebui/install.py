@@ -1,4 +1,4 @@
-"""The installation: checks of Open WebUI, and steps that each report what they found or changed. Safe to repeat."""
+"""Installs the pipe into Open WebUI: checks, and steps that report what they found or changed. Safe to repeat."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ SECRET_VALVE = "API_KEY"
 
 
 def pipe_text() -> str:
-    """The text of the pipe: beside this module in a wheel, in the folder `openwebui` in a clone."""
+    """Return the source of the pipe. In a wheel it is beside this module, in a clone in the folder `openwebui`."""
     here = Path(__file__).parent
     for path in (here / FILE_NAME, here.parents[2] / "openwebui" / FILE_NAME):
         if path.is_file():
@@ -26,7 +26,7 @@ def pipe_text() -> str:
 
 
 def check_version(version: str) -> None:
-    """Raise SetupError if this Open WebUI has no pipe functions. Call it before other requests, which would fail."""
+    """Raise SetupError if this Open WebUI is too old for pipe functions. Call this before other requests."""
     if _major_minor(version) < MIN_VERSION:
         raise SetupError(f"Open WebUI {version} is too old: update it to 0.8 or newer")
 
@@ -44,7 +44,7 @@ def _major_minor(version: str) -> tuple[int, ...]:
 
 
 def current_display(webui: OpenWebUI) -> str:
-    """The display of an installed pipe, or the default."""
+    """Return the display that an installed pipe is set to, or the default display."""
     display = webui.function(FUNCTION_ID) is not None and webui.valves(FUNCTION_ID).get("DISPLAY")
     return str(display or "native")
 
@@ -57,7 +57,7 @@ def check_admin(user: dict[str, Any]) -> None:
 
 
 def install(webui: OpenWebUI, text: str, valves: dict[str, Any], *, share: bool) -> Iterator[str]:
-    """Save the function, enable it and set its valves; yield a line for each step."""
+    """Save the pipe as a function, enable it and set its valves. Yields a line for each step."""
     yield _save_function(webui, text)
     yield _enable(webui)
     yield _set_valves(webui, valves)
@@ -108,7 +108,7 @@ def _enable(webui: OpenWebUI) -> str:
 
 
 def _set_valves(webui: OpenWebUI, wanted: dict[str, Any]) -> str:
-    """Change the given valves. The others, which an administrator may have set, stay."""
+    """Set the given valves of the pipe. Other valves, which an administrator may have set, are not changed."""
     before = webui.valves(FUNCTION_ID)
     changed = {name: value for name, value in wanted.items() if before.get(name) != value}
     if not changed:

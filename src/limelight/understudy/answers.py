@@ -1,6 +1,6 @@
 """The texts of the improviser: thoughts before calls, answers made of tool results, titles and long answers.
 
-Pure. Sentences are fixed templates; everything else in an answer is quoted from the results.
+Pure. Sentences are fixed templates; everything else in an answer is quoted from tool results.
 """
 
 import re
@@ -31,13 +31,13 @@ THOUGHTS: dict[Kind, str] = {
 }
 MAX_EXCERPTS, MAX_SOURCES = 5, 8
 MAX_CHARACTERS = 400
-"""Length of an excerpt."""
+"""Maximum length of an excerpt."""
 LONG_ANSWER_WORDS = 2000
 MARKDOWN_TABLE = re.compile(r"(?m)^\|.+\|\s*\n\|[\s:|-]+\|\s*\n(?:\|.*\|\s*(?:\n|\Z))+")
 
 
 def thought(context: TurnContext, calls: Iterable[tuple[str, Arguments]]) -> str:
-    """What the calls are for."""
+    """Return the reasoning text before tool calls: one sentence for each call, such as `I read bees.md.`"""
     tools = {tool.name: tool for tool in context.tools}
     phrases = " and ".join(phrase.removeprefix("try ") for phrase in context.phrases)
     sentences = [f"You asked for {phrases}."] if phrases else []
@@ -50,7 +50,7 @@ def thought(context: TurnContext, calls: Iterable[tuple[str, Arguments]]) -> str
 
 
 def answer(context: TurnContext, unserved: Sequence[str] = ()) -> str:
-    """A short Markdown document. `unserved` are the trigger phrases that no tool on offer can serve."""
+    """Return the final answer as Markdown. `unserved` are the trigger phrases that no tool on offer can serve."""
     refusal = f"You asked for {' and '.join(unserved)}, but no tool on offer can do that." if unserved else ""
     if context.has_phrase("a long answer"):
         return _joined(refusal, long_answer(context.subject))
@@ -74,7 +74,10 @@ def _nothing(context: TurnContext) -> str:
 
 
 def _document(context: TurnContext, results: Sequence[ParsedResult]) -> Iterable[str]:
-    """The sections of an answer: excerpts, quoted results, errors, sources. A listing is quoted only if it is all."""
+    """Yield the sections of an answer: excerpts, quoted results, errors, sources.
+
+    A file listing is quoted only if there are no excerpts and no other quoted results.
+    """
     sources: dict[str, str] = {}
     sections = _excerpts(context, [result for result in results if not result.markdown], sources)
     quoted = [result for result in results if result.markdown]
@@ -95,7 +98,7 @@ def _quotation(result: ParsedResult) -> str:
 
 
 def _call(result: ParsedResult) -> str:
-    """The call of a result, as code."""
+    """Return the call that produced a result, for use in a sentence: `read_file(bees.md)` or `The program`."""
     if result.kind == "code":
         return "The program"
     if result.name == "tool":
@@ -105,7 +108,11 @@ def _call(result: ParsedResult) -> str:
 
 
 def _excerpts(context: TurnContext, results: Sequence[ParsedResult], sources: dict[str, str]) -> list[str]:
-    """An excerpt of each place that fits the question nearly as well as the best; a sub-agent gives the best only."""
+    """Return excerpts of the passages that match the question best, and at most one table. Adds to `sources`.
+
+    A passage is left out if it has at most half as many of the question's words as the best passage. In a delegated
+    task only the best passage is quoted.
+    """
     found = [(result, passage) for result in results for passage in result.passages if passage.text]
     found.sort(key=lambda pair: (_matches(context, *pair), len(pair[1].text)), reverse=True)
     best = _matches(context, *found[0]) if found else 0
@@ -128,13 +135,13 @@ def _excerpts(context: TurnContext, results: Sequence[ParsedResult], sources: di
 
 
 def _matches(context: TurnContext, result: ParsedResult, passage: Passage) -> int:
-    """The number of the question's words in a passage; at least one for a report that has found something."""
+    """Return how many words of the question a passage contains; at least 1 for a sub-agent's report with findings."""
     matches = count_matches(f"{passage.title} {passage.location} {passage.text}", context.words)
     return max(matches, 1) if result.kind == "delegate" and not passage.text.startswith(NOTHING) else matches
 
 
 def _tables_about(passage: Passage, context: TurnContext) -> list[str]:
-    """The Markdown tables of a passage whose header has a word of the question."""
+    """Return the Markdown tables of a passage that have a word of the question in their header."""
     tables = [found[0].strip() for found in MARKDOWN_TABLE.finditer(passage.text)]
     return [table for table in tables if count_matches(table.partition("\n")[0], context.words)]
 
@@ -146,7 +153,7 @@ def _label(result: ParsedResult, passage: Passage) -> str:
 
 
 def _member(name: str, arguments: Arguments) -> str:
-    """The sub-agent that a call addresses."""
+    """Return the name of the sub-agent that a call delegates to: an argument, or else the name of the tool."""
     return next((str(arguments[field]) for field in MEMBER_FIELDS if arguments.get(field)), name)
 
 
@@ -176,7 +183,7 @@ def _joined(*parts: str) -> str:
 
 
 def long_answer(subject: str) -> str:
-    """About two thousand words, in sections."""
+    """Return a filler answer of about two thousand words in sections, for the trigger phrase `a long answer`."""
     sentences = (
         f"There is much to be said about {subject}, and a stand-in says it without knowing any of it.",
         "A long answer shows how text flows: word by word, line by line, and never all at once.",
@@ -198,7 +205,7 @@ def long_answer(subject: str) -> str:
 
 
 def chat_metadata(prompt: str) -> str | None:
-    """The answer to a prompt of a chat program for a title, tags or follow-ups; None for other prompts."""
+    """Return the reply to a chat program's prompt for a title, tags or follow-up questions; None for other prompts."""
     found = re.search(
         r"\b(?:generate|create|suggest|write|give|provide)\b[^\n]{0,80}\b(title|tag|follow-?up)s?\b", prompt, re.I
     )

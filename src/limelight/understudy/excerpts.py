@@ -1,4 +1,4 @@
-"""Excerpts of texts: the sentences that contain most of some words.
+"""Excerpts of texts: the sentences that contain most words of a query.
 
 Pure. It knows neither requests nor tools.
 """
@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable, Sequence
 
 MAX_CHARACTERS = 60_000
-"""The part of a text that is searched."""
+"""Only this many characters of a text are searched."""
 NOT_PROSE = re.compile(r"\s*(?:#|\||>|[-=*_]{3,}\s*$)")
 BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"”')]))\s+(?![a-z])|(?<=[。！？])")
 
 
 def truncate(text: str, limit: int) -> str:
-    """At most `limit` characters and `…`, cut between words where there are several."""
+    """Shorten a text to `limit` characters and `…`, between two words if it has several."""
     if len(text) <= limit:
         return text
     words = text[: limit + 1].rpartition(" ")[0]
@@ -22,7 +22,7 @@ def truncate(text: str, limit: int) -> str:
 
 
 def paragraphs(text: str) -> list[list[str]]:
-    """The sentences of each paragraph and list item; headings, tables, quotations and code are left out."""
+    """Return the sentences of each paragraph and list item. Headings, tables, quotations and code are left out."""
     found: list[list[str]] = [[]]
     for line in re.sub(r"(?ms)^```.*?(?:^```|\Z)", "", text[:MAX_CHARACTERS]).splitlines():
         is_prose = bool(line.strip()) and not NOT_PROSE.match(line)
@@ -34,7 +34,7 @@ def paragraphs(text: str) -> list[list[str]]:
 
 
 def count_matches(text: str, words: Iterable[str]) -> int:
-    """The number of words that the text contains, in any form."""
+    """Return how many of `words` the text contains, in any inflected form."""
     return len(_stems(text) & _stems(" ".join(words)))
 
 
@@ -43,7 +43,7 @@ def _stems(text: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    """The word without its ending, so that `bees` matches `bee` and `dancing` matches `dance`."""
+    """Return the word without its ending, so that `bees` matches `bee` and `dancing` matches `dance`."""
     for ending in ("ing", "ed", "es", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word.removesuffix(ending)
@@ -51,10 +51,10 @@ def _stem(word: str) -> str:
 
 
 def excerpt(text: str, words: Sequence[str], limit: int, *, title: str = "", used: set[str]) -> str:
-    """The sentence with most of the words and those that follow it; empty if neither text nor title has any.
+    """Return the sentence with most of `words` and the sentences after it; "" if neither text nor title has a word.
 
-    If the title has as many of the words, the excerpt is the beginning of the text. Sentences in `used` are skipped,
-    and those of the excerpt are added to it.
+    If the title has at least as many of the words, the excerpt is the beginning of the text. Sentences in `used` are
+    skipped, and the sentences of the excerpt are added to `used`.
     """
     fresh = [[sentence for sentence in paragraph if sentence not in used] for paragraph in paragraphs(text)]
     tails = [paragraph[at:] for paragraph in fresh for at in range(len(paragraph))]

@@ -35,7 +35,7 @@ from limelight.understudy.trigger_phrases import Calls, triggered_calls, unserve
 from limelight.understudy.turn_context import TurnContext, turn_context
 
 MAX_CALLS = 6
-"""Tool calls for one user message."""
+"""Maximum number of tool calls for one user message."""
 
 STAGES: tuple[tuple[Kind, ...], ...] = (
     ("plan",),
@@ -45,10 +45,10 @@ STAGES: tuple[tuple[Kind, ...], ...] = (
     ("delegate",),
     ("other",),
 )
-"""The order of calls; kinds in one stage are called in parallel. Of each kind but `other` one tool is called."""
+"""The order in which kinds of tools are called; those of one stage in parallel. One tool per kind, except `other`."""
 
 CODE_FOR_PHRASES = {"a slow tool": SLEEP_CODE, "try an error": FAILING_CODE}
-"""The trigger phrases that code agents serve without a tool, those that fail last."""
+"""The code that a code agent runs for a trigger phrase without a tool. Failing code is last, so the rest runs first."""
 
 
 def improvise(request: ChatRequest) -> Reply:
@@ -66,7 +66,7 @@ def improvise(request: ChatRequest) -> Reply:
 
 
 def next_calls(context: TurnContext) -> Calls:
-    """The calls to make now; empty when it is time to answer. No call is made twice."""
+    """Return the next tool calls; empty if the answer is due. No call is made twice."""
     results = context.request.results
     remaining = MAX_CALLS - max(len(context.calls), len(results))
     if remaining <= 0 or any(result.call_missing for result in results):
@@ -94,7 +94,7 @@ def _staged_calls(context: TurnContext) -> Calls:
 
 
 def _calls_of_kind(kind: Kind, context: TurnContext) -> Iterator[tuple[str, Arguments]]:
-    """A call of the best tool of the kind, if none was called yet; of kind `other` a call of each tool."""
+    """Yield a call of the best tool of a kind, unless one was called in this turn; for `other`, a call of each tool."""
     tools = [tool for tool in context.tools if kind_of(tool) == kind]
     if kind != "other" and any(map(context.count_calls, tools)):
         return
@@ -110,12 +110,12 @@ def _calls_of_kind(kind: Kind, context: TurnContext) -> Iterator[tuple[str, Argu
 
 
 def _fallback_call(context: TurnContext) -> Calls:
-    """A call of the first tool that does no harm, or of any tool if the request demands one."""
+    """Return a call of the first tool that neither writes nor waits, or of any tool if the request requires a call."""
     avoided: set[Kind] = {"final"} if context.request.tool_required else {"final", "write", "wait"}
     if context.words and not context.numbers and not context.request.tool_required:
         avoided.add("calculate")
     tools = [tool for tool in context.tools if kind_of(tool) not in avoided]
-    tools.sort(key=lambda tool: kind_of(tool) == "read")  # no file or page is known
+    tools.sort(key=lambda tool: kind_of(tool) == "read")  # last, because no file or page to read is known
     return [(tool.name, forced_arguments(tool, context)) for tool in tools[:1]]
 
 
@@ -128,14 +128,14 @@ def _tool_reply(request: ChatRequest) -> Reply:
         text = text_pieces(notice and f"{notice}\n\n")
         return Reply((*reasoning_pieces(thought(context, calls)), *text, *_pieces_of_calls(calls, request)))
     text = answer(context, unserved_phrases(context))
-    if final is None or context.count_calls(final):  # a framework that returns the final answer gets it as text
+    if final is None or context.count_calls(final):  # the final-answer tool was already called: answer as text
         return text_reply(f"{notice}\n\n{text}".strip())
     arguments = fill(final, context, dict.fromkeys(final.properties, _with_notice(context, text)))
     return Reply(tuple(_pieces_of_calls([(final.name, arguments)], request)))
 
 
 def _with_notice(context: TurnContext, text: str) -> str:
-    """The final answer of a first turn, with the notice: earlier texts of the turn may not be shown."""
+    """Prefix NOTICE to the final answer of the first turn. A user interface may show no other text of the turn."""
     return f"{NOTICE}\n\n{text}" if context.request.is_first_turn and not context.is_delegated else text
 
 
@@ -162,7 +162,7 @@ def _code_reply(request: ChatRequest) -> Reply:
 
 
 def _needs_program(context: TurnContext) -> bool:
-    """Whether a code agent runs a program now: once a turn, for a trigger phrase or after the tools."""
+    """Whether a code agent should run a program now: once per turn, for a trigger phrase or after its tool calls."""
     results = context.request.results
     if context.has_phrase("a long answer"):
         return False
@@ -173,6 +173,6 @@ def _needs_program(context: TurnContext) -> bool:
 
 
 def _is_plain_arithmetic(context: TurnContext) -> bool:
-    """Whether the question has numbers only, and no tool is there to calculate: a program does that best."""
+    """Whether the question consists of numbers only and no tool on offer can calculate, so that a program is needed."""
     has_tool = any(kind_of(tool) in ("calculate", "delegate") or context.names_tool(tool) for tool in context.tools)
     return bool(context.numbers) and not (context.words or has_tool or context.phrases)

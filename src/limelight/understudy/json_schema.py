@@ -1,6 +1,6 @@
 """JSON Schema, as far as tools use it: whether a value is valid, and a minimal valid example.
 
-Pure. Unknown keywords allow everything. Chosen over the `jsonschema` package, which would add five runtime
+Pure. Unknown keywords are ignored. The `jsonschema` package is not used, because it would add five runtime
 dependencies; the tests compare `is_valid` with a complete validator.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, cast
 
 Schema = dict[str, Any]
 TextFor = Callable[[str], str]
-"""The text for a free string field of this name."""
+"""A function that returns the text for a string field, given the field's name."""
 
 MAX_DEPTH = 12
 COMBINATIONS = ("$ref", "allOf", "anyOf", "oneOf")
@@ -35,7 +35,7 @@ FORMAT_EXAMPLES = {
     "ipv4": "127.0.0.1",
 }
 PATTERN_EXAMPLES = ("a", "A", "0", "a1", "ab", "abc", "ABC", "A-1", "a_b", "/a", "/a.txt", "#ffffff", "+15550100")
-"""Texts that are tried for a `pattern`."""
+"""Candidate texts for a string with a `pattern`; the first valid one is used."""
 
 
 def is_valid(value: Any, schema: Any, root: Any = None) -> bool:
@@ -101,7 +101,7 @@ def _is_valid_object(value: Schema, rules: Schema, root: Any) -> bool:
 
 
 def resolve(reference: str, root: Any) -> Schema:
-    """The schema that a local reference points to; an empty schema if there is none."""
+    """Return the schema that a local `$ref` points to; an empty schema if the target does not exist."""
     found = root
     for part in reference.removeprefix("#").strip("/").split("/"):
         if part and isinstance(found, dict):
@@ -110,12 +110,12 @@ def resolve(reference: str, root: Any) -> Schema:
 
 
 def example(schema: Any, text_for: TextFor | None = None) -> Any:
-    """A valid value that contains required properties only; not for schemas that need several unique items."""
+    """Return a valid value with only the required properties. Does not support arrays of several unique items."""
     return _ExampleBuilder(schema, text_for or (lambda _: "a")).value(schema, "", 0)
 
 
 class _ExampleBuilder:
-    """Builds the example of one root schema, in which references are resolved."""
+    """Builds a valid example value of a schema. References are resolved in the root schema."""
 
     def __init__(self, root: Any, text_for: TextFor) -> None:
         self._root = root
@@ -144,7 +144,7 @@ class _ExampleBuilder:
                 return _text(flat, self._text_for(name))
 
     def _flatten(self, schema: Schema, depth: int) -> Schema:
-        """The schema with references resolved, `allOf` merged and one alternative of `anyOf` or `oneOf` chosen."""
+        """Resolve references in a schema, merge its `allOf`, and choose one alternative of `anyOf` or `oneOf`."""
         for _ in range(MAX_DEPTH):
             parts = [resolve(schema["$ref"], self._root)] if "$ref" in schema else []
             parts += schema.get("allOf", ())
@@ -158,7 +158,7 @@ class _ExampleBuilder:
         return {key: rule for key, rule in schema.items() if key not in COMBINATIONS}
 
     def _alternative(self, ways: list[Any], depth: int) -> Schema:
-        """The first alternative that is not null; in deep schemas one without nesting, so that recursion ends."""
+        """Return the first alternative that is not null; at greater depth a scalar one, so that the recursion ends."""
         known = [cast("Schema", way) for way in ways if isinstance(way, dict)]
         flat = [way for way in known if "$ref" not in way and way.get("type") not in ("object", "array")]
         not_null = [way for way in known if way.get("type") != "null"]
@@ -190,7 +190,7 @@ def _type_of(schema: Schema) -> str:
 
 
 def _number(schema: Schema) -> float:
-    """1, or a multiple of the step near a bound, or the middle of the bounds."""
+    """Return the first valid number of: one step, the multiples of the step near a bound, the middle of the bounds."""
     step = schema.get("multipleOf") or 1
     bounds: list[float] = [schema[key] for key in BOUNDS if key in schema]
     multiples = [1, *(math.floor(bound / step) + offset for bound in bounds for offset in (0, 1, -1))]

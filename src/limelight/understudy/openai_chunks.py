@@ -22,12 +22,12 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def first_chunk(request: ChatRequest) -> dict[str, Any]:
-    """The first chunk of a stream, which carries the role."""
+    """Return the first chunk of a stream, which carries the role."""
     return _chunk(request, {"role": "assistant", "content": ""})
 
 
 def piece_chunk(piece: AnyPiece, request: ChatRequest) -> dict[str, Any] | None:
-    """The chunk of a piece; None for a disconnect, which sends nothing."""
+    """Return the stream chunk for a piece of a reply; None for a DisconnectPiece, which sends nothing."""
     match piece:
         case TextPiece():
             return _chunk(request, {"content": piece.text})
@@ -44,14 +44,14 @@ def piece_chunk(piece: AnyPiece, request: ChatRequest) -> dict[str, Any] | None:
 
 
 def last_chunks(reply: Reply, request: ChatRequest) -> Iterator[dict[str, Any]]:
-    """The last chunks of a stream: the finish reason and, if the client asked for it, the usage."""
+    """Yield the last chunks of a stream: the finish reason and, if the client asked for it, the usage."""
     yield _chunk(request, {}, reply.finish_reason)
     if request.include_usage:
         yield {**_chunk(request, {}), "choices": [], "usage": _usage(reply, request)}
 
 
 def completion(reply: Reply, request: ChatRequest) -> dict[str, Any]:
-    """The reply as one complete chat completion."""
+    """Return the reply as one complete chat completion."""
     text = "".join(piece.text for piece in reply.pieces if isinstance(piece, TextPiece))
     reasoning = "".join(piece.text for piece in reply.pieces if isinstance(piece, ReasoningPiece))
     calls = _complete_calls(piece for piece in reply.pieces if isinstance(piece, CallPiece))
@@ -68,7 +68,7 @@ def completion(reply: Reply, request: ChatRequest) -> dict[str, Any]:
 
 
 def _usage(reply: Reply, request: ChatRequest) -> dict[str, int]:
-    """The scripted usage, or a deterministic estimate."""
+    """Return the token usage: the scripted one, or else a deterministic estimate."""
     prompt = reply.usage.input if reply.usage else request.size // CHARACTERS_PER_TOKEN
     completion = reply.usage.output if reply.usage else len(reply.pieces)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

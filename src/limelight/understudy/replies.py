@@ -1,4 +1,4 @@
-"""Replies of the understudy: pieces, each of which becomes one chunk on the wire, and how the reply ends.
+"""Replies of the understudy: a sequence of pieces, each sent as one chunk, and a finish reason.
 
 Scripts and the improviser create replies, `openai_chunks` encodes them, the server sends them. This module knows
 neither the wire nor requests.
@@ -10,12 +10,12 @@ from typing import Annotated
 import msgspec
 
 FRAGMENT_CHARACTERS = 12
-"""Length of the fragments of a call's arguments; it splits words and escapes, as providers do."""
+"""Length of the fragments in which a call's arguments are sent. They split words and escapes, as those of providers."""
 NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of a reply. `delay` is the wait in seconds before it is sent."""
+    """Base class of the parts of a reply, each sent as one chunk. `delay` is the wait in seconds before it is sent."""
 
     delay: float = 0
 
@@ -47,7 +47,7 @@ class ErrorPiece(Piece, frozen=True, kw_only=True):
 
 
 class DisconnectPiece(Piece, frozen=True, kw_only=True):
-    """Closes the connection before the reply is complete."""
+    """A connection that is closed before the reply is complete."""
 
 
 AnyPiece = TextPiece | ReasoningPiece | CallPiece | ErrorPiece | DisconnectPiece
@@ -59,7 +59,7 @@ class TokenUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """A complete reply. Without `usage` the tokens are estimated; without `scripted_finish_reason` it is derived."""
+    """A complete reply. Missing `usage` is estimated; a missing `scripted_finish_reason` is derived from the pieces."""
 
     pieces: tuple[AnyPiece, ...]
     usage: TokenUsage | None = None
@@ -76,7 +76,7 @@ def text_reply(text: str) -> Reply:
 
 
 def with_pace(reply: Reply, seconds: float) -> Reply:
-    """The reply with a delay before each piece."""
+    """Return the reply with a delay of `seconds` before each piece."""
     if not seconds:
         return reply
     pieces = tuple(msgspec.structs.replace(piece, delay=piece.delay + seconds) for piece in reply.pieces)
@@ -84,7 +84,7 @@ def with_pace(reply: Reply, seconds: float) -> Reply:
 
 
 def text_pieces(text: str, delay: float = 0) -> list[AnyPiece]:
-    """A text, one piece per word."""
+    """Return a text as pieces, one per word."""
     return [TextPiece(text=word, delay=delay) for word in _words(text)]
 
 
@@ -93,7 +93,7 @@ def reasoning_pieces(text: str, delay: float = 0) -> list[AnyPiece]:
 
 
 def call_pieces(index: int, call_id: str, name: str, arguments: str, delay: float = 0) -> list[AnyPiece]:
-    """A tool call: first its name, then its arguments in fragments."""
+    """Return a tool call as pieces: first its name, then its arguments in fragments."""
     starts = range(0, len(arguments), FRAGMENT_CHARACTERS)
     fragments = [arguments[start : start + FRAGMENT_CHARACTERS] for start in starts]
     return [
@@ -103,5 +103,5 @@ def call_pieces(index: int, call_id: str, name: str, arguments: str, delay: floa
 
 
 def _words(text: str) -> list[str]:
-    """The words with the white space before them: joined, they are the text again."""
+    """Split a text into words, each with the white space before it. Joined, they are the original text."""
     return re.findall(r"\s*\S+|\s+$", text)

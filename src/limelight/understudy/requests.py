@@ -26,7 +26,7 @@ class Tool(msgspec.Struct, frozen=True):
     parameters: dict[str, Any] = {}
     """JSON schema of the arguments."""
     returns: str = ""
-    """Type of the result, where the prompt states it."""
+    """Type of the result; "" if the prompt does not state it."""
 
     @property
     def properties(self) -> dict[str, dict[str, Any]]:
@@ -63,9 +63,9 @@ class ToolResult(msgspec.Struct, frozen=True):
     arguments: str = ""
     """The arguments of the call, or the code that was run; empty if unknown."""
     call_missing: bool = False
-    """The request does not contain the call: smolagents drops calls that it could not make."""
+    """Whether the request lacks the call of this result: smolagents drops calls that it could not make."""
     reply_missing: bool = False
-    """The request does not contain the assistant message of the call either."""
+    """Whether the request also lacks the assistant message that made the call."""
 
 
 Entry = UserMessage | AssistantMessage | ToolResult
@@ -95,7 +95,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
 
     @property
     def current_turn(self) -> tuple[Entry, ...]:
-        """The entries after the last user message."""
+        """The assistant messages and tool results after the last user message."""
         last = max((at for at, entry in enumerate(self.entries) if isinstance(entry, UserMessage)), default=-1)
         return self.entries[last + 1 :]
 
@@ -119,7 +119,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
 
 
 def count_replies(entries: Iterable[Entry]) -> int:
-    """The number of replies of the model: assistant messages, and results whose assistant message is missing."""
+    """Count the replies of the model: assistant messages, and tool results whose assistant message is missing."""
     return sum(
         isinstance(entry, AssistantMessage) or (isinstance(entry, ToolResult) and entry.reply_missing)
         for entry in entries
@@ -127,7 +127,7 @@ def count_replies(entries: Iterable[Entry]) -> int:
 
 
 class _Function(msgspec.Struct, frozen=True):
-    """A tool's definition (in `tools`), or a call of it (in `tool_calls`)."""
+    """The `function` object of OpenAI's API: the definition of a tool in `tools`, or a call in `tool_calls`."""
 
     name: str
     description: str | None = None
@@ -245,7 +245,7 @@ def _arguments_text(arguments: Any) -> str:
 
 
 def _calls_in_text(text: str) -> tuple[ToolCall, ...]:
-    """The calls of a smolagents step: a Python list after the text of the step."""
+    """Return the tool calls in an assistant message of smolagents: a Python list after the text of the message."""
     try:
         written = ast.literal_eval(text.partition("Calling tools:\n")[2].strip() or "[]")
         return _calls(msgspec.convert(written, list[_ToolEntry]))
@@ -254,7 +254,7 @@ def _calls_in_text(text: str) -> tuple[ToolCall, ...]:
 
 
 def _entries_in_text(text: str, previous: Entry | None) -> Iterator[Entry]:
-    """The task, observations and errors that smolagents joins in one user message."""
+    """Split a user message of smolagents, which joins the task, observations and errors in one text."""
     text = re.sub(r"(?m)^(Call id: .*)\nError:\n", r"\1, Error:\n", text)
     for part in re.split(r"(?m)^(?=New task:\n|Observation:\n|(?:Call id: .*, )?Error:\n)", text):
         head, _, rest = part.partition("\n")

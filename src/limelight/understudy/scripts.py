@@ -1,4 +1,4 @@
-"""Scripts of the understudy: loaded from YAML, with errors that name file, step and key, and played.
+"""Scripts of the understudy: loads them from YAML and plays them. Errors name file, step and key.
 
 A script is a list of turns, a turn a list of steps; a file is one script, or several with a `match` each. The turn to
 play follows from the request alone, so many clients can play one script at the same time.
@@ -29,7 +29,7 @@ from limelight.understudy.requests import ChatRequest, count_replies
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool call: `arguments` as an object, or `raw` as the text to send instead, valid JSON or not."""
+    """A tool call in a script. `raw` is sent instead of `arguments` and need not be valid JSON."""
 
     name: str
     arguments: dict[str, Any] = {}
@@ -53,7 +53,7 @@ class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One step: exactly one of these keys. `delay` applies to all following pieces of the turn."""
+    """One step of a turn, with exactly one of these keys set. `delay` is the pause before each later piece."""
 
     text: str | None = None
     reasoning: str | None = None
@@ -72,7 +72,7 @@ class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Turns, played in order; with a `match`, only for user messages that contain it."""
+    """A list of turns, played in order. A script with a `match` is played only for user messages that contain it."""
 
     turns: tuple[Turn, ...]
     match: str = ""
@@ -140,7 +140,7 @@ def _step(item: Any, where: str) -> Step:
 
 
 def _mapping(item: Any, where: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """The keys and values of an item. Raises SetupError for a key that the struct does not have."""
+    """Return a YAML item as a dictionary. Raises SetupError if it has a key that the struct does not have."""
     known = kind.__struct_fields__
     if not isinstance(item, dict):
         raise SetupError(
@@ -156,7 +156,7 @@ def _mapping(item: Any, where: str, kind: type[msgspec.Struct]) -> dict[str, Any
 
 
 def play(scripts: Sequence[Script], request: ChatRequest) -> Reply:
-    """The scripted reply to a request.
+    """Return the scripted reply to a request.
 
     The number of replies in the request is the index of the turn; a script with a `match` counts them from the
     message that matched.

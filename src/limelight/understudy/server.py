@@ -32,14 +32,14 @@ HOST = "127.0.0.1"
 MODEL = "understudy"
 GRACE_SECONDS = 1
 LARGE_BODY_BYTES = 64 * 1024
-"""Larger requests are answered in a thread, as the event loop may be that of a Limelight server."""
+"""Larger requests are processed in a thread, so that they do not block the event loop of a Limelight server."""
 CLOSE_CONNECTION = "limelight.close_connection"
-"""Key of the scope entry that holds the function which closes the connection of a request."""
+"""Key in the ASGI scope of the function that closes the request's connection."""
 CloseConnection = Callable[[], None]
 
 
 def create_app(scripts: Sequence[Script], key: str, pace: float = 0) -> Starlette:
-    """The ASGI application. Without scripts it improvises, with `pace` seconds between two words."""
+    """Create the ASGI application. Without scripts it improvises, with `pace` seconds between two words."""
 
     def answer(request: ChatRequest) -> Reply:
         return play(scripts, request) if scripts else with_pace(improvise(request), pace)
@@ -79,7 +79,7 @@ def _check_key(http: HttpRequest, key: str) -> None:
 
 
 def respond(reply: Reply, request: ChatRequest, close_connection: CloseConnection) -> Response:
-    """The HTTP response of a reply: an error, a stream or one JSON object."""
+    """Return the HTTP response for a reply: an error, a stream or one JSON object."""
     pieces = reply.pieces[:1] if request.stream else reply.pieces  # a stream sends later errors as events
     error = next((piece for piece in pieces if isinstance(piece, ErrorPiece)), None)
     if error is not None:
@@ -93,7 +93,7 @@ def respond(reply: Reply, request: ChatRequest, close_connection: CloseConnectio
 
 
 async def _events(reply: Reply, request: ChatRequest, close_connection: CloseConnection) -> AsyncIterator[bytes]:
-    """Server-sent events, each after the delay of its piece. Starlette cancels this when the client disconnects."""
+    """Yield the reply as server-sent events, with its delays. Starlette cancels this when the client disconnects."""
     yield _event(first_chunk(request))
     for piece in reply.pieces:
         if piece.delay:
@@ -110,7 +110,7 @@ async def _events(reply: Reply, request: ChatRequest, close_connection: CloseCon
 
 
 async def _delayed(body: bytes, reply: Reply, close_connection: CloseConnection) -> AsyncIterator[bytes]:
-    """The body after the sum of all delays; if a piece disconnects, half of it."""
+    """Yield the body of an unstreamed reply after the sum of its delays; only half of it if the reply disconnects."""
     await asyncio.sleep(sum(piece.delay for piece in reply.pieces))
     if any(isinstance(piece, DisconnectPiece) for piece in reply.pieces):
         yield body[: len(body) // 2]
@@ -141,7 +141,7 @@ class ClosableProtocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server without signal handlers: those belong to the process around it."""
+    """uvicorn's server without signal handlers, because the surrounding process handles signals."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -149,7 +149,7 @@ class _Server(uvicorn.Server):
 
 
 class Understudy:
-    """The endpoint as an async context manager: it serves in this event loop until the block ends."""
+    """The understudy's server as an async context manager: it serves in this event loop until the block ends."""
 
     def __init__(self, scripts: Sequence[Script] = (), *, port: int = 0, key: str = "", pace: float = 0) -> None:
         self.key = key or f"understudy-{secrets.token_hex(16)}"

@@ -1,4 +1,4 @@
-"""Prompts of smolagents: agents that act by writing Python, and requests for a plan in words.
+"""Replies to prompts of smolagents: for code agents, which act by writing Python, and for requests of a plan.
 
 Pure. The tools of a code agent are function signatures in the system prompt, and its calls are code.
 """
@@ -29,7 +29,7 @@ def expects_code(request: ChatRequest) -> bool:
 
 
 def code_context(request: ChatRequest) -> TurnContext:
-    """The turn of a code agent: the tools are those of the prompt, the calls those in the code written so far."""
+    """Return the context of a code agent's turn: tools from its system prompt, calls from the code written so far."""
     tools = tuple(_tool(*found) for found in SIGNATURE.findall(request.system) if found[0] != "final_answer")
     code = _code_so_far(request)
     calls = [(tool.name, "") for tool in tools for _ in re.findall(rf"\b{tool.name}\(", code)]
@@ -46,7 +46,7 @@ def _code_so_far(request: ChatRequest) -> str:
 
 
 def _tool(name: str, signature: str, returns: str) -> Tool:
-    """A tool from a signature such as `query: string, limit: int = 5`; parameters with a default are optional."""
+    """Return the tool for a signature like `query: string, limit: int = 5`. Parameters with a default are optional."""
     properties: dict[str, Any] = {}
     required: list[str] = []
     for parameter in re.split(r",\s*(?![^\[]*\])", signature):
@@ -61,13 +61,13 @@ def _tool(name: str, signature: str, returns: str) -> Tool:
 
 
 def code_block(request: ChatRequest, thought: str, code: str) -> str:
-    """A reply with code between the markers that the prompt asks for."""
+    """Return a reply with a thought, and code between the markers that the system prompt prescribes."""
     start, end = ("<code>", "</code>") if "<code>" in request.system else ("```python", "```")
     return f"Thought: {thought}\n{start}\n{code.replace(end, '(code)')}\n{end}"
 
 
 def calls_as_code(calls: Iterable[tuple[str, Arguments]], context: TurnContext) -> str:
-    """Python code that makes the calls and prints their results, lists item by item."""
+    """Return Python code that makes the calls and prints their results; lists item by item."""
     returns = {tool.name: tool.returns for tool in context.tools}
     lines: list[str] = []
     for name, arguments in calls:
@@ -78,13 +78,13 @@ def calls_as_code(calls: Iterable[tuple[str, Arguments]], context: TurnContext) 
 
 
 def wants_plan(request: ChatRequest) -> bool:
-    """Whether the request asks for a plan: in its prompt, or later in one message with the last observation."""
+    """Whether the request asks for a plan, in its system prompt or in its newest message."""
     newest = request.results[-1].text if request.results else request.user_text
     return END_OF_PLAN in newest or END_OF_PLAN in request.system
 
 
 def plan_text(request: ChatRequest) -> str:
-    """A plan in words; an update, with the titles that were found, if there are results."""
+    """Return a plan as text. If there are tool results, it is an updated plan with the titles of the pages found."""
     prompt = f"{request.system}\n{request.user_text}"
     tasks = re.findall(r"(?:here is your task|the following task):\s*```\n(.*?)\n\s*```", prompt, re.S | re.I)
     task = " ".join(tasks[0].split())[:200] if tasks else turn_context(request).question

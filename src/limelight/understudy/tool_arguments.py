@@ -1,6 +1,6 @@
-"""The arguments of a tool call: a recipe for each kind of tool, and the tool's schema for the rest.
+"""Chooses the arguments of tool calls: by a recipe for each kind of tool, and by the JSON schema for the rest.
 
-Pure. A recipe returns None when the turn has nothing to call the tool with, for example no number to add. All
+Pure. A recipe returns None if the turn lacks the input of the tool, such as numbers for a calculator. All
 arguments fit the tool's schema.
 """
 
@@ -25,29 +25,29 @@ PLACE_FIELDS = ("city", "location", "place", "town", "country", "region")
 SECONDS_FIELDS = ("seconds", "duration", "delay", "timeout", "secs", "time")
 CODE_FIELDS = ("code", "source", "script", "python_code", "program")
 AGNO_MEMBER = re.compile(r"member id=\"([^\"]+)\"|^\s*-\s*(?:Member )?ID:\s*(\S+)", re.MULTILINE)
-"""How Agno lists the members of a team in the leader's prompt."""
+"""Matches the ID of a team member in the prompt of an Agno team leader."""
 CALCULATOR_NAMES = {"calculator", "math", "mathematician", "arithmetic"}
 SLEEP_CODE = "import time\ntime.sleep(3)\nprint('slept for 3 seconds')"
 FAILING_CODE = "print('about to fail')\nprint(1 / 0)"
 PROGRAM_COMMENT = "# a program of the understudy"
-"""The first line of the understudy's programs, by which a later request recognises them."""
+"""The first line of every program that the understudy writes. Later turns recognise a program by it."""
 MAX_PAGES = 4
 
 
 def arguments_for(tool: Tool, context: TurnContext) -> Arguments | None:
-    """The arguments of a call, or None if the turn has nothing to call the tool with."""
+    """Return the arguments for a call of the tool; None if the turn lacks its input, such as numbers to add."""
     recipe = RECIPES.get(kind_of(tool), minimal_arguments)
     return recipe(tool, context)
 
 
 def forced_arguments(tool: Tool, context: TurnContext) -> Arguments:
-    """The arguments of a call that has to be made: minimal ones if the turn has nothing to call the tool with."""
+    """Return the arguments for a call that has to be made: those of `arguments_for`, or else minimal ones."""
     arguments = arguments_for(tool, context)
     return minimal_arguments(tool, context) if arguments is None else arguments
 
 
 def minimal_arguments(tool: Tool, context: TurnContext) -> Arguments:
-    """The required arguments only, by the schema; free texts are about the question."""
+    """Return values for the required arguments only, valid by the schema. Free texts are about the question."""
 
     def text_for(name: str) -> str:
         if "url" in name or "link" in name:
@@ -60,7 +60,7 @@ def minimal_arguments(tool: Tool, context: TurnContext) -> Arguments:
 
 
 def fill(tool: Tool, context: TurnContext, values: Arguments) -> Arguments:
-    """Minimal arguments with these values in the fields that the tool has and that accept them."""
+    """Return minimal arguments plus those of `values` that the tool's schema accepts."""
     minimal = minimal_arguments(tool, context)
     filled = minimal | {name: value for name, value in values.items() if accepts(tool, name, value)}
     return filled if is_valid(filled, {**tool.parameters, "type": "object"}) else minimal
@@ -105,13 +105,13 @@ def _read(tool: Tool, context: TurnContext) -> Arguments | None:
 
 
 def _path(name: str, tool: Tool, context: TurnContext) -> str:
-    """A file name as the tool expects it: absolute or relative."""
+    """Return a file name in the form that the tool expects: absolute or relative."""
     is_absolute = "absolute" in f"{tool.description} {tool.parameters}".lower()
     return f"/{name.lstrip('/')}" if is_absolute or any(file.startswith("/") for file in context.files) else name
 
 
 def is_second_choice(kind: Kind, tool: Tool, context: TurnContext) -> bool:
-    """Whether another tool of the kind is better: one that takes a query, or URLs once there are some."""
+    """Whether other tools of this kind are preferred: those with `query`, or those with `url` if URLs are known."""
     if kind == "search":
         return "query" not in tool.properties
     return kind == "read" and bool(context.urls) and "url" not in tool.properties
@@ -129,7 +129,7 @@ def _calculate(tool: Tool, context: TurnContext) -> Arguments | None:
 
 
 def delegate(tool: Tool, context: TurnContext, nth: int | None = None) -> Arguments:
-    """A task for a sub-agent. `nth` is its number if several get one in the same reply."""
+    """Return the arguments that give a sub-agent its task. `nth` numbers the sub-agents called in the same reply."""
     members = _members(tool, context)
     chosen = dict.fromkeys(MEMBER_FIELDS, members[(nth or 0) % len(members)]) if members else {}
     task = f"{_task(context, nth)} {REPORT_REQUEST}"
@@ -137,7 +137,11 @@ def delegate(tool: Tool, context: TurnContext, nth: int | None = None) -> Argume
 
 
 def _task(context: TurnContext, nth: int | None) -> str:
-    """The question; of two sub-agents each gets one half of `about A and B`, or the second another side."""
+    """Return the task text for the sub-agent with number `nth`; None is a single sub-agent, which gets the question.
+
+    If the question is `about A and B`, the sub-agents get A and B in turn. Otherwise all get the question, and all
+    but the first are asked to answer it `from another side`.
+    """
     question = context.question.removeprefix("about ") or "What is there?"
     halves = re.fullmatch(r"(?:.* )?about ([^,]+?) and ([^,]+?)[.?!]?", context.question)
     if nth is not None and halves:
@@ -147,7 +151,7 @@ def _task(context: TurnContext, nth: int | None) -> str:
 
 
 def _members(tool: Tool, context: TurnContext) -> list[str]:
-    """The sub-agents that can be given a task, the most suitable first; empty if the tool does not take a name."""
+    """Return the names of the sub-agents that the tool offers, most suitable first; [] if the tool takes no name."""
     schema = next((tool.properties[name] for name in MEMBER_FIELDS if name in tool.properties), None)
     if schema is None:
         return []
@@ -155,7 +159,7 @@ def _members(tool: Tool, context: TurnContext) -> list[str]:
     in_description = re.findall(r"^\s*-\s*[\"'`]?([\w-]+)[\"'`]?\s*:", tool.description, re.MULTILINE)
 
     def rank(name: str) -> int:
-        """A calculator comes first if there are numbers, otherwise last but for a general-purpose agent."""
+        """Sort key: a calculator is first if the question has numbers, else after all but general-purpose agents."""
         if {*re.findall("[a-z]+", name.lower())} & CALCULATOR_NAMES:
             return -1 if context.numbers else 1
         return 2 if "general" in name else 0
@@ -168,7 +172,7 @@ def plan_steps(context: TurnContext) -> list[str]:
 
 
 def plan(tool: Tool, context: TurnContext, *, done: bool = False) -> Arguments:
-    """A plan of three steps, as a list of objects or texts or as one text."""
+    """Return the arguments of a plan tool: three steps as todo objects, as a list of texts or as one text."""
     steps = plan_steps(context)
     field = next((name for name in tool.properties if _is_list(tool, name)), "")
     if not field:
@@ -201,10 +205,10 @@ def _code(tool: Tool, context: TurnContext) -> Arguments:
 
 
 def program(context: TurnContext) -> str:
-    """Code that calculates with the numbers of the question, or counts its words in the pages found so far."""
+    """Return Python code that calculates with the question's numbers or counts its words in the pages found so far."""
     if context.numbers:
         expression = context.expression.replace("×", "*")
-        if re.search(r"\^|\*\*", expression):  # a power may be too large to calculate
+        if re.search(r"\^|\*\*", expression):  # a power may be too large to calculate, so the numbers are added instead
             expression = " + ".join(map(str, context.numbers))
         return "\n".join([PROGRAM_COMMENT, f"result = {expression}", f"print('{expression} =', result)"])
     found = [passage for result in parsed_results(context) for passage in result.passages]

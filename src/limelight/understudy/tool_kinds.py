@@ -23,7 +23,7 @@ NAME_WORDS: dict[Kind, str] = {
     "search": "search grep find query lookup browse google duckduckgo wikipedia wiki",
     "read": "read open cat view fetch visit readurl download scrape",
 }
-"""Words in names of tools, the most significant kind first: `write_todos` is a plan tool."""
+"""Words in tool names that indicate a kind. The first matching kind counts: `write_todos` is a plan tool."""
 
 PATH_FIELDS = ("path", "file_path", "filepath", "file", "filename", "file_name", "name", "directory", "dir", "folder")
 QUERY_FIELDS = ("query", "q", "pattern", "keyword", "keywords", "term", "question", "regex", "topic", "words", "search")

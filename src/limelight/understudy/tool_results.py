@@ -1,6 +1,6 @@
-"""Parsed tool results: passages of text with their source, Markdown for data, or an error.
+"""Parses tool results into passages of text with their source, Markdown for data, or an error.
 
-Pure. Tools return JSON, Python literals, Markdown, CSV or listings; only the text of the result is known.
+Pure. Tools return JSON, Python literals, Markdown, CSV or file listings, which are recognised by their text alone.
 """
 
 import ast
@@ -31,7 +31,7 @@ MAX_COLUMNS, MAX_ROWS, MAX_LINES = 5, 8, 8
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """A text with its title and its location, a URL or a path: a page, a file, a search hit or a report."""
+    """The text of a page, a file, a search hit or a report, with its title and its location, a URL or a path."""
 
     text: str
     title: str = ""
@@ -39,7 +39,7 @@ class Passage(msgspec.Struct, frozen=True):
 
 
 class ParsedResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one call: passages, or Markdown to be quoted, or an error in one line."""
+    """The result of one tool call: passages, or Markdown to be quoted, or an error in one line."""
 
     name: str
     kind: Kind
@@ -50,7 +50,7 @@ class ParsedResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parsed_results(context: TurnContext) -> list[ParsedResult]:
-    """The results of the current turn, without those of plans and answers."""
+    """Return the parsed tool results of the current turn, without those of plan and final-answer tools."""
     kinds: dict[str, Kind] = {tool.name: kind_of(tool) for tool in context.tools}
     parsed = [
         parse_result(result, kinds.get(result.name) or kind_of(Tool(result.name))) for result in context.request.results
@@ -76,7 +76,7 @@ def parse_result(result: ToolResult, kind: Kind) -> ParsedResult:
 
 
 def _unwrap(text: str) -> str:
-    """The text without what frameworks put around a result, and without line numbers."""
+    """Return the text of a result without the wrapping that frameworks add, and without line numbers."""
     text = re.sub(r"\A\s*Execution logs:\s*\n?", "", text)
     printed, _, last_value = text.partition("Last output from code snippet:")
     text = printed if printed.strip() or last_value.strip() == "None" else last_value
@@ -88,7 +88,7 @@ def _unwrap(text: str) -> str:
 
 
 def _location(parsed: ParsedResult, code: str) -> str:
-    """The URL or path that a call has read, also if code has done it."""
+    """Return the URL or path that a call has read, or the only URL in its code; "" if unknown."""
     if parsed.kind == "read":
         return next((str(parsed.arguments[name]) for name in ("url", *PATH_FIELDS) if parsed.arguments.get(name)), "")
     urls = set(URL.findall(code)) if parsed.kind == "code" else set[str]()
@@ -96,13 +96,13 @@ def _location(parsed: ParsedResult, code: str) -> str:
 
 
 def _error_in(text: str, *, failed: bool) -> str:
-    """The error that a result reports, as one line; empty if there is none."""
+    """Return the error that a result reports, as one line; empty if there is none."""
     if (report := _parse_object(text)) and report.get("error") and len(report) <= 3:
         return _one_line(str(report["error"]))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not (failed or FAILED.match(text) or (len(text) < 300 and REJECTED.search(text))):
         return _one_line(lines[-1]) if lines and re.match(r"\w*Error: ", lines[-1]) else ""
-    if invalid := re.findall(r"(?m)^(\w+)\n\s+(.+?) \[type=", text):  # pydantic
+    if invalid := re.findall(r"(?m)^(\w+)\n\s+(.+?) \[type=", text):  # an error of pydantic
         return f"the arguments do not fit ({', '.join(f'{name}: {reason.lower()}' for name, reason in invalid[:4])})"
     if "Traceback" in text:
         return _one_line(lines[-1])
@@ -117,7 +117,7 @@ def _one_line(text: str) -> str:
 
 
 def _parse_data(text: str) -> Any:
-    """The value of a JSON text or a Python literal, or the list of such values in the lines; None if it is neither."""
+    """Parse a list or an object in JSON or as a Python literal, or a list with one such value per line; else None."""
     if not text.startswith(("[", "{")):
         return None
     for parse in (json.loads, ast.literal_eval):
@@ -136,7 +136,7 @@ def _parse_object(text: str) -> dict[str, Any]:
 
 
 def _objects(data: Any) -> list[dict[str, Any]]:
-    """The objects of a list, also if it is a field of an object, as in `{"results": [...]}`."""
+    """Return the objects in a list, or in a list within an object, as in `{"results": [...]}`."""
     if isinstance(data, dict):
         lists = [_objects(value) for value in cast("dict[str, Any]", data).values() if isinstance(value, list)]
         return next(filter(None, lists), [cast("dict[str, Any]", data)])
@@ -157,7 +157,7 @@ def _passages(text: str, location: str) -> tuple[Passage, ...]:
             Passage(text[link.end() : end].strip(" \n-*#:|"), link[1], link[2])
             for link, end in zip(links, ends, strict=True)
         )
-    if lines := re.findall(r"(?m)^(/?[\w./-]+\.\w+):\d+:\s*(.+)$", text):  # grep
+    if lines := re.findall(r"(?m)^(/?[\w./-]+\.\w+):\d+:\s*(.+)$", text):  # output of grep
         names = dict.fromkeys(name for name, _ in lines)
         return tuple(Passage(" ".join(line for other, line in lines if other == name), name, name) for name in names)
     heading = re.match(r"#+\s+(.+)", text)
@@ -165,7 +165,7 @@ def _passages(text: str, location: str) -> tuple[Passage, ...]:
 
 
 def _search_hit(item: dict[str, Any]) -> Passage | None:
-    """An object with a text, and a title or a location, as a passage."""
+    """Return an object as a passage; None if it lacks a text, or both title and location."""
     fields = {key.lower(): value for key, value in item.items()}
     title, location, text = (
         next((fields[name] for name in names if isinstance(fields.get(name), str) and fields[name]), "")
@@ -175,7 +175,7 @@ def _search_hit(item: dict[str, Any]) -> Passage | None:
 
 
 def _report_passages(text: str) -> tuple[Passage, ...]:
-    """A sub-agent's report: its text, and the pages and files that it names as sources."""
+    """Return a sub-agent's report as passages: first its text, then the pages and files that it names as sources."""
     body = re.split(r"(?m)^(?:#+\s*|\*\*)?Sources?\b", text)[0]
     pages = [Passage("", link[1], link[2]) for link in LINK.finditer(text)]
     linked = " ".join(page.location for page in pages)
@@ -185,13 +185,13 @@ def _report_passages(text: str) -> tuple[Passage, ...]:
 
 
 def _is_listing(text: str) -> bool:
-    """Whether each line is a file name."""
+    """Whether the text is a file listing: each line is a file name."""
     lines = [re.sub(r"^\s*[-*]\s+", "", line).strip() for line in text.splitlines() if line.strip()]
     return bool(lines) and all(FILE.fullmatch(line) or re.fullmatch(r"\S+/", line) for line in lines)
 
 
 def _markdown(text: str) -> str:
-    """Data as a table or a list, other texts as a quotation, or as they are if they are one line."""
+    """Return a result as Markdown: data as a table or a list, a text as a quotation, a single line unchanged."""
     data = _parse_data(text)
     objects = _objects(data)
     if isinstance(data, dict) and len(objects) == 1:
@@ -230,7 +230,7 @@ def _cell(value: Any) -> str:
 
 
 def _csv_rows(text: str) -> list[list[str]]:
-    """The rows of comma-separated values; empty unless there are two or more, all of one length."""
+    """Parse comma-separated values into rows; [] unless there are at least two rows, all of the same length."""
     lines = text.splitlines()
     if len(lines) < 2 or "," not in lines[0] or re.search(r"[.!?]\s|[.!?]$", lines[0]):
         return []

@@ -12,19 +12,19 @@ import msgspec
 from limelight.understudy.requests import ChatRequest, Tool
 
 TRIGGER_PHRASES = ("try an error", "a long answer", "a slow tool", "an approval", "two helpers at once")
-"""What a user can write to provoke something."""
+"""Phrases in a user message that trigger a special behaviour, such as an error or a slow tool call."""
 BEFORE_PHRASE = r"(?:[,;:]?\s*\b(?:and|with|after|by|then|run|using|i want|give me|write|ask|please)\b)*[,;:]?\s*"
-"""Words before a trigger phrase that are removed with it."""
+"""Matches connecting words before a trigger phrase, which are removed together with the phrase."""
 
 FIND_OUT = "Find out"
-"""The beginning of tasks for sub-agents."""
+"""The first words of each task for a sub-agent."""
 REPORT_REQUEST = "Report what you find in a few sentences, with your sources."
-"""The end of tasks for sub-agents, by which an understudy recognises a task that another one has delegated."""
+"""The last sentence of each task for a sub-agent. The understudy of the sub-agent recognises a delegated task by it."""
 OTHER_HELPER = "from another side"
-"""Comes after FIND_OUT in the task of the second of two sub-agents that get the same question."""
+"""Follows FIND_OUT in the task of the second sub-agent, if two sub-agents get the same question."""
 
 MAX_QUESTION_CHARACTERS = 10_000
-"""Longer questions are cut in the middle: the regular expressions would take minutes for megabytes."""
+"""Longer questions lose their middle, because the regular expressions would take minutes for megabytes."""
 MAX_WORDS = 5
 MAX_NUMBERS = 8
 FILE = re.compile(r"(?<![\w:/.])/?(?:[\w.-]+/)*[\w-]+\.(?:[a-z]{1,4}|ipynb|json5?)\b", re.IGNORECASE)
@@ -48,7 +48,7 @@ COMMON_WORDS = frozenset(
 
 
 def question_text(text: str) -> str:
-    """The question of a user message, without trigger phrases and without the text that frameworks wrap around it."""
+    """Return the question in a user message, without trigger phrases and the wrapping text of frameworks."""
     if len(text) > MAX_QUESTION_CHARACTERS:
         text = f"{text[: MAX_QUESTION_CHARACTERS // 2]} {text[-MAX_QUESTION_CHARACTERS // 2 :]}"
     if task := re.search(r"^Task:\n(.*?)\n---", text, re.MULTILINE | re.DOTALL):  # smolagents' managed agents
@@ -60,18 +60,18 @@ def question_text(text: str) -> str:
 
 
 def content_words(text: str) -> list[str]:
-    """The words that are not common, in order, without repetition."""
+    """Return the distinct words of a text except common ones, in order."""
     found = re.findall(r"[^\W\d_]{3,}|[A-Z]{2,}|[^\W\d_a-zA-Z]{2,}", text)
     return list(dict.fromkeys(word for word in found if word.lower() not in COMMON_WORDS))
 
 
 class TurnContext(msgspec.Struct, frozen=True):
-    """The request, the tools on offer, and the calls since the last user message."""
+    """The data for one reply: the request, the tools on offer, and the calls since the last user message."""
 
     request: ChatRequest
     tools: tuple[Tool, ...]
     calls: tuple[tuple[str, str], ...] = ()
-    """Names and arguments of the calls; the arguments as canonical JSON where they are JSON."""
+    """Name and arguments of each call. Arguments that are valid JSON are in canonical form."""
 
     @property
     def question(self) -> str:
@@ -79,18 +79,18 @@ class TurnContext(msgspec.Struct, frozen=True):
 
     @property
     def is_delegated(self) -> bool:
-        """Whether another understudy has asked the question."""
+        """Whether the question is a task that another understudy has delegated."""
         return REPORT_REQUEST in self.request.user_text
 
     @property
     def words(self) -> list[str]:
-        """The content words of the question; of `... about X` those of X."""
+        """The content words of the question, or only those of X if it is `... about X`."""
         about = self.question.rpartition("about ")[2]
         return (content_words(about) or content_words(self.question))[:MAX_WORDS]
 
     @property
     def subject(self) -> str:
-        """A short text for queries and free text fields."""
+        """The topic of the question as a short text, for queries and free text fields."""
         return " ".join(self.words) or self.expression or "anything"
 
     @property
@@ -100,13 +100,13 @@ class TurnContext(msgspec.Struct, frozen=True):
 
     @property
     def expression(self) -> str:
-        """The arithmetic expression in the question, or the sum of its numbers."""
+        """The arithmetic expression in the question, or else the sum of its numbers as an expression."""
         found = re.search(r"[\d.(]+(?:\s*[-+*/^×()]+\s*[\d.]+\)?)+", self.question)
         return found[0].strip(" .") if found else " + ".join(map(str, self.numbers))
 
     @property
     def proper_name(self) -> str:
-        """The first capitalized words that do not begin a sentence."""
+        """The first proper name in the question: capitalized words that do not begin a sentence."""
         found = re.search(r"(?<=[a-z,] )[A-Z][\w'-]+(?: [A-Z][\w'-]+)*", self.question)
         return found[0] if found else ""
 
@@ -126,7 +126,7 @@ class TurnContext(msgspec.Struct, frozen=True):
         matching = sorted(in_results, key=lambda name: not any(stem in name.lower() for stem in stems))
         known = list(dict.fromkeys([*in_question, *matching]))
         if OTHER_HELPER in self.request.user_text and not in_question:
-            known[:2] = reversed(known[:2])  # the first helper takes the first one
+            known[:2] = reversed(known[:2])  # the first helper reads the best match
         return known
 
     def has_phrase(self, phrase: str) -> bool:
@@ -148,7 +148,7 @@ class TurnContext(msgspec.Struct, frozen=True):
         return sum(name == tool.name for name, _ in self.calls)
 
     def first_arguments(self, tool: Tool) -> dict[str, Any]:
-        """The arguments of the first call of a tool; empty if they are unknown."""
+        """Return the arguments of the first call of a tool; {} if they are unknown."""
         arguments = next((arguments for name, arguments in self.calls if name == tool.name), "")
         return json.loads(arguments) if arguments.startswith("{") else {}
 

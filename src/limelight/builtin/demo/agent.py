@@ -27,10 +27,10 @@ from limelight.messages import Message
 from limelight.sources.base import Context, FileMade, Item
 
 SECONDS_PER_WORD = 0.012
-"""About the speed of a model."""
+"""Pause between two words of streamed text, about that of a model."""
 REPORT = "report.md"
 MAX_QUESTION_CHARACTERS = 100
-"""Length of the question where it is repeated."""
+"""Maximum length of the question where a text quotes it."""
 WAIT_SECONDS = 3
 STOP_WORDS = frozenset(
     re.findall(
@@ -80,7 +80,7 @@ async def demo(messages: list[Message], ctx: Context) -> AsyncIterator[str | Ite
 
 
 async def _write_report(report: str, ctx: Context, *, asks: bool) -> AsyncIterator[Item]:
-    """Write the report; with `asks`, only after the approval of a person."""
+    """Write the report file; with `asks`, only after the approval of a person."""
     args = {"name": REPORT}
     yield ToolStarted(call_id="note", name="write_file", args=args)
     if asks and not (answer := await ctx.approve("write_file", args, call_id="note", decisions=("approve", "reject"))):
@@ -94,7 +94,7 @@ async def _write_report(report: str, ctx: Context, *, asks: bool) -> AsyncIterat
 async def _research(
     question: str, words: list[str], ctx: Context, hits: list[dict[str, Any]]
 ) -> AsyncIterator[AnyEvent]:
-    """The sub-agent: it searches, reads the best file, and reports."""
+    """Run the sub-agent: it searches, reads the best file, and reports."""
     agent_id = "librarian-1"
     yield ToolStarted(call_id="research", name="task", args={"agent": "librarian", "question": _short(question)})
     yield AgentStarted(agent_id=agent_id, name="librarian", call_id="research")
@@ -123,7 +123,7 @@ async def _research(
 async def _call(
     call_id: str, name: str, args: dict[str, Any], work: Callable[[], Any], agent_id: str = ""
 ) -> AsyncIterator[AnyEvent]:
-    """The events of a tool call; the tool runs in a thread, so that a slow disk does not block the event loop."""
+    """Run a tool and yield the events of its call. It runs in a thread: a slow disk must not block the event loop."""
     yield ToolStarted(agent_id=agent_id, call_id=call_id, name=name, args=args)
     yield await _run_tool(call_id, work, agent_id)
 
@@ -146,7 +146,7 @@ def _plan(done: int) -> Plan:
 
 
 async def _words(text: str) -> AsyncIterator[str]:
-    """A text, word by word, at the speed of a model."""
+    """Yield a text word by word, at about the speed of a model."""
     for piece in re.findall(r"\s*\S+|\s+$", text):
         yield piece
         await asyncio.sleep(SECONDS_PER_WORD)
@@ -158,7 +158,7 @@ def _report_text(question: str, hits: list[dict[str, Any]]) -> str:
 
 
 def _short(question: str) -> str:
-    """The question in one line, truncated."""
+    """Return the question on one line, truncated."""
     line = " ".join(question.split())
     if len(line) <= MAX_QUESTION_CHARACTERS:
         return line
@@ -179,5 +179,5 @@ def _answer(question: str, hits: list[dict[str, Any]]) -> str:
 
 
 def create_demo_agent(_: AgentConfig) -> Callable[..., Any]:
-    """The factory for the catalogue; the agent has no settings."""
+    """Create the demo agent for the catalogue. The agent has no settings."""
     return demo

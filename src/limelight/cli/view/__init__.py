@@ -1,1 +1,1 @@
-"""How a run looks in a terminal: its state, the lines that are drawn, the plain and the live view."""
+"""The terminal views of a run: its state, the formatting of lines, the plain and the live view."""

@@ -1,4 +1,4 @@
-"""The live view: a run drawn in a terminal with rich. Spinners become marks, the answer is markdown.
+"""The live view: draws a run in a terminal with rich. Spinners become marks, the answer is rendered Markdown.
 
 Finished items are printed once and scroll away; only items that still change are redrawn, and of these as many lines as
 the screen has room for, so that a long run costs no more than a short one. The prompt of an approval is drawn last,
@@ -42,11 +42,11 @@ OUTPUT_LINES = 6
 REFRESHES_PER_SECOND = 12
 CLEAR_LINE = Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
 MARGIN = 2
-"""Lines of the screen that stay free, so that the redrawn part never scrolls."""
+"""Number of screen lines that are left free, so that the redrawn part never scrolls."""
 
 
 class LeftHeading(Heading):
-    """A heading on the left: centred headings look wrong in indented text."""
+    """A Markdown heading that is left-aligned, because centred headings look wrong in indented text."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         self.text.justify = "left"
@@ -65,7 +65,7 @@ class Prose(Markdown):
 
 
 class LiveView:
-    """Draws Records as they are fed. Use as `with`; outside of it, only finished items are drawn."""
+    """Draws the Records that it is fed. Use as `with`; outside of the block, only finished items are drawn."""
 
     def __init__(self, console: Console) -> None:
         self.state = RunState()
@@ -75,7 +75,7 @@ class LiveView:
         self._buffered: list[Record] | None = None
         """Records that were fed while another program used the terminal."""
         self._printed = 0
-        """How many items are printed for good."""
+        """The number of items that are finished and printed, so they are no longer redrawn."""
         self._spinners: dict[str, Spinner] = {}
         self._lock = threading.RLock()
 
@@ -88,14 +88,17 @@ class LiveView:
         self._stop()
 
     def _start(self) -> None:
-        # A new Live each time, because it remembers how many lines it has drawn.
+        # A Live is not reused, because it remembers how many lines it has drawn.
         self._live = Live(self, console=self._console, auto_refresh=False, transient=True)
         self._live.start()
         threading.Thread(target=self._animate, args=(self._live,), daemon=True).start()
 
     def _animate(self, live: Live) -> None:
-        """Turn the spinners until the view stops. Live's own thread does not take our lock: it redraws while an item is
-        printed, miscounts the lines, and loses or repeats a row."""
+        """Redraw the spinners until the view stops. Runs in a thread.
+
+        rich's own refresh thread is not used, because it does not take `_lock`: it would redraw while an item is
+        printed, and lose or repeat a row.
+        """
         while self._live is live:
             self.refresh()
             time.sleep(1 / REFRESHES_PER_SECOND)
@@ -108,7 +111,7 @@ class LiveView:
 
     @contextmanager
     def suspended(self) -> Generator[None]:
-        """Leave the terminal to an editor. Records that arrive are drawn afterwards."""
+        """Stop drawing during the block, in which an editor uses the terminal. New Records are drawn afterwards."""
         self._stop()
         self._buffered = []
         self._console.print(Text("Waiting for the editor …", "dim"), end="")
@@ -133,18 +136,18 @@ class LiveView:
             self.refresh()
 
     def refresh(self) -> None:
-        """Redraw at once, for a person who types."""
+        """Redraw at once, for example after a key press."""
         with self._lock:
             if self._live is not None:
                 self._live.refresh()
 
     def print(self, text: Text) -> None:
-        """Print above the redrawn part."""
+        """Print a text above the redrawn part of the screen."""
         with self._lock:
             self._console.print(text)
 
     def feed(self, record: Record) -> None:
-        """Draw one Record."""
+        """Update the view with one Record."""
         if self._buffered is not None:
             self._buffered.append(record)
             return
@@ -164,7 +167,10 @@ class LiveView:
             self._print_end()
 
     def _print_finished(self) -> None:
-        """Print every item before the first that still changes; at the end the todos before the last message."""
+        """Print the items before the first unfinished one, after which they are not redrawn.
+
+        At the end of the run, the todos are printed before the last message.
+        """
         items = self.state.items
         while self._printed < len(items) and self._is_finished(self._printed):
             item = items[self._printed]
@@ -192,17 +198,17 @@ class LiveView:
                 return True
 
     def _print_todos(self) -> None:
-        """Print the last state of the todos, once."""
+        """Print the final state of the todos, and clear them."""
         rows = list(self._draw_todos())
         self.state.todos = {}
         self._print_rows(rows)
 
     def _print_rows(self, rows: list[RenderableType]) -> None:
         for row in rows:
-            self._console.print(Group(row))  # a Text alone would wrap, whatever its `no_wrap` says
+            self._console.print(Group(row))  # without the Group, rich would wrap a Text in spite of its `no_wrap`
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The redrawn part, of which the end is shown if the screen has no room for all."""
+        """Yield the redrawn part of the screen; only its last lines if it is higher than the screen."""
         lines = console.render_lines(Group(*self._draw_unfinished()), options.update(height=None), pad=False)
         for line in lines[-max(1, console.height - MARGIN) :]:
             yield from line
@@ -236,7 +242,7 @@ class LiveView:
         return [_indent(row, depth) for row in self._rows(item, self._console.width - 2 * depth, streaming)]
 
     def _rows(self, item: Item, width: int, streaming: bool) -> list[RenderableType]:
-        """The rows of an item, without its indentation."""
+        """Return the rows of an item, not indented."""
         match item:
             case Message():
                 return self._message_rows(item, streaming)
@@ -258,7 +264,7 @@ class LiveView:
         if not text:
             return []
         if not message.agent_id:
-            return [Text(text) if streaming else Prose(text)]  # incomplete markdown jumps while it grows
+            return [Text(text) if streaming else Prose(text)]  # the layout of incomplete Markdown would jump
         name = sanitize(self.state.agent_name(message.agent_id))
         return [Text(f"{name}: {text}", "dim")] if streaming else _titled(f"{name}:", Prose(text, "dim"))
 
@@ -276,12 +282,12 @@ class LiveView:
     def _approval_rows(self, approval: Approval, *, with_name: bool) -> list[RenderableType]:
         prompted = self.prompt is not None and self.prompt.approval_id == approval.approval_id
         if approval.decision is None and prompted:
-            return []  # the prompt shows it
+            return []  # the prompt shows this request
         first, *more = approval_lines(approval, with_name=with_name)
         return [_line(first, DECISION_STYLES[approval.decision]), *(_line(line, "dim") for line in more)]
 
     def _spinner(self, key: str, text: str, style: str, width: int) -> Spinner:
-        """The spinner of a call, which keeps its phase between two drawings. Its text is cut, because it would wrap."""
+        """Return the spinner of a call with this text, cut to one line. It is reused, so its animation continues."""
         spinner = self._spinners.setdefault(key, Spinner("dots", style="green" if not key else "cyan"))
         spinner.update(text=_line(one_line(text, max(10, width - 3)), style))
         return spinner
@@ -294,7 +300,7 @@ class LiveView:
         self._console.print(Text(sanitize(end_line(self.state)), style=style))
 
     def _print_answer(self) -> None:
-        """Print the parts of the answer that are not printed yet."""
+        """Print the answer with its title and sources. The text of a streamed answer was printed before."""
         if self.state.answer:
             if self.state.title:
                 self._console.print(Text(answer_title(self.state), "bold underline"))
@@ -307,7 +313,7 @@ class LiveView:
 
 
 def _line(text: str, style: str) -> Text:
-    """One line, cut at the edge of the screen."""
+    """Return a text as one line that is cut at the edge of the screen."""
     return Text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
@@ -316,5 +322,5 @@ def _indent(renderable: RenderableType, depth: int) -> RenderableType:
 
 
 def _titled(title: str, body: RenderableType) -> list[RenderableType]:
-    """A text that is not the answer, below a title."""
+    """Return a title and, indented below it, a body."""
     return [_line(title, "dim"), _indent(body, 1)]

@@ -1,4 +1,4 @@
-"""The plain view: a run as lines for pipes, files and logs. A line is printed when its event has happened. Pure."""
+"""The plain view: Records of a run as lines of text, for pipes, files and logs. Pure."""
 
 from limelight.cli.view.render import (
     STATE_MARKS,
@@ -39,15 +39,15 @@ from limelight.events import (
 
 
 class PlainView:
-    """Turns Records into lines."""
+    """Converts the Records of a run to lines of text, one Record at a time."""
 
     def __init__(self) -> None:
         self.state = RunState()
         self._last_was_text: bool | None = None
-        """Whether the last lines were text of the main agent; None before the first line."""
+        """Whether the last printed lines were text of the main agent; None before the first line."""
 
     def feed(self, record: Record) -> list[str]:
-        """The lines that this Record adds. An empty line separates the main agent's text from other lines."""
+        """Return the lines to print for this Record. An empty line separates the main agent's text from other lines."""
         event = record.event
         if isinstance(event, RunStarted):
             self.state = RunState()
@@ -99,7 +99,7 @@ class PlainView:
         return self._indent(event.agent_id, message_lines(sub_agent.name, text))
 
     def _answer(self, event: FinalAnswer) -> list[str]:
-        """The lines of the answer that are not printed yet: a streamed text is."""
+        """Return the lines of the answer. The text of a streamed answer is left out, because it is already printed."""
         if event.message_id is not None:
             return [*late_title_lines(self.state), *source_lines(self.state)]
         heading = [f"# {answer_title(self.state)}", ""] if self.state.title else []

@@ -1,6 +1,6 @@
-"""The prompt for one approval: who asks, for what, until when, and the line that the person types. Pure.
+"""The prompt for one approval: the agent, the tool call, the time limit, and the line that the person types. Pure.
 
-The approval dialogue changes it while the person types; the live view draws it. It knows no terminal.
+The approval dialogue updates the prompt while the person types; the live view draws it.
 """
 
 import re
@@ -15,7 +15,7 @@ from limelight.events import ApprovalRequested
 BAR = "┃ "
 MIN_WIDTH = 20
 FRAME_LINES = 5
-"""The lines of a prompt beside the arguments."""
+"""The number of lines of a prompt besides those of the arguments."""
 CHOICES = {"approve": "[a]pprove", "edit": "[e]dit", "reject": "[r]eject"}
 SHOW_ALL = "[s]how all"
 
@@ -35,7 +35,7 @@ class LineEditor:
         self.cursor = len(self.text)
 
     def feed(self, keys: str) -> Literal["enter", "escape"] | None:
-        """Apply keys. Keys after Enter or Escape are dropped: they were not typed for this line."""
+        """Apply key presses up to Enter or Escape. Later keys are dropped: they were not meant for this line."""
         for key in _KEY.findall(keys):
             if key in ("\r", "\n"):
                 return "enter"
@@ -72,7 +72,7 @@ class LineEditor:
         self.cursor = start
 
     def visible(self, width: int) -> tuple[str, str, str]:
-        """The visible part of the line: before, at and after the cursor, `width` characters in all."""
+        """Return the visible part of the line, `width` characters, as the texts before, at and after the cursor."""
         start = max(0, self.cursor - width + 1)
         shown = f"{self.text} "[start : start + width]
         at = self.cursor - start
@@ -80,7 +80,7 @@ class LineEditor:
 
 
 class ApprovalPrompt:
-    """An open approval request. `hint` says what to type, `notice` what was wrong with the last input."""
+    """The prompt for an open approval request. `hint` says what to type, `notice` why the last input was invalid."""
 
     def __init__(self, request: ApprovalRequested, agent: str) -> None:
         self.approval_id = request.approval_id
@@ -95,7 +95,7 @@ class ApprovalPrompt:
         self.line = LineEditor()
 
     def draw(self, width: int, height: int, now: float) -> list[Text]:
-        """Its lines on a screen of this size at this time (ms)."""
+        """Return the lines of the prompt for a screen of this size. `now` is the time in milliseconds."""
         room = max(MIN_WIDTH, width - len(BAR) - 1)
         subject = approval_subject(self.name, self.args)
         args, cut = shorten_arguments(subject.args, room - 2, max(1, height - FRAME_LINES))

@@ -1,4 +1,4 @@
-"""Items of a run as lines of text, which the plain view, the live view and `limelight approve` share. Pure."""
+"""Formats items of a run as lines of text, for the plain view, the live view and `limelight approve`. Pure."""
 
 import re
 from typing import Any, NamedTuple
@@ -11,29 +11,29 @@ from limelight.dialects.base import text_of
 from limelight.events import NO_RESULT_SEEN, Plan, RunCancelled, RunFailed, RunFinished
 
 Args = dict[str, Any] | str
-"""Arguments of a call; a text if they are not valid JSON or only a preview."""
+"""Arguments of a tool call: an object, or a text if they are not valid JSON or truncated to a preview."""
 
 STATE_MARKS = {"running": "▸", "waiting": "?", "done": "✓", "failed": "✗", "unseen": "○"}
 TODO_MARKS = {"pending": "·", "in_progress": "▸", "completed": "✓"}
 
 QUESTION_KEYS = ("question", "prompt", "message", "text", "title", "description", "value")
-"""Where a LangGraph `interrupt(…)` has its question, the likeliest key first."""
+"""Keys under which the value of a LangGraph `interrupt(…)` may have its question, the likeliest first."""
 INTERRUPT = "interrupt"
-"""The name of an approval request that is not about a tool: a LangGraph graph has called `interrupt(…)`."""
+"""The `name` of an approval request that is not about a tool, but from `interrupt(…)` in a LangGraph graph."""
 
 SUMMARY_WIDTH = 60
 MIN_ARGUMENT_CELLS = 12
-"""If fewer cells are left for the argument, the error moves to a second line."""
+"""Minimum width of the argument in a call's line. If less is left, the error moves to a second line."""
 SUBJECT_WIDTH = 80
 CHANGE_WIDTH = 60
 LINES_PER_ARGUMENT = 5
-"""Lines of one argument that are shown, so that the arguments after it are visible too."""
+"""Maximum number of lines shown of one argument, so that the arguments after it are visible too."""
 APPROVAL_WIDTH, APPROVAL_LINES = 160, 20
-"""How much of the arguments an approval shows; `limelight approve --list` shows all."""
+"""Maximum width and number of the argument lines of an approval. `limelight approve --list` shows all."""
 MAX_CODE_LINES = 30
 LINE_WIDTH = 200
 SOURCE_WIDTH = 2000
-"""A URL is never cut in practice, because a cut URL cannot be opened."""
+"""Maximum length of a source, larger than that of any usual URL, because a cut URL cannot be opened."""
 
 _LINE_BREAK = re.compile(r"[\n\t]")
 _HEADING = re.compile(r"#{1,6}\s+")
@@ -50,12 +50,12 @@ def format_duration(milliseconds: int | None) -> str:
 
 
 def summary(call: ToolCall) -> str:
-    """The summary of a call, as the server has derived it from the arguments, on one line."""
+    """Return the summary of a call, which the server has derived from the arguments, on one line."""
     return one_line(call.summary, SUMMARY_WIDTH)
 
 
 def argument_lines(args: Args) -> list[list[str]]:
-    """The lines of each argument: `name = value`, or a value of several lines below `name =`."""
+    """Return the lines of each argument: `name = value`, or a value of several lines below `name =`."""
     if isinstance(args, str):
         return [sanitize(args).splitlines() or [""]]
     return [_argument(name, text_of(value)) for name, value in args.items()]
@@ -70,7 +70,7 @@ def _argument(name: str, value: str) -> list[str]:
 
 
 def shorten_arguments(args: Args, width: int, max_lines: int) -> tuple[list[str], bool]:
-    """At most `max_lines` lines of at most `width` characters, and whether anything was left out."""
+    """Format arguments in `max_lines` lines of `width` characters. Returns the lines and whether anything was cut."""
     found: list[str] = []
     cut = False
     for lines in argument_lines(args):
@@ -83,7 +83,7 @@ def shorten_arguments(args: Args, width: int, max_lines: int) -> tuple[list[str]
 
 
 def change_lines(before: Args, after: Args | None) -> list[str]:
-    """One line for each argument that was changed; none if one side is only a preview."""
+    """Return a line for each argument that an edit has changed; [] if `before` or `after` is not an object."""
     if not isinstance(before, dict) or not isinstance(after, dict):
         return []
     changed = [_change(name, before, after) for name in after if name not in before or before[name] != after[name]]
@@ -101,13 +101,16 @@ def _cut(line: str, width: int) -> str:
 
 
 def call_line(call: ToolCall, owner: str = "", *, with_argument: bool = True) -> str:
-    """A call on one line of any length: `✓ read_file bees.md  3 ms`."""
+    """Format a call as one line of any length: `✓ read_file bees.md  3 ms`."""
     argument = summary(call) if with_argument else ""
     return _join(_call_head(call, owner), argument, [_call_outcome(call), format_duration(call.duration_ms)])
 
 
 def call_rows(call: ToolCall, owner: str, width: int) -> list[str]:
-    """A call in `width` cells. The argument is cut first; the outcome moves to a second line if it needs one."""
+    """Format a call as one or two rows of `width` cells.
+
+    The argument is cut to fit. If too little of it would be left, the error moves to a second row.
+    """
     argument, outcome, duration = summary(call), _call_outcome(call), format_duration(call.duration_ms)
     head = _cut_cells(_call_head(call, owner), max(MIN_ARGUMENT_CELLS, width - cell_len(duration) - 2))
     space = _argument_cells(head, [outcome, duration], width)
@@ -141,7 +144,7 @@ def _cut_cells(text: str, cells: int) -> str:
 
 
 def code_lines(call: ToolCall) -> list[str]:
-    """The code that a call runs, behind `>`, if it does not fit into the line of the call."""
+    """Return the code that a call runs, prefixed with `>`; [] if the line of the call shows all of it."""
     code = call.args.get(call.code_key) if isinstance(call.args, dict) else None
     if not isinstance(code, str) or (len(code.strip()) <= SUMMARY_WIDTH and "\n" not in code.strip()):
         return []
@@ -152,13 +155,13 @@ def code_lines(call: ToolCall) -> list[str]:
 
 
 def output_lines(call: ToolCall) -> list[str]:
-    """The output of a call, behind `|`."""
+    """Return the lines of a call's output, prefixed with `|`."""
     lines = sanitize(call.output).strip("\n").splitlines() if call.output.strip() else []
     return [f"  | {line}".rstrip() for line in (["…", *lines] if call.output_cut else lines)]
 
 
 class Subject(NamedTuple):
-    """What an approval request is about: the name of a tool, or the question of a LangGraph graph.
+    """The subject of an approval request: `title` is the name of a tool, or the question of a LangGraph graph.
 
     `args` are the arguments that the title does not show.
     """
@@ -169,12 +172,12 @@ class Subject(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The title for use inside a sentence."""
+        """The title for use in a sentence: a question is in quotation marks."""
         return f'"{self.title}"' if self.is_question else self.title
 
 
 def approval_subject(name: str, args: Args) -> Subject:
-    """The subject of a request. A question that is too long for the title stays among the arguments too."""
+    """Return the subject of a request. A question that is cut in the title is also in `args`."""
     if name == INTERRUPT and isinstance(args, dict):
         key = next((key for key in QUESTION_KEYS if isinstance(args.get(key), str) and args[key].strip()), None)
         if key is not None:
@@ -185,9 +188,9 @@ def approval_subject(name: str, args: Args) -> Subject:
 
 
 def approval_lines(approval: Approval, *, with_name: bool = True) -> list[str]:
-    """A request or its decision: `✗ send_mail rejected by ann: too long`, and below it arguments or changes.
+    """Format a request or its decision: `✗ send_mail rejected by ann: too long`, and below it arguments or changes.
 
-    Without `with_name`, the line of the call above has the name and the arguments.
+    `with_name=False` omits name and arguments, for use below the line of the call, which shows them.
     """
     subject = approval_subject(approval.name, approval.args)
     with_name = with_name or subject.is_question
@@ -202,7 +205,7 @@ def approval_lines(approval: Approval, *, with_name: bool = True) -> list[str]:
 
 
 def approval_changes(name: str, args: Args, edited: Args | None) -> list[str]:
-    """The changes of an edit. An answer to a question replaces its arguments."""
+    """Return the lines for the changes of an edit; for the answer to a question, the line `value = …`."""
     if approval_subject(name, args).is_question and isinstance(edited, dict) and edited.keys() == {"value"}:
         return [f"value = {one_line(text_of(edited['value']), APPROVAL_WIDTH)}"]
     return change_lines(args, edited)
@@ -225,14 +228,14 @@ def _approval_head(approval: Approval, subject: Subject, name: str) -> str:
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """A plan: its todos, or its text without markdown markup."""
+    """Format a plan: its todos, or else its text without Markdown markup."""
     todos = [f"  {TODO_MARKS[item.status]} {one_line(item.content, LINE_WIDTH)}" for item in plan.items]
     lines = todos or _without_markdown([line.rstrip() for line in sanitize(plan.text).splitlines() if line.strip()])
     return ["plan:", *lines] if lines else []
 
 
 def _without_markdown(lines: list[str]) -> list[str]:
-    """Remove headings and bold marks; what follows a heading is indented."""
+    """Remove the markup of headings and bold text. If there are headings, other lines are indented below them."""
     is_heading = [bool(_HEADING.match(line)) for line in lines]
     indent = "    " if any(is_heading) else "  "
     return [
@@ -242,7 +245,7 @@ def _without_markdown(lines: list[str]) -> list[str]:
 
 
 def message_lines(name: str, text: str) -> list[str]:
-    """A message of a sub-agent, indented below its name, without empty lines."""
+    """Format a message of a sub-agent: its name and the first line, other lines indented, without empty lines."""
     first, *rest = [line.rstrip() for line in sanitize(text).splitlines() if line.strip()] or [""]
     return [f"{sanitize(name)}: {first}", *(f"  {line}" for line in rest)] if first else []
 
@@ -252,17 +255,17 @@ def answer_title(state: RunState) -> str:
 
 
 def late_title_lines(state: RunState) -> list[str]:
-    """The title of an answer whose text was streamed before the title was known."""
+    """Return the title line to print after an answer that was streamed before its title was known; [] without title."""
     return [f"Title: {answer_title(state)}"] if state.title else []
 
 
 def source_lines(state: RunState) -> list[str]:
-    """The sources of the answer as a list."""
+    """Format the sources of the answer as a list; [] if there are none."""
     return ["Sources:", *(f"- {one_line(source, SOURCE_WIDTH)}" for source in state.sources)] if state.sources else []
 
 
 def end_line(state: RunState) -> str:
-    """How the run ended, on one line."""
+    """Return a line that says how the run ended and how long it took."""
     duration = format_duration(state.ended_at - state.started_at)
     match state.terminal:
         case RunFinished(code=""):

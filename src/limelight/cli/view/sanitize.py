@@ -1,4 +1,4 @@
-"""Makes text from agents and tools safe for a terminal: control characters are shown, not executed. Pure."""
+"""Makes text from agents and tools safe for a terminal: replaces control characters by visible ones. Pure."""
 
 import re
 

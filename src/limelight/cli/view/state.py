@@ -1,4 +1,4 @@
-"""The state of a run as the views draw it, reduced from its Records. Pure; it knows no terminal."""
+"""The state of a run that the terminal views draw, computed from its Records. Pure."""
 
 from typing import Any, Literal, TypeVar
 
@@ -34,11 +34,11 @@ from limelight.events import (
 )
 
 MAX_OUTPUT = 4000
-"""Characters of a tool's output that are kept; of more output the end is kept."""
+"""Maximum length of a tool's output in characters. Of longer output only the end is stored."""
 
 
 class Message(msgspec.Struct):
-    """A text of an agent."""
+    """A text that an agent has written, with the deltas received so far."""
 
     agent_id: str
     deltas: list[str] = []
@@ -49,7 +49,7 @@ class Message(msgspec.Struct):
 
 
 class Approval(msgspec.Struct):
-    """An approval request. A request about a tool call belongs to the call; any other is a separate item."""
+    """An approval request and its decision. It is listed in its ToolCall, or in `items` if it is not about a call."""
 
     approval_id: str
     agent_id: str
@@ -60,27 +60,27 @@ class Approval(msgspec.Struct):
     by: str = ""
     reason: str = ""
     edited_args: dict[str, Any] | str | None = None
-    """The arguments that were approved instead."""
+    """The changed arguments, if the decision is `edit`."""
 
 
 class ToolCall(msgspec.Struct):
-    """A tool call."""
+    """A tool call with its state, its output so far and its approval requests."""
 
     call_id: str
     agent_id: str
     name: str
     args: dict[str, Any] | str | None
     state: Literal["running", "waiting", "done", "failed", "unseen"] = "running"
-    """`unseen`: the call has ended, and its result was not seen."""
+    """The progress of the call. `unseen` means that it has ended and Limelight did not see its result."""
     duration_ms: int | None = None
     error: str = ""
     output: str = ""
     output_cut: bool = False
     approvals: list[Approval] = []
     summary: str = ""
-    """The argument that describes the call best."""
+    """The argument that describes the call best, as text."""
     code_key: str = ""
-    """The argument that has the code that the call runs."""
+    """The name of the argument that contains the code to run; "" if there is none."""
 
     @property
     def ended(self) -> bool:
@@ -88,7 +88,7 @@ class ToolCall(msgspec.Struct):
 
 
 class SubAgent(msgspec.Struct):
-    """A sub-agent."""
+    """A sub-agent, its nesting depth and whether it still runs."""
 
     agent_id: str
     name: str
@@ -97,7 +97,7 @@ class SubAgent(msgspec.Struct):
 
 
 class PlanText(msgspec.Struct):
-    """A plan as text. A plan as a list of todos is not an item, because it changes until the run ends."""
+    """A plan that an agent has written as text. Plans that are lists of todos are in `RunState.todos` instead."""
 
     agent_id: str
     deltas: list[str] = []
@@ -109,7 +109,7 @@ class PlanText(msgspec.Struct):
 
 
 class Note(msgspec.Struct):
-    """One line about a file or a citation."""
+    """A line about a file that was created or a source that was cited."""
 
     agent_id: str
     text: str
@@ -120,7 +120,7 @@ ItemT = TypeVar("ItemT", bound=Item)
 
 
 class RunState:
-    """The state of one run, from its `run_started` on. `items` are in the order in which they began."""
+    """The state of one run. `items` are everything to draw, in the order in which they began."""
 
     def __init__(self) -> None:
         self.started: RunStarted | None = None
@@ -131,7 +131,7 @@ class RunState:
         self.todos: dict[str, tuple[Todo, ...]] = {}
         """The todos of each agent that has some, by `agent_id`."""
         self.answer = ""
-        """The answer, unless it is among the items."""
+        """The answer; "" if it was streamed and is therefore a Message in `items`."""
         self.title = ""
         self.sources: tuple[str, ...] = ()
         self.items: list[Item] = []
@@ -142,23 +142,23 @@ class RunState:
         self._streaming_plans: dict[str, PlanText] = {}
 
     def depth(self, agent_id: str) -> int:
-        """How deep an agent is nested; 0 is the main agent."""
+        """Return the nesting depth of an agent; 0 is the main agent."""
         sub_agent = self.sub_agents.get(agent_id)
         return 0 if sub_agent is None else sub_agent.depth
 
     def agent_name(self, agent_id: str) -> str:
-        """The name of a sub-agent, otherwise of the main agent."""
+        """Return the name of an agent; an unknown id is the main agent."""
         if agent_id in self.sub_agents:
             return self.sub_agents[agent_id].name
         return "the agent" if self.started is None else self.started.agent
 
     def owner(self, agent_id: str) -> str:
-        """The prefix that names the sub-agent of a call, needed only if there are several."""
+        """Return a prefix that names the sub-agent; "" for the main agent, or if there is only one sub-agent."""
         sub_agent = self.sub_agents.get(agent_id)
         return f"{sub_agent.name}: " if sub_agent is not None and len(self.sub_agents) > 1 else ""
 
     def feed(self, record: Record) -> None:
-        """Apply one Record."""
+        """Update the state with one Record."""
         event = record.event
         match event:
             case RunStarted():
@@ -185,7 +185,7 @@ class RunState:
                 self._feed_work(event)
 
     def _finish_plan(self, agent_id: str) -> PlanText | None:
-        """End the plan that the agent is streaming, and return it."""
+        """Mark the plan that the agent is streaming as complete, and return it; None if there is none."""
         plan = self._streaming_plans.pop(agent_id, None)
         if plan is not None:
             plan.streaming = False
@@ -198,13 +198,17 @@ class RunState:
         elif event.text:
             if plan is None:
                 plan = self._add(PlanText(event.agent_id))
-            if not (event.truncated and plan.text.startswith(event.text)):  # the deltas have more than a preview
+            if not (event.truncated and plan.text.startswith(event.text)):  # deltas have more than a preview
                 plan.deltas = [event.text]
         else:
             self.todos.pop(event.agent_id, None)
 
     def _set_answer(self, event: FinalAnswer) -> None:
-        """Store the answer. A streamed answer is already an item; as the last item it moves below its title."""
+        """Store the answer with its title and sources.
+
+        The text of a streamed answer is already in `items` and stays there, unless it is the last item and has a title,
+        sources or data: then it moves to `answer`, so that it is drawn below the title.
+        """
         self.title, self.sources = event.title, event.sources
         message = self.messages.get(event.message_id) if event.message_id is not None else None
         is_last = message is not None and self.items[-1] is message
@@ -263,7 +267,10 @@ class RunState:
             call.state = "waiting"
 
     def _requesting_call(self, event: ApprovalRequested) -> ToolCall | None:
-        """Find the call of a request without `call_id`: the running call with these arguments, or the only one."""
+        """Return the tool call that a request without `call_id` is about; None if it cannot be determined.
+
+        It is the running call of this tool with the same arguments, or else the only running call of the tool.
+        """
         running = [call for call in self.calls.values() if call.name == event.name and call.state == "running"]
         matching = [call for call in running if call.args == event.args]
         return matching[0] if matching else running[0] if len(running) == 1 else None
@@ -279,6 +286,6 @@ class RunState:
                 call.args, call.summary, call.code_key = event.args, event.summary, event.code_key
 
     def _add(self, item: ItemT) -> ItemT:
-        self.status = ""  # it described what came before this item
+        self.status = ""  # the status described the work before this item
         self.items.append(item)
         return item
