@@ -145,10 +145,10 @@ class Runtime:
         return self.sessions.closed
 
     async def drain(self, grace_seconds: float = 0) -> None:
-        """Shut down all runs and streams: refuse new runs, wait up to `grace_seconds` for live runs, end the remaining ones,
-        and close all streams.
+        """End all runs and close all streams.
 
-        The server calls this before it closes connections.
+        New runs are refused. Live runs have `grace_seconds` to end; then they are ended. The server calls this before
+        it closes connections.
         """
         self.sessions.close()
         await self._wait_for_runs(grace_seconds)

@@ -47,7 +47,7 @@ def make_tracing(settings: Settings, store: Store, environ: Mapping[str, str] = 
 
 
 def _endpoint(settings: Settings, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Return the URL of the collector, and the name of the setting or variable that it comes from.
+    """Return the URL of the collector, and a prefix for error messages that says where the URL is configured.
 
     TRACES_ENDPOINT contains the complete URL. To a URL from the settings, PATH is added.
     """
