@@ -35,7 +35,7 @@ HEADERS = (
 
 
 class SseFraming:
-    """Encodes frames as server-sent events. `sse_framing` caches one per event name, so that streams share the bytes."""
+    """Encodes frames as server-sent events. `sse_framing` caches one per event name, so that streams share bytes."""
 
     def __init__(self, event_name: str) -> None:
         self._head = b"event: %b\ndata: " % event_name.encode() if event_name else b"data: "
@@ -159,7 +159,7 @@ class EventStream:
             self.last_sent = self._loop.time()
 
     async def _wait_for_start(self, starting: StartingRun, send: Send) -> bool:
-        """Send heartbeats until the run begins. Return False if it does not begin, or if the client has disconnected."""
+        """Send heartbeats until the run begins. Return False if it never begins, or if the client disconnects."""
         task = starting.task
         while not task.done():
             self._start_wake = self._loop.create_future()

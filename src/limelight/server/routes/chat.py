@@ -85,7 +85,7 @@ class RunFailedResponse(RunError):
     errors=(*BEGIN_ERRORS, UnknownFormat),
 )
 async def chat_stream(request: ApiRequest) -> EventStream | ChatView:
-    """Ask an agent and watch its work as server-sent events. With `"stream": false`, get the complete answer as JSON."""
+    """Ask an agent and watch its work as server-sent events. With `"stream": false` get the complete answer as JSON."""
     format_ = request.format()
     queued, streams = await _enqueue(request)
     return await _stream(request, queued, format_) if streams else await _complete_answer(request, queued)
