@@ -28,9 +28,9 @@ SHOW_OPTION = {"label": "Show all", "description": "See the complete arguments f
 
 
 class Approvals:
-    """Requests decisions for the approvals of a run, one at a time.
+    """Asks the user for decisions on the approvals of a run, one at a time.
 
-    A decision, in this chat or elsewhere, comes back as a frame and closes the dialog."""
+    The server reports every decision, made in this chat or elsewhere, as a frame, which closes the dialog."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Approvals:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _request_decision(self, approval_id: str, frame: Frame) -> None:
-        """Ask the user until the server accepts a decision. The frame of a decision elsewhere or an expiry cancels this."""
+        """Ask the user until the server accepts a decision. A decision elsewhere or an expiry cancels this task."""
         problem, has_instructed = "", False
         async with self._lock:
             while True:

@@ -33,7 +33,7 @@ class ConnectionLost(Exception):
 
 
 class LimelightClient:
-    """Sends requests for one user during one call of the pipe. `run_id` is the id of its run, once the server sent it."""
+    """Sends requests for one user during one call of the pipe. `run_id` is the id of its run, once it is known."""
 
     def __init__(self, valves: Valves, user: Json) -> None:
         self.url = valves.DEEP_AGENT_URL.rstrip("/")
@@ -95,7 +95,8 @@ class LimelightClient:
     async def open_stream(self, path: str, body: Json | None, cursor: str) -> AsyncGenerator[httpx.Response, None]:
         """Open an event stream: with a body by POST, without one by GET, from the cursor on.
 
-        Status 204 means that the run has ended and nothing follows the cursor. Raises RequestRefused, ConnectionLost and the errors of httpx."""
+        Status 204 means that the run has ended and nothing follows the cursor.
+        Raises RequestRefused, ConnectionLost and the errors of httpx."""
         method = "GET" if body is None else "POST"
         http = await self._connect()
         async with http.stream(method, f"{self.url}{path}", **encode_request(body, cursor)) as response:
@@ -156,7 +157,7 @@ def encode_request(body: Json | None, cursor: str = "") -> Json:
 
 
 def parse_problem(body: bytes) -> Json:
-    """Return the problem details of an error response; an empty object if it is not JSON, such as a proxy's HTML page."""
+    """Return the problem details of an error response; an empty object if it is not JSON, as from a proxy."""
     try:
         return as_object(json.loads(body))
     except ValueError:
@@ -190,7 +191,8 @@ def load_certificates(_file: str, _folder: str) -> ssl.SSLContext:
 
 
 def error_reason(error: Exception) -> str:
-    """Return a short description of a failed request. It does not contain the key, which the error's text may do."""
+    """Return a short description of a failed request. The text of a LocalProtocolError is replaced, as it may contain
+    the key."""
     reasons = {"ConnectError": "no connection", "ConnectTimeout": "no answer", "ReadTimeout": "no data"}
     reasons["LocalProtocolError"] = "a valve contains a character that no request can have"
     return reasons.get(type(error).__name__, str(error) or type(error).__name__)

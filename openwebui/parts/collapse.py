@@ -87,7 +87,7 @@ class CollapseDisplay:
             self._is_outdated = True
 
     def _redraw(self) -> None:
-        """Write the block, with running calls last. A block without calls stays empty, and Open WebUI does not show it."""
+        """Write the block, with running calls last. Without calls the block stays empty, and is not shown."""
         calls = self._state.calls.values()
         if calls and self._show_steps:
             self._put_items()

@@ -23,7 +23,7 @@ class DetailsDisplay:
         self._reasoning_since = 0.0
 
     def flush(self) -> list[Chunk]:
-        """Return the new text. Text that begins with "data:" is split, because Open WebUI would parse it as an event."""
+        """Return the new text. Text that begins with "data:" is split, or Open WebUI would parse it as an event."""
         text, self._new_text = self._new_text, ""
         chunks = [text[:1], text[1:]] if text.startswith("data:") else [text]
         return [chunk for chunk in chunks if chunk]
@@ -82,5 +82,5 @@ def tool_block(call: ToolCall) -> str:
 
 
 def escape_attribute(value: str) -> str:
-    """Escape an HTML attribute, including double braces: Open WebUI replaces template variables before it parses HTML."""
+    """Escape an HTML attribute, including double braces, in which Open WebUI would replace template variables."""
     return html.escape(value, quote=True).replace("{{", "{&#123;")

@@ -94,7 +94,7 @@ class Tracer:
             self._exporter.export(spans)
 
     async def _catch_up(self, ref: SessionRef, run_id: str, before: int) -> None:
-        """Read the Records of a run up to number `before`, without exporting their spans. Then trace the pending Records."""
+        """Read the Records with a `seq` below `before` without exporting spans. Then trace the pending Records."""
         trace = self._new_trace(ref, run_id)
         try:
             async for record in self._read_run(run_id):
