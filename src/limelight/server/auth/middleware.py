@@ -30,7 +30,7 @@ SIGNAL_PATHS = re.compile(r"/runs/[^/]+/(cancel|approvals/[^/]+)")
 """Paths of Stop and decisions. The endpoint counts these requests itself (`ApiRequest.count_signal`), because the rate
 limit never refuses them for a live run."""
 PROXY_HEADERS = (b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip")
-"""Headers that proxies add. A server without keys refuses requests with one of them."""
+"""Headers that proxies add. A server without keys refuses them, unless `auth.insecure_no_auth` is set."""
 HOW_TO_MAKE_ONE = "make one with `limelight keys create`"
 
 
