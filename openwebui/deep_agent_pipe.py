@@ -9,22 +9,22 @@ description: Shows everything an agent does while it does it: tools, arguments, 
 # To install this file, paste it under Admin Panel, Functions, or run `limelight openwebui install`.
 # `make pipe` generates it from the modules in openwebui/parts; edit those. Its sections:
 #
-#   valves        Settings: the valves of the administrator and of each user.
+#   valves        The settings of the pipe: the valves of the administrator and of each user.
 #   frames        Frames of the server's typed stream, and the JSON values in them.
-#   text          Shortens texts, and escapes texts that Open WebUI would render as Markdown, HTML or formulas.
+#   text          Functions that shorten texts, and escape what Open WebUI would render as Markdown, HTML or formulas.
 #   client        The HTTP client for the Limelight server. No other part sends requests to it.
 #   runs          Runs on the server: starts a run, follows it across lost connections, and cancels it.
 #   run_state     The state of a run, built from its frames: tool calls, sub-agents and token usage.
-#   request       The request to the server, from a request of Open WebUI: agent, session and conversation.
-#   downloads     Downloads the data that frames refer to: complete values in place of previews, images and files.
+#   request       The conversion of Open WebUI's request to a request of the server: agent, session and conversation.
+#   downloads     Downloads of the data that frames refer to: complete values instead of previews, images and files.
 #   output_items  The output items of a message, and the chunks that update them in Open WebUI.
 #   native        The display `native`: a live row for each tool call and sub-agent, between texts and reasoning.
-#   collapse      The displays `collapse`, one block with all steps and the answer, and `plain`, only the answer.
+#   collapse      The displays `collapse`, a block with all steps followed by the answer, and `plain`, only the answer.
 #   details       The display `details`, for Open WebUI before 0.8: text with a block for each finished call.
 #   status        The status line above the text, and the task list above the input.
 #   citations     The sources below the answer: tool results, and the sources that the agent cites.
-#   approvals     Approvals: asks the user in the chat, and sends the decision to the server.
-#   run_view      The view of one run: the display, and everything else that each frame is fed to.
+#   approvals     Approvals: asks the user for a decision in the chat, and sends it to the server.
+#   run_view      The view of one run: the display, and all other consumers of its frames.
 #   turn          One call of the pipe: follows a run to its end, and sends chunks and events to Open WebUI.
 #   pipe          The class that Open WebUI loads: lists models, answers Open WebUI's own tasks, starts turns.
 
@@ -50,7 +50,7 @@ import httpx
 from pydantic import BaseModel, Field, field_validator
 
 # --- valves -----------------------------------------------------------------------------------------------------------
-# Settings: the valves of the administrator and of each user.
+# The settings of the pipe: the valves of the administrator and of each user.
 
 
 class Valves(BaseModel):
@@ -80,7 +80,7 @@ class Valves(BaseModel):
     @field_validator("DEEP_AGENT_URL", "API_KEY", "PUBLIC_URL")
     @classmethod
     def _strip(cls, value: str) -> str:
-        """Remove the spaces and line breaks that a pasted value may have around it."""
+        """Remove spaces and line breaks around a value, which pasting may add."""
         return value.strip()
 
 
@@ -123,39 +123,39 @@ class DisplayOptions(NamedTuple):
 Json = dict[str, Any]
 
 SHOWN_EXTENSIONS = frozenset({"error", "cancelled", "approval"})
-"""Types beyond the Deep Agent document that the pipe shows. The server repeats their content in documented types, for
-clients that do not know them."""
+"""Frame types that the pipe shows, but the Deep Agent document does not define. For other clients the server repeats
+their content in frames of documented types, which the pipe skips (`is_repeated`)."""
 
 
 def as_text(value: Any) -> str:
-    """A text unchanged, any other value as JSON."""
+    """Return a text unchanged, and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def as_object(value: Any) -> Json:
-    """A JSON object unchanged; an empty one in place of any other value."""
+    """Return a JSON object unchanged, and an empty one for any other value."""
     return cast(Json, value) if isinstance(value, dict) else {}
 
 
 def as_objects(value: Any) -> list[Json]:
-    """A list of JSON objects; an empty list in place of any other value."""
+    """Return a list with `as_object` applied to each item, and an empty list for any other value."""
     return [as_object(item) for item in cast(list[Any], value)] if isinstance(value, list) else []
 
 
 class Frame(NamedTuple):
-    """One frame of the typed stream. Types that begin with an underscore are created by the pipe."""
+    """A frame of the typed stream. Frames whose type begins with an underscore are created by the pipe."""
 
     type: str
     data: Json
     cursor: str = ""
 
     def text(self, key: str) -> str:
-        """A value as text; "" if it is missing."""
+        """Return the value of a key as text; "" if it is missing."""
         value = self.data.get(key)
         return "" if value is None else as_text(value)
 
     def number(self, key: str) -> int:
-        """An integer; 0 if it is missing."""
+        """Return the value of a key; 0 if it is missing or not an integer."""
         value = self.data.get(key)
         return value if isinstance(value, int) else 0
 
@@ -165,12 +165,12 @@ class Frame(NamedTuple):
 
     @property
     def is_repeated(self) -> bool:
-        """Whether a frame of a type in `SHOWN_EXTENSIONS` has the same content."""
+        """Whether this frame repeats the content of a frame with a type in `SHOWN_EXTENSIONS`."""
         return self.text("fallback_for") in SHOWN_EXTENSIONS
 
 
 DATA_RECEIVED = Frame("_data_received", {})
-"""Marks bytes from the server, with or without a frame in them: an idle server sends heartbeats."""
+"""Marker for received bytes, with or without a frame in them. An idle server sends heartbeats."""
 
 
 async def parse_frames(chunks: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
@@ -192,7 +192,7 @@ async def parse_frames(chunks: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
-# Shortens texts, and escapes texts that Open WebUI would render as Markdown, HTML or formulas.
+# Functions that shorten texts, and escape what Open WebUI would render as Markdown, HTML or formulas.
 
 
 PREVIEW_CHARS = 200
@@ -201,18 +201,18 @@ CODE_LINE_CHARS = 100
 
 ZERO_WIDTH_SPACE = "\u200b"
 MARKUP = re.compile(r"(?<=\\)(?=[(\[a-z])|(?<=\])(?=[(\[:])|(?<=\[)(?=[\d^])|(?<=<)(?=\S)|(?<=\{)(?=\{)")
-"""Positions inside of formulas, of links and images, of citation marks and footnotes, of tags and mentions, and of the
-template variables that Open WebUI replaces."""
+"""Matches the positions at which a zero-width space breaks markup: formulas, links, images, citation marks, footnotes,
+tags, mentions, and template variables of Open WebUI."""
 MARKDOWN = re.compile(r"[\\`*~$]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def break_markup(text: str) -> str:
-    """Insert zero-width spaces, so that no link, image, tag or formula is recognised. The layout stays."""
+    """Insert zero-width spaces into a text, so that no link, image, tag or formula in it is recognised."""
     return MARKUP.sub(ZERO_WIDTH_SPACE, text)
 
 
 def escape_markdown(line: str) -> str:
-    """Escape Markdown inside of a line; the caller escapes characters with a meaning only at its beginning."""
+    """Escape Markdown inside of a line. Characters that are special only at its beginning are left to the caller."""
     return MARKDOWN.sub(lambda match: f"\\{match[0]}", break_markup(line))
 
 
@@ -226,7 +226,7 @@ def escape_line(text: str) -> str:
 
 
 def literal_markdown(text: str) -> str:
-    """Markdown that shows a text literally: as code, or as wrapped text if lines are long and none is indented."""
+    """Return Markdown that shows a text literally: as code, or as wrapped text if it has long lines and no indents."""
     lines = text.split("\n")
     if max(map(len, lines)) > CODE_LINE_CHARS and not any(line[:1].isspace() for line in lines):
         return "  \n".join(f"{ZERO_WIDTH_SPACE}{escape_markdown(line)}" for line in lines)
@@ -236,7 +236,7 @@ def literal_markdown(text: str) -> str:
 
 
 def result_text(text: str) -> str:
-    """The output of a tool call, or a note if it is blank."""
+    """Return the output of a tool call, or a note if it is blank."""
     return text if text.strip() else "✓ completed"
 
 
@@ -258,7 +258,7 @@ def tool_count(count: int) -> str:
 
 
 TRANSIENT_STATUSES = (502, 503, 504)
-"""Statuses with which a proxy answers while the server behind it restarts."""
+"""Status codes that a proxy returns while the server behind it restarts."""
 
 
 class RequestRefused(Exception):
@@ -275,7 +275,7 @@ class ConnectionLost(Exception):
 
 
 class LimelightClient:
-    """Sends requests for one user during one call of the pipe. `run_id` is the run of this call, once it is known."""
+    """Sends requests for one user during one call of the pipe. `run_id` is the id of its run, once it is known."""
 
     def __init__(self, valves: Valves, user: Json) -> None:
         self.url = valves.DEEP_AGENT_URL.rstrip("/")
@@ -311,7 +311,7 @@ class LimelightClient:
             raise self._not_limelight(response) from error
 
     async def download(self, path: str, limit: int) -> bytes | None:
-        """The body of a GET; None if it exceeds the limit or the request fails."""
+        """Download a path. Return the body, None if it exceeds the limit or the request fails."""
         body = bytearray()
         try:
             http = await self._connect()
@@ -327,7 +327,7 @@ class LimelightClient:
         return bytes(body)
 
     async def download_object(self, path: str, limit: int) -> Json:
-        """The JSON object of a GET; an empty one if it exceeds the limit or the request fails."""
+        """Download a JSON object. Return an empty one if it exceeds the limit or the request fails."""
         try:
             return as_object(json.loads(await self.download(path, limit) or b"{}"))
         except ValueError:
@@ -335,8 +335,9 @@ class LimelightClient:
 
     @contextlib.asynccontextmanager
     async def open_stream(self, path: str, body: Json | None, cursor: str) -> AsyncGenerator[httpx.Response, None]:
-        """Open an event stream: POST with a body, otherwise GET after the cursor; status 204 means that it has ended.
+        """Open an event stream: with a body by POST, without one by GET, from the cursor on.
 
+        Status 204 means that the run has ended and nothing follows the cursor.
         Raises RequestRefused, ConnectionLost and the errors of httpx."""
         method = "GET" if body is None else "POST"
         http = await self._connect()
@@ -354,7 +355,7 @@ class LimelightClient:
         return ConnectionLost(f"{answer}: is the valve DEEP_AGENT_URL right?")
 
     async def _connect(self) -> httpx.AsyncClient:
-        """Create the HTTP client with the first request, so that invalid valves are reported like failed requests."""
+        """Return the HTTP client. It is created with the first request, so that invalid valves fail like a request."""
         if self._http is None:
             headers = request_headers(self._valves, self._user)
             try:
@@ -368,7 +369,7 @@ class LimelightClient:
 
 
 def request_headers(valves: Valves, user: Json) -> dict[str, str]:
-    """The key, and the user for whom the request is. Without a key the server ignores the user, so none is sent.
+    """Return the headers with the API key and the user. Without a key, no user is sent, as the server would ignore it.
 
     Raises ConnectionLost for an invalid key; the text does not contain the key."""
     key = valves.API_KEY
@@ -387,9 +388,9 @@ def request_headers(valves: Valves, user: Json) -> dict[str, str]:
 
 
 def encode_request(body: Json | None, cursor: str = "") -> Json:
-    """The content and headers of a request, as arguments for httpx.
+    """Return the content and headers of a request, as arguments for httpx.
 
-    Lone surrogates, which JSON allows and UTF-8 does not, are replaced: the chat would send them with every turn."""
+    Lone surrogates, which JSON allows and UTF-8 does not, are replaced. Otherwise every later turn would fail."""
     headers = {"Last-Event-ID": cursor} if cursor else {}
     if body is None:
         return {"headers": headers}
@@ -398,7 +399,7 @@ def encode_request(body: Json | None, cursor: str = "") -> Json:
 
 
 def parse_problem(body: bytes) -> Json:
-    """The problem details of an error response; empty for an HTML page of a proxy, which a chat should not show."""
+    """Return the problem details of an error response; an empty object if it is not JSON, as from a proxy."""
     try:
         return as_object(json.loads(body))
     except ValueError:
@@ -407,7 +408,7 @@ def parse_problem(body: bytes) -> Json:
 
 
 def join_url(base_url: str, path: str) -> str:
-    """The URL of a path that the server has sent.
+    """Return the URL of a path that the server has sent.
 
     If the base URL has a path, as in `https://host/limelight`, the server's paths may begin with it or not."""
     root = urlsplit(base_url).path.rstrip("/")
@@ -415,7 +416,7 @@ def join_url(base_url: str, path: str) -> str:
 
 
 async def ssl_verification(url: str) -> ssl.SSLContext | bool:
-    """The `verify` argument for httpx. Raises OSError if the certificates that the environment names are unreadable."""
+    """Return the `verify` argument for httpx. Raises OSError if the environment names unreadable certificates."""
     if not url.startswith("https:"):
         return False
     names = os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", "")
@@ -424,19 +425,23 @@ async def ssl_verification(url: str) -> ssl.SSLContext | bool:
 
 @functools.cache
 def load_certificates(_file: str, _folder: str) -> ssl.SSLContext:
-    """Load the certificates, once because it takes 0.1 s. The arguments are cache keys: httpx reads the environment."""
+    """Load the certificates that the environment names, and cache them, because loading takes 0.1 s.
+
+    The arguments are only cache keys: httpx reads the environment itself.
+    """
     return httpx.create_ssl_context(verify=True, trust_env=True)
 
 
 def error_reason(error: Exception) -> str:
-    """A short description of a failed request. A LocalProtocolError has a fixed one: its text may contain the key."""
+    """Return a short description of a failed request. The text of a LocalProtocolError is replaced, as it may contain
+    the key."""
     reasons = {"ConnectError": "no connection", "ConnectTimeout": "no answer", "ReadTimeout": "no data"}
     reasons["LocalProtocolError"] = "a valve contains a character that no request can have"
     return reasons.get(type(error).__name__, str(error) or type(error).__name__)
 
 
 def error_message(error: Exception) -> str:
-    """The error for the chat: what failed, and how to fix it."""
+    """Return an error message for the chat: what failed, and how to fix it."""
     if isinstance(error, RequestRefused):
         if error.status == 401:
             return "The Limelight server refuses the key: set the valve API_KEY of the Deep Agent Pipe."
@@ -458,7 +463,7 @@ def error_message(error: Exception) -> str:
 RETRY_DELAY = 0.5
 MAX_RETRY_DELAY = 5.0
 CONNECT_SECONDS = 10
-"""The time limit for the first answer of a server: it may be starting, but the user sees an empty chat."""
+"""Time limit for the first answer of the server. It is short, because the user sees an empty chat until then."""
 MAX_BUSY_RETRIES = 20
 CANCEL_SECONDS = 10.0
 CANCEL_RETRY_DELAY = 0.5
@@ -467,7 +472,7 @@ LIVE_STATES = ("queued", "running", "waiting")
 FOLLOWED_REQUESTS: set[str] = set()
 """The ids of the requests whose runs this process follows."""
 CANCEL_TASKS: set[asyncio.Task[bool]] = set()
-"""Keeps references to the tasks: the event loop has only weak ones."""
+"""References to the running tasks of `cancel_run`, because the event loop has only weak ones."""
 
 
 class RunStream:
@@ -480,12 +485,12 @@ class RunStream:
         self._cursor = ""
         self._is_lost = False
         self._lost_at = 0.0
-        """When the time limit began. A connection that delivers only its first chunk does not reset it."""
+        """Start of the time limit for reconnecting. A connection that delivers only one chunk does not reset it."""
         self._has_answered = False
         self._busy_retries = 0
 
     async def frames(self) -> AsyncIterator[Frame]:
-        """All frames of the run, and `_reconnecting`, `_reconnected`, `_queued` and `_retrying`.
+        """Yield all frames of the run, and the pipe's own `_reconnecting`, `_reconnected`, `_queued` and `_retrying`.
 
         Raises RequestRefused, and ConnectionLost when the time limit is over."""
         while True:
@@ -497,7 +502,7 @@ class RunStream:
                 reason = "the stream ended early"
             except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:  # a retry would fail too
                 raise ConnectionLost(self._lost_message(str(error))) from error
-            except httpx.LocalProtocolError as error:  # here too, and its text may contain the key
+            except httpx.LocalProtocolError as error:  # a retry would fail too; the text may contain the key
                 raise ConnectionLost(self._lost_message(error_reason(error))) from None
             except httpx.HTTPError as error:
                 reason = error_reason(error)
@@ -513,11 +518,11 @@ class RunStream:
             await asyncio.sleep(min(MAX_RETRY_DELAY, RETRY_DELAY + (time.monotonic() - self._lost_at) / 4))
 
     async def _connect(self) -> AsyncIterator[Frame]:
-        """Yield the frames of one connection. The request id makes a second POST safe: it returns the same run."""
+        """Yield the frames of one connection. A repeated POST is safe: by its request id it returns the same run."""
         run_id = self._client.run_id
         path = f"/runs/{run_id}/stream?format=typed" if run_id else "/chat/stream?format=typed"
         async with self._client.open_stream(path, None if run_id else self._request, self._cursor) as response:
-            if response.status_code == 204:  # the run has ended, and the cursor is behind its last frame
+            if response.status_code == 204:  # the run has ended, and nothing follows the cursor
                 yield Frame("done", {})
                 return
             self._has_answered = True
@@ -537,7 +542,7 @@ class RunStream:
                         yield frame
 
     async def _handle_busy_session(self) -> Frame:
-        """Decide whether the next request waits for the session's live run or cancels it."""
+        """Choose whether the next request waits for the session's live run or cancels it. Return a status frame."""
         self._busy_retries += 1
         if self._request["if_busy"] == "error":
             self._request["if_busy"] = await choose_if_busy(self._client, self._request)
@@ -573,7 +578,7 @@ async def registered_request(request: Json) -> AsyncGenerator[None, None]:
 
 
 async def choose_if_busy(client: LimelightClient, request: Json) -> str:
-    """The value of `if_busy` for a request whose session has a live run.
+    """Return the value of `if_busy` for a request whose session has a live run.
 
     `wait` if that run answers the same question for another model. `cancel` if it answers an older question. `error`
     if this cannot be determined, so that the caller tries again."""
@@ -587,7 +592,7 @@ async def choose_if_busy(client: LimelightClient, request: Json) -> str:
 
 
 async def find_live_run(client: LimelightClient, request: Json) -> Json | None:
-    """The live run of the request's session. Raises ConnectionLost."""
+    """Return the live run of the request's session, None without one. Raises ConnectionLost."""
     try:
         session = await client.request_json("GET", f"/sessions/{request['chat_id']}")
         run = as_object(await client.request_json("GET", f"/runs/{session['run_id']}"))
@@ -607,7 +612,7 @@ async def _is_of_other_model(client: LimelightClient, request: Json, run: Json) 
 
 
 async def _agent_name(client: LimelightClient, request: Json) -> str:
-    """The name of the request's agent, also of the default agent. Raises ConnectionLost."""
+    """Return the name of the request's agent, even if it is the default agent. Raises ConnectionLost."""
     if "agent" in request:
         return str(request["agent"])
     try:
@@ -618,9 +623,9 @@ async def _agent_name(client: LimelightClient, request: Json) -> str:
 
 
 async def cancel_run(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
-    """Cancel the run of a request, and return whether the server accepted it.
+    """Cancel the run of a request. Return False if the server refuses or cannot be reached.
 
-    It continues if the caller itself is cancelled."""
+    The result is True also if no such run is found. The task continues if the caller is cancelled."""
     task = asyncio.create_task(_cancel_with_retries(valves, user, run_id, request))
     CANCEL_TASKS.add(task)
     task.add_done_callback(CANCEL_TASKS.discard)
@@ -639,7 +644,7 @@ async def _cancel_with_retries(valves: Valves, user: Json, run_id: str, request:
 
 
 async def _try_cancel(client: LimelightClient, run_id: str, request: Json) -> bool:
-    """Return False if the server cannot be reached. Raises RequestRefused."""
+    """Try once to cancel the run. Return False if the server cannot be reached. Raises RequestRefused."""
     try:
         run_id = run_id or await _find_own_run_id(client, request)
         if run_id:
@@ -653,7 +658,7 @@ async def _try_cancel(client: LimelightClient, run_id: str, request: Json) -> bo
 
 
 async def _find_own_run_id(client: LimelightClient, request: Json) -> str:
-    """The id of the run that the request started, for a Stop before the server's answer; "" if there is none.
+    """Return the id of the live run that the request started; "" if there is none. It is needed for an early Stop.
 
     Raises ConnectionLost."""
     run = await find_live_run(client, request)
@@ -665,12 +670,12 @@ async def _find_own_run_id(client: LimelightClient, request: Json) -> str:
 
 
 OUTPUT_CHARS = 50_000
-"""Characters that are kept of the beginning of a tool's output, and of its end."""
+"""Characters that are stored of the beginning of a tool's output, and as many of its end."""
 OUTPUT_LINE_CHARS = 200
 
 
 class CallKey(NamedTuple):
-    """The id of a call's output item. It contains the tool's real name and id, for the next turn."""
+    """The id of a call's output item. It contains the original name and id of the call, for the next turn."""
 
     run_id: str
     depth: int
@@ -688,7 +693,7 @@ class CallKey(NamedTuple):
 
 
 class ToolOutput:
-    """The output of a tool: its beginning and its end, in bounded memory, and its last line."""
+    """The output of a tool, in bounded memory: its beginning, its end, and its last line."""
 
     def __init__(self) -> None:
         self.last_line = ""
@@ -712,13 +717,13 @@ class ToolOutput:
 
     @property
     def text(self) -> str:
-        """The complete output, or beginning and end with a note between them."""
+        """Return the complete output, or its beginning and end with a note between them."""
         self._trim_tail()
         note = f"\n… ({self._omitted:,} characters are left out here)\n" if self._omitted else ""
         return f"{''.join(self._head)}{note}{''.join(self._tail)}"
 
     def is_in(self, result: str) -> bool:
-        """Whether a result contains the output."""
+        """Whether the text of a result contains this output."""
         self._trim_tail()
         head, tail = "".join(self._head), "".join(self._tail)
         ends = [head, tail] if self._omitted else [head + tail]
@@ -764,14 +769,14 @@ class ToolCall:
 
     @property
     def title(self) -> str:
-        """The tool's name, after the sub-agent that called it."""
+        """The name of the tool, preceded by the sub-agent that called it."""
         if self.agent_path:
             return f"{self.agent_path} › {self.name}"
         return f"{'↳ ' * self.depth}{self.name}"
 
     @property
     def output(self) -> str:
-        """The result, after the printed output unless the result contains it."""
+        """The result, preceded by the printed output unless the result contains it."""
         if not self.printed.last_line or self.printed.is_in(self.result):
             return self.result
         return f"{self.printed.text.rstrip()}\n\n{self.result}".rstrip()
@@ -782,7 +787,7 @@ class ToolCall:
 
     @property
     def parameters(self) -> Json:
-        """The arguments as an object; as text in an object if they are not one."""
+        """The arguments as a JSON object. Other arguments are put into an object as text."""
         args = self._parse_args()
         return {"arguments": self.args} if args is None else args
 
@@ -794,7 +799,7 @@ class ToolCall:
 
 
 def finished_title(call: ToolCall, title: str) -> str:
-    """The title of a finished call. It marks a missing result, because Open WebUI draws a check mark on the call."""
+    """Return the title of a finished call. It marks a missing result, because Open WebUI shows a check mark."""
     return title if call.result_seen else f"{title} · no result seen"
 
 
@@ -814,7 +819,7 @@ class SubAgent:
 
 
 class RunState:
-    """Calls, sub-agents and token usage of a run. A frame is fed to it first, then to the parts that read it."""
+    """The calls, sub-agents and token usage of a run. Feed a frame to it before the parts that read it."""
 
     def __init__(self) -> None:
         self.calls: dict[str, ToolCall] = {}
@@ -850,15 +855,15 @@ class RunState:
                 pass
 
     def call(self, frame: Frame) -> ToolCall | None:
-        """The call that a frame belongs to."""
+        """Return the call that a frame belongs to, None if it is unknown."""
         return self.calls.get(frame.text("tool_id"))
 
     def agent_started_by(self, tool_id: str) -> SubAgent | None:
-        """The sub-agent that a call has started."""
+        """Return the sub-agent that a call has started, None without one."""
         return next((agent for agent in self.agents.values() if tool_id and agent.tool_id == tool_id), None)
 
     def ancestors(self, agent_id: str) -> list[str]:
-        """The ids of a sub-agent, of its parent and so on, without the main agent."""
+        """Return the ids of a sub-agent and of all its parents, without the main agent."""
         agent_ids: list[str] = []
         while agent_id and agent_id not in agent_ids:
             agent_ids.append(agent_id)
@@ -875,18 +880,19 @@ class RunState:
 
 
 # --- request ----------------------------------------------------------------------------------------------------------
-# The request to the server, from a request of Open WebUI: agent, session and conversation.
+# The conversion of Open WebUI's request to a request of the server: agent, session and conversation.
 
 
 DEFAULT_MODEL = "default"
-"""The model of the server's default agent, whatever its name is."""
+"""The model id of the server's default agent."""
 MODEL_OF_AGENT_NAMED_DEFAULT = "_default"
-"""The model of an agent with the name `default`. It cannot be an agent's name, which begins with a letter or digit."""
+"""The model id of an agent that is named `default`. No agent has this name, as names begin with a letter or digit."""
 SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 CONTINUE: Json = {"role": "user", "content": "Continue."}
 
 MAX_CONVERSATION_BYTES = 8_000_000
-"""Below the server's default limit for a request, 10 MiB. Open WebUI sends the complete conversation with each turn."""
+"""Size to which a conversation is reduced, below the server's default limit of 10 MiB. Open WebUI sends the complete
+conversation with each turn."""
 OLD_RESULT_CHARS = 4_000
 TRUNCATION_NOTE: Json = {"role": "system", "content": "The conversation is too long: its beginning was left out."}
 
@@ -895,7 +901,7 @@ PIPE_BLOCK = re.compile(
     r"(?:🔍 Execution Steps \(\d+ tools?\)|Tool Executed|Thought for \d+ seconds)</summary>.*?</details>\n*",
     re.DOTALL,
 )
-"""A block that a display of the pipe has added to a text."""
+"""Matches a block that a display of the pipe has added to a text."""
 
 
 def build_request(body: Json, user: Json, metadata: Json) -> Json:
@@ -913,18 +919,18 @@ def build_request(body: Json, user: Json, metadata: Json) -> Json:
 
 
 def model_id(agent: str) -> str:
-    """The id of an agent's model in Open WebUI."""
+    """Return the id of an agent's model in Open WebUI."""
     return MODEL_OF_AGENT_NAMED_DEFAULT if agent == DEFAULT_MODEL else agent
 
 
 def agent_name(model: str) -> str:
-    """The agent of a model; "" for the default agent. Open WebUI adds the id of the function before the model's id."""
+    """Return the agent of a model, "" for the default agent. Open WebUI adds the function's id before the model id."""
     chosen = model.partition(".")[2]
     return {DEFAULT_MODEL: "", MODEL_OF_AGENT_NAMED_DEFAULT: DEFAULT_MODEL}.get(chosen, chosen)
 
 
 def session_id(user: Json, metadata: Json) -> str:
-    """The server's session for this chat and this user; "" if there is no chat."""
+    """Return the id of the server's session for this chat and user; "" if there is no chat."""
     user_id, chat_id = str(user.get("id") or "user"), str(metadata.get("chat_id") or "")
     if not chat_id:
         return ""
@@ -938,7 +944,7 @@ def session_id(user: Json, metadata: Json) -> str:
 
 
 def message_text(content: Any) -> str:
-    """The text of a message without its images; the content is a text or a list of parts."""
+    """Return the text of a message's content, without its images. The content is a text or a list of parts."""
     parts = [part.get("text") for part in as_objects(content)] if isinstance(content, list) else [content]
     return "\n".join(part for part in parts if isinstance(part, str))
 
@@ -961,19 +967,19 @@ def separate_context(messages: list[Json], metadata: Json) -> list[Json]:
 
 
 def _replace_text(content: Any, text: str) -> Any:
-    """The content of a message with another text and the same images."""
+    """Return a message's content with another text and the same images."""
     if not isinstance(content, list):
         return text
     return [{"type": "text", "text": text}, *(part for part in as_objects(content) if part.get("type") != "text")]
 
 
 def is_tool_round(messages: list[Json], metadata: Json) -> bool:
-    """Whether Open WebUI calls again with a tool result. Such a call has no question, and an answer would loop."""
+    """Whether Open WebUI calls the pipe again with a tool result. Answering such a call would cause an endless loop."""
     return not messages or (_last_role(messages) == "tool" and not metadata.get("assistant_message_id"))
 
 
 def add_continue(messages: list[Json], metadata: Json) -> list[Json]:
-    """Add a question for "Continue response", which has none: without it the agent would start again."""
+    """Add a question to a request of "Continue response", which has none. Without it the agent would start again."""
     is_continued = metadata.get("assistant_message_id") and _last_role(messages) != "user"
     return [*messages, CONTINUE] if is_continued or _last_role(messages) == "assistant" else messages
 
@@ -983,7 +989,7 @@ def _last_role(messages: list[Json]) -> str:
 
 
 def remove_pipe_output(messages: list[Json]) -> list[Json]:
-    """Remove the blocks, labels and sub-agent calls that the pipe has added, and calls that are not from the pipe."""
+    """Remove blocks, labels and sub-agent calls that the pipe has added, and all calls that are not from the pipe."""
     cleaned: list[Json] = []
     for message in messages:
         kept = {key: message[key] for key in ("role", "content", "name") if message.get(key) is not None}
@@ -1006,7 +1012,7 @@ def remove_pipe_output(messages: list[Json]) -> list[Json]:
 
 
 def _original_call(call: Json) -> Json | None:
-    """A call of the main agent with its original name and id; None for other calls."""
+    """Return a call of the main agent with its original name and id; None for other calls."""
     key = CallKey.parse(str(call.get("id", "")))
     if key is None or key.depth:
         return None
@@ -1015,7 +1021,7 @@ def _original_call(call: Json) -> Json | None:
 
 
 def truncate_conversation(messages: list[Json]) -> list[Json]:
-    """Reduce a conversation to the limit: shorten the oldest results, then remove the oldest images, then turns."""
+    """Reduce a conversation to MAX_CONVERSATION_BYTES: shorten old results, then remove old images, then old turns."""
     excess = sum(map(_size, messages)) - MAX_CONVERSATION_BYTES
     reduced = list(messages)
     question = max((index for index, message in enumerate(messages) if message.get("role") == "user"), default=0)
@@ -1025,7 +1031,7 @@ def truncate_conversation(messages: list[Json]) -> list[Json]:
 
 
 def _reduce_oldest(messages: list[Json], end: int, excess: int, reduce: Callable[[Json], Json]) -> int:
-    """Reduce messages before `end`, oldest first, until the excess is gone; return the remaining excess."""
+    """Reduce messages before `end`, oldest first, until `excess` bytes are saved. Return the remaining excess."""
     for index, message in enumerate(messages[:end]):
         if excess <= 0:
             break
@@ -1053,7 +1059,8 @@ def _remove_images(message: Json) -> Json:
 
 
 def _remove_oldest_turns(messages: list[Json], question: int, excess: int) -> list[Json]:
-    """Remove complete turns: the server would refuse a result without its call. System messages stay."""
+    """Remove the oldest turns, but not system messages. Turns are removed completely, because the server refuses a
+    tool result without its call."""
     start = 0
     while excess > 0 and start < question:
         excess -= _size(messages[start])
@@ -1069,21 +1076,22 @@ def _size(message: Json) -> int:
 
 
 # --- downloads --------------------------------------------------------------------------------------------------------
-# Downloads the data that frames refer to: complete values in place of previews, images and files.
+# Downloads of the data that frames refer to: complete values instead of previews, images and files.
 
 
 MAX_VALUE_BYTES = 100_000
 MAX_ANSWER_BYTES = 1_000_000
-"""The limit for an answer is higher than that for a tool result, because the user has asked for it."""
+"""Size limit of an answer. It is higher than the limit of a tool result, because the user has asked for the answer."""
 MAX_IMAGE_BYTES = 1_000_000
 MAX_MESSAGE_IMAGE_BYTES = 4_000_000
-"""All images of a message together: Open WebUI stores them in the chat, and sends them whenever the chat is opened."""
+"""Size limit of all images of a message together. Open WebUI stores them in the chat, and sends them whenever the chat
+is opened."""
 SVG = "image/svg+xml"
 TEXT_TYPES = frozenset({"application/json", "application/x-yaml", "application/xml", "application/javascript", SVG})
 
 
 class Downloader:
-    """Completes frames before they are shown. Values that are too large stay previews with a link to the rest."""
+    """Completes frames before they are shown. A value that is too large remains a preview, with a link to all of it."""
 
     def __init__(self, client: LimelightClient, public_url: str) -> None:
         self._client = client
@@ -1119,7 +1127,7 @@ class Downloader:
         return frame._replace(data={**frame.data, key: text})
 
     async def _complete_args(self, frame: Frame, key: str, field: str) -> Frame:
-        """Replace arguments by the complete ones, or by an object with a preview and a note."""
+        """Return the frame with complete arguments, or with an object that contains a preview and a link."""
         path, size = frame.text("result_url"), frame.number("size")
         # The response contains more than the arguments, such as the result of the same call.
         response = await self._client.download_object(path, 10 * MAX_VALUE_BYTES) if size <= MAX_VALUE_BYTES else {}
@@ -1132,23 +1140,21 @@ class Downloader:
         return f"… ({length}the whole is at {where})"
 
     async def _load_artifact(self, frame: Frame) -> Frame:
-        """Turn a small image into `_image` with a data URL, and other files into `_file` with text or a link."""
+        """Return the frame of a file: `_image` with a data URL for a small image, or `_file` with text or a link."""
         media_type = frame.text("media_type").partition(";")[0].strip().lower()
         path, size = frame.text("url"), frame.number("size")
         file: dict[str, Any] = {"tool_id": frame.text("tool_id"), "name": frame.text("name") or "file", "size": size}
         if media_type.startswith("image/") and media_type != SVG and (url := await self._load_image(path, size)):
             return Frame("_image", {**file, "url": url})
         content = await self._load_text(path, media_type) if size <= MAX_VALUE_BYTES else None
-        if (
-            content is None and not self._public_url
-        ):  # a browser may be unable to reach the pipe's address of the server
+        if content is None and not self._public_url:  # no address that browsers can surely reach
             media_type = "text/plain"
             content = f"{file['name']}: {size:,} bytes, at {path} on the Limelight server"
         link = join_url(self._public_url, path)
         return Frame("_file", {**file, "url": link, "media_type": media_type, "content": content})
 
     async def _load_image(self, path: str, size: int) -> str | None:
-        """The data URL of an image; None if it is too large or not an image."""
+        """Download an image and return its data URL; None if it is too large or not an image."""
         limit = min(MAX_IMAGE_BYTES, self._image_bytes_left)
         content = await self._client.download(path, limit) if size <= limit else None
         media_type = image_type(content) if content else None
@@ -1158,7 +1164,7 @@ class Downloader:
         return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
     async def _load_text(self, path: str, media_type: str) -> str | None:
-        """The content of a text file, which Open WebUI shows in a window; None for other files."""
+        """Download a text file and return its content, which Open WebUI shows in a window; None for other files."""
         if not media_type.startswith("text/") and media_type not in TEXT_TYPES:
             return None
         content = await self._client.download(path, MAX_VALUE_BYTES)
@@ -1166,7 +1172,7 @@ class Downloader:
 
 
 def image_type(data: bytes) -> str | None:
-    """The media type according to the first bytes: the type that a tool declares may be wrong."""
+    """Return the media type of an image by its first bytes, None if it is unknown. A tool may declare a wrong type."""
     signatures = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF87a": "gif", b"GIF89a": "gif"}
     found = next((name for signature, name in signatures.items() if data.startswith(signature)), None)
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
@@ -1177,7 +1183,7 @@ def image_type(data: bytes) -> str | None:
 
 
 class FileList:
-    """The files of a message, above its text. It is sent once, because Open WebUI stores the sum of all lists."""
+    """The list of files above the text of a message. It is sent once, because Open WebUI appends each list it gets."""
 
     def __init__(self, state: RunState, *, images_in_rows: bool) -> None:
         self._state = state
@@ -1195,25 +1201,25 @@ class FileList:
 
 
 def _text_file(frame: Frame) -> Json:
-    """A file whose text is shown on a click."""
+    """Return the entry of a file whose text Open WebUI shows on a click."""
     meta = {"name": frame.text("name"), "content_type": frame.text("media_type"), "size": frame.number("size")}
     file = {"filename": frame.text("name"), "data": {"content": frame.text("content")}, "meta": meta}
     return {"type": "file", "name": frame.text("name"), "size": frame.number("size"), "file": file}
 
 
 def _linked_file(frame: Frame) -> Json:
-    """A file that is opened on a click. Its type is not `file`, to whose URL Open WebUI would add a path."""
+    """Return the entry of a file that opens its URL on a click. Its type is not `file`, whose URL would be changed."""
     return {"type": "doc", "name": frame.text("name"), "size": frame.number("size"), "url": frame.text("url")}
 
 
 # --- output_items -----------------------------------------------------------------------------------------------------
 # The output items of a message, and the chunks that update them in Open WebUI.
 #
-# Open WebUI takes them in the form of OpenAI's Responses. An item that is sent again replaces itself.
+# Items have the format of OpenAI's Responses API. Open WebUI replaces an item that is sent again.
 
 
 Chunk = Json | str
-"""A value that a pipe may yield: an event of a response, or text."""
+"""A value that a pipe may yield: an event of the Responses API, or text."""
 
 DELTA_TYPES = {
     "message": "response.output_text.delta",
@@ -1238,7 +1244,7 @@ class OutputItems:
         return self._items[item_id]
 
     def put(self, item: Json, *, after: str = "") -> None:
-        """Add an item at the end or after another one, or replace the item with the same id in place."""
+        """Add an item at the end or after another item. An existing item with the same id is replaced in place."""
         item_id: str = item["id"]
         if item_id not in self._items:
             self._order.insert(self._order.index(after) + 1 if after else len(self._order), item_id)
@@ -1252,7 +1258,7 @@ class OutputItems:
         self.put({**self._items[item_id], **fields})
 
     def append(self, item_id: str, delta: str) -> None:
-        """Append to the text of a message or of reasoning, or to the arguments of a call."""
+        """Append to the text of an item: of a message or reasoning, or the arguments of a call."""
         item = self._items[item_id]
         if item["type"] == "function_call":
             self._items[item_id] = {**item, "arguments": item["arguments"] + delta}
@@ -1262,7 +1268,7 @@ class OutputItems:
             self._deltas[item_id] = self._deltas.get(item_id, "") + delta
 
     def flush(self) -> list[Chunk]:
-        """The changes since the last call, in the order of the items: then each index is valid when it is applied."""
+        """Return the changes since the last call, ordered by item, so that each index is valid when applied."""
         chunks: list[Chunk] = []
         for index, item_id in enumerate(self._order):
             if item_id in self._changed:
@@ -1304,7 +1310,7 @@ def message_item(item_id: str, text: str, status: str = "in_progress") -> Json:
 
 
 class MessageWriter:
-    """Writes texts and reasoning of the main agent, as one item for each uninterrupted text."""
+    """Writes the texts and reasoning of the main agent. Each uninterrupted text is one item."""
 
     def __init__(self, items: OutputItems, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
         self._items = items
@@ -1319,7 +1325,7 @@ class MessageWriter:
     def add_text(self, text: str) -> None:
         self._finish_reasoning()
         if not self._text_id:
-            text = text.lstrip("\n")  # separates messages in a stream, and has no meaning at the beginning of an item
+            text = text.lstrip("\n")  # only separates messages of a stream
             if not text:
                 return
             self._text_id = self.last_text_id = self._new_id("m")
@@ -1355,7 +1361,7 @@ class MessageWriter:
 
 
 class NativeDisplay:
-    """Turns frames into output items. Calls and sub-agents are items of the type `function_call`, called rows here."""
+    """Turns frames into output items. An item of a call or sub-agent, with the type `function_call`, is a row here."""
 
     def __init__(self, state: RunState, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
         self._state = state
@@ -1425,7 +1431,7 @@ class NativeDisplay:
             self._items.update(agent_row, name=f"{agent.path} · {call.name} ({agent.call_count})")
 
     def _put_row(self, agent_id: str, item: Json) -> None:
-        """Add a row after the last row of an agent and its sub-agents; at the end for the main agent."""
+        """Add a row of an agent after the last row of that agent and its sub-agents; for the main agent at the end."""
         previous = self._last_rows.get(agent_id, "")
         self._items.put(item, after=previous)
         for ancestor in self._state.ancestors(agent_id):
@@ -1470,7 +1476,7 @@ class NativeDisplay:
         self._items.put(item, after=row)
 
     def _update_agent(self, agent: SubAgent, *, ended: bool) -> None:
-        """Update the row of the call that has started the sub-agent; without such a call the sub-agent has a row."""
+        """Update the row of a sub-agent: the row of the call that started it, or a separate row without such a call."""
         row = self._row_of(agent)
         if row is None:
             row = str(CallKey(self._run_id(), agent.depth, agent.name, f"agent-{agent.agent_id}"))
@@ -1497,12 +1503,12 @@ def _agent_title(agent: SubAgent) -> str:
 
 
 # --- collapse ---------------------------------------------------------------------------------------------------------
-# The displays `collapse`, one block with all steps and the answer, and `plain`, only the answer.
+# The displays `collapse`, a block with all steps followed by the answer, and `plain`, only the answer.
 
 
 REDRAW_SECONDS = 0.5
 REDRAW_CHARS_PER_SECOND = 200_000
-"""Each change sends the complete block, so a large block is sent less often."""
+"""Limit of the characters per second for redrawing the block. Each redraw sends the complete block."""
 
 
 class CollapseDisplay:
@@ -1559,7 +1565,7 @@ class CollapseDisplay:
             self._items.append(self._answer_id, text)
 
     def _turn_text_into_step(self) -> None:
-        """Move the text so far into the block: text before a tool call is not the answer."""
+        """Move the current text into the block, because text before a tool call is not the answer."""
         if self._text.strip():
             self._steps.append(f"**🤖 AI:** {html.escape(self._text.strip(), quote=False)}")
         if self._text:
@@ -1567,7 +1573,7 @@ class CollapseDisplay:
         self._text = ""
 
     def _put_items(self) -> None:
-        """Add both items with the first text or step, because the block comes before the answer."""
+        """Add both items if they do not exist, because the block has to come before the answer."""
         if self._answer_id not in self._items:
             if self._show_steps:
                 self._items.put(message_item(self._block_id, "", "completed"))
@@ -1579,7 +1585,7 @@ class CollapseDisplay:
             self._is_outdated = True
 
     def _redraw(self) -> None:
-        """Write the block, with running calls last. Without calls it stays empty, and Open WebUI does not show it."""
+        """Write the block, with running calls last. Without calls the block stays empty, and is not shown."""
         calls = self._state.calls.values()
         if calls and self._show_steps:
             self._put_items()
@@ -1612,7 +1618,7 @@ def steps_block(count: int, steps: list[str]) -> str:
 
 
 class DetailsDisplay:
-    """Turns frames into text. Without `blocks` it is only the text of the main agent, for clients of the API."""
+    """Turns frames into text. Without `blocks`, which is for clients of the API, it is only the main agent's text."""
 
     def __init__(self, state: RunState, clock: Callable[[], float], *, blocks: bool = True) -> None:
         self._state = state
@@ -1624,7 +1630,7 @@ class DetailsDisplay:
         self._reasoning_since = 0.0
 
     def flush(self) -> list[Chunk]:
-        """The new text. Text that begins with "data:" is split, because Open WebUI would take it for an event."""
+        """Return the new text. Text that begins with "data:" is split, or Open WebUI would parse it as an event."""
         text, self._new_text = self._new_text, ""
         chunks = [text[:1], text[1:]] if text.startswith("data:") else [text]
         return [chunk for chunk in chunks if chunk]
@@ -1674,7 +1680,7 @@ class DetailsDisplay:
 
 
 def tool_block(call: ToolCall) -> str:
-    """The block of a finished call, in the form of the Agno document. JSON keeps each value on one line."""
+    """Return the block of a finished call, in the format of the Agno document. JSON keeps each value on one line."""
     name = finished_title(call, call.title)
     values = {"id": call.tool_id, "name": name, "arguments": json.dumps(call.parameters, ensure_ascii=False)}
     values["result"] = json.dumps(result_text(call.output), ensure_ascii=False)
@@ -1683,7 +1689,7 @@ def tool_block(call: ToolCall) -> str:
 
 
 def escape_attribute(value: str) -> str:
-    """Escape an HTML attribute, and double braces too: Open WebUI replaces template variables before it parses HTML."""
+    """Escape an HTML attribute, including double braces, in which Open WebUI would replace template variables."""
     return html.escape(value, quote=True).replace("{{", "{&#123;")
 
 
@@ -1692,11 +1698,11 @@ def escape_attribute(value: str) -> str:
 
 
 MAX_STATUSES_PER_BATCH = 5
-"""Of more statuses at the same time a user could read only the last."""
+"""Limit of the statuses in a batch. Of more statuses a user could read only the last one."""
 
 
 class StatusLine:
-    """Turns frames into status events. The final one says how the run ended, and stops the animation."""
+    """Turns frames into status events. The final event says how the run ended, and stops the animation."""
 
     def __init__(self, options: DisplayOptions) -> None:
         self._show_subagents = options.subagent_status
@@ -1728,7 +1734,7 @@ class StatusLine:
         return "↳ " * depth + text if text else ""
 
     def _approval_text(self, frame: Frame, depth: int) -> str:
-        """The open approval; after a decision another open approval, or else the decision."""
+        """Return the status text of an approval frame: an open approval, or else the decision."""
         approval_id, name, state = frame.text("approval_id"), frame.text("name"), frame.data.get("state")
         if state == "requested":
             self._open_approvals[approval_id] = self._indent(f"⏸ {name} is waiting for approval", depth)
@@ -1766,7 +1772,7 @@ class StatusLine:
 
 
 def plan_text(todos: list[Json]) -> str:
-    """The progress of a plan, and its current item."""
+    """Return the progress of a plan, with its current item."""
     if not todos:
         return "📋 Planning..."
     done = sum(todo.get("status") == "completed" for todo in todos)
@@ -1775,14 +1781,14 @@ def plan_text(todos: list[Json]) -> str:
 
 
 def limit_statuses(events: list[Json]) -> list[Json]:
-    """Remove all statuses but the last if a batch has many: Open WebUI writes each of them to its database."""
+    """Remove all statuses but the last from a batch with many. Open WebUI writes each status to its database."""
     positions = [index for index, event in enumerate(events) if event["type"] == "status"]
     removed = positions[:-1] if len(positions) > MAX_STATUSES_PER_BATCH else []
     return [event for index, event in enumerate(events) if index not in removed]
 
 
 class TaskList:
-    """Turns plans of the main agent into Open WebUI's task list. The final event removes it: it would be kept."""
+    """Turns plans of the main agent into Open WebUI's task list, which the final event removes."""
 
     def __init__(self) -> None:
         self._is_shown = False
@@ -1812,12 +1818,12 @@ def tasks_event(tasks: list[dict[str, str]]) -> Json:
 
 MAX_CITATION_CHARS = 32_000
 MAX_MESSAGE_CITATION_CHARS = 256_000
-"""All citations of a message together: Open WebUI stores the complete chat with each of them."""
+"""Limit of all citations of a message together. Open WebUI stores the complete chat again with each citation."""
 CITATION_PREVIEW_CHARS = 500
 
 
 class Citations:
-    """Turns frames into source events. Each has a unique id, because Open WebUI groups sources by id."""
+    """Turns frames into source events. Each event has a unique id, because Open WebUI groups sources by id."""
 
     def __init__(self, state: RunState, run_id: Callable[[], str], options: DisplayOptions) -> None:
         self._state = state
@@ -1857,7 +1863,7 @@ class Citations:
         return self._source(source_id, title or url, text or title or url, break_markup, {})
 
     def _source(self, source_id: str, name: str, text: str, escape: Callable[[str], str], metadata: Json) -> Json:
-        """A source event with escaped text: Open WebUI renders the text of a source as Markdown and HTML."""
+        """Return a source event. Its text is escaped, because Open WebUI renders it as Markdown and HTML."""
         fits = min(len(text), MAX_CITATION_CHARS) <= self._chars_left
         limit = MAX_CITATION_CHARS if fits else CITATION_PREVIEW_CHARS
         document = escape(text[:limit])
@@ -1876,7 +1882,7 @@ def source_event(source_id: str, name: str, document: str, metadata: Json) -> Js
 
 
 # --- approvals --------------------------------------------------------------------------------------------------------
-# Approvals: asks the user in the chat, and sends the decision to the server.
+# Approvals: asks the user for a decision in the chat, and sends it to the server.
 
 
 EventCall = Callable[[Json], Awaitable[Any]]
@@ -1884,9 +1890,9 @@ EventCall = Callable[[Json], Awaitable[Any]]
 
 REPEAT_SECONDS = 5
 MAX_ARGUMENT_BYTES = 1_000_000
-"""Longer arguments cannot be reviewed in a dialog."""
+"""Size limit of arguments that a dialog can show for review. Larger ones are decided outside of the chat."""
 CARD_CHARS = 1500
-"""The card does not scroll: more text would push its buttons off the screen."""
+"""Limit of the text on the card, which does not scroll: more text would push its buttons off the screen."""
 DECISIONS = {
     "approve": "Let it run with these arguments.",
     "edit": "Change the arguments first.",
@@ -1896,9 +1902,9 @@ SHOW_OPTION = {"label": "Show all", "description": "See the complete arguments f
 
 
 class Approvals:
-    """Requests decisions for the approvals of a run, one at a time.
+    """Asks the user for decisions on the approvals of a run, one at a time.
 
-    A decision, in this chat or elsewhere, comes back as a frame and closes the dialog."""
+    The server reports every decision, made in this chat or elsewhere, as a frame, which closes the dialog."""
 
     def __init__(
         self,
@@ -1930,12 +1936,12 @@ class Approvals:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _request_decision(self, approval_id: str, frame: Frame) -> None:
-        """Ask until the server accepts a decision. When the approval expires, the server sends a frame that ends it."""
+        """Ask the user until the server accepts a decision. A decision elsewhere or an expiry cancels this task."""
         problem, has_instructed = "", False
         async with self._lock:
             while True:
                 frame = await self._complete_args(frame)
-                is_truncated = frame.data.get("truncated")  # a user must not approve arguments without seeing them
+                is_truncated = frame.data.get("truncated")  # a user must see arguments before approving them
                 decision = None if is_truncated else await self._dialog.ask(frame, problem)
                 problem = await self._send_decision(approval_id, decision) if decision else ""
                 if decision and not problem:
@@ -1947,7 +1953,7 @@ class Approvals:
                     await asyncio.sleep(REPEAT_SECONDS)
 
     async def _complete_args(self, frame: Frame) -> Frame:
-        """Replace a preview of the arguments by the complete ones, if they are not too long."""
+        """Return the frame with complete arguments instead of a preview, if they are not too long."""
         if not frame.data.get("truncated") or frame.number("size") > MAX_ARGUMENT_BYTES:
             return frame
         approval = await self._client.download_object(self._path(frame.text("approval_id")), 2 * MAX_ARGUMENT_BYTES)
@@ -1959,7 +1965,7 @@ class Approvals:
         return f"/runs/{self._client.run_id}/approvals/{quote(approval_id, safe='')}"
 
     async def _send_instruction(self, frame: Frame) -> None:
-        """Send a frame that says how to decide outside of this chat."""
+        """Add a frame that tells the user how to decide outside of this chat."""
         command = f"limelight approve {self._client.run_id}{self._client.command_user}"
         instruction = f"waiting for approval: answer here, or run `{command}`"
         if frame.data.get("truncated"):
@@ -1968,7 +1974,7 @@ class Approvals:
         await self._send_frame(Frame("_unanswered", {**approval, "instruction": instruction}))
 
     async def _send_decision(self, approval_id: str, decision: Json) -> str:
-        """Send a decision; return the reason if the server refuses it, "" if the approval is decided."""
+        """Send a decision to the server. Return the reason if the server refuses it, "" if the approval is decided."""
         try:
             await self._client.request_json("POST", self._path(approval_id), decision)
         except RequestRefused as refused:
@@ -1980,14 +1986,17 @@ class Approvals:
 
 
 class ApprovalDialog:
-    """The card above the input that asks for a decision, and the editor for arguments."""
+    """The dialogs of an approval: the card above the input that asks for a decision, and the editor for arguments."""
 
     def __init__(self, event_call: EventCall | None, metadata: Json) -> None:
         self._event_call = event_call
         self._metadata = metadata
 
     async def ask(self, frame: Frame, problem: str) -> Json | None:
-        """The body of the decision; None without an answer. `problem` says why the previous decision was refused."""
+        """Ask for a decision. Return its JSON body, None if the user does not answer.
+
+        `problem` says why the server refused the previous decision.
+        """
         offered = [name for name in DECISIONS if name in (frame.data.get("decisions") or DECISIONS)]
         args = frame.data.get("args")
         while True:
@@ -2005,7 +2014,7 @@ class ApprovalDialog:
                 return decision
 
     async def _show_card(self, card: Json) -> Json:
-        """The chosen option or the text under Other; empty without an answer."""
+        """Show the card. Return the chosen option or the text under Other; an empty object without an answer."""
         data: Json = {"questions": [card], "allow_other": True, "timeout_ms": 240_000}
         reply = as_object(await self._call({"type": "request:user_input", "data": data}))
         return as_object(as_object(reply.get("answers")).get("decision")) if reply.get("status") == "answered" else {}
@@ -2015,7 +2024,10 @@ class ApprovalDialog:
         await self._call({"type": "input", "data": {**data, "placeholder": ""}})
 
     async def _edit_args(self, args: str) -> Json | None:
-        """The decision with the edited arguments; empty if the editor was closed; None without an answer."""
+        """Show the editor. Return the decision with the edited arguments.
+
+        Return an empty object if the user closes the editor, and None if the user does not answer.
+        """
         message = "The new arguments, as JSON."
         while True:
             data = {"title": "Edit the arguments", "message": message, "placeholder": "{}", "value": args}
@@ -2037,11 +2049,11 @@ class ApprovalDialog:
         await self._find_tab()
         try:
             return await self._event_call(event)
-        except Exception:  # the tab with the dialog is gone; the approval stays open on the server
+        except Exception:  # the tab was closed; the approval stays open on the server
             return None
 
     async def _find_tab(self) -> None:
-        """Update the socket id of the chat, which a reload changes.
+        """Update the socket id of the user's browser tab, which changes with a reload.
 
         Open WebUI itself looks for the new socket only if the old one disconnects during a call."""
         sockets = sys.modules.get("open_webui.socket.main")
@@ -2057,7 +2069,7 @@ class ApprovalDialog:
 
 
 def approval_card(name: str, args: Any, offered: list[str], problem: str) -> Json:
-    """The card for an approval. Of long arguments it shows the beginning, and an option that shows all."""
+    """Return the card for an approval. For long arguments it shows the beginning, and offers an option to show all."""
     shown = json.dumps(args, ensure_ascii=False)
     options: list[Json] = [{"label": each.capitalize(), "description": DECISIONS[each]} for each in offered]
     if len(shown) > CARD_CHARS:
@@ -2074,30 +2086,30 @@ def format_args(args: Any) -> str:
 
 
 # --- run_view ---------------------------------------------------------------------------------------------------------
-# The view of one run: the display, and everything else that each frame is fed to.
+# The view of one run: the display, and all other consumers of its frames.
 #
-# It sends nothing itself.
+# It returns chunks and events, and sends nothing itself.
 
 
 LOG = logging.getLogger("deep_agent_pipe")
 
 TEXT_DISPLAY = "text"
-"""The display for clients of Open WebUI's API: only text. No valve can select it."""
+"""The display for clients of Open WebUI's API, which get only text. No valve can select it."""
 STOPPED = "Stopped"
 STOPPED_HERE = "Stopped here; the server was not reached, so the agent may continue"
 
 
 class Display(Protocol):
-    """Turns frames into chunks for Open WebUI. It has no network, no event loop, and a clock only as an argument."""
+    """Turns frames into chunks for Open WebUI. Displays use no network and no event loop; a clock is an argument."""
 
     def feed(self, frame: Frame) -> None: ...
 
     def flush(self) -> list[Chunk]:
-        """The chunks for the frames since the last call."""
+        """Return the chunks for the frames since the last call."""
         ...
 
     def close(self) -> None:
-        """Finish everything that is open: Open WebUI would execute a call without an output itself."""
+        """Finish all open items, because Open WebUI would execute a call without an output itself."""
         ...
 
 
@@ -2114,7 +2126,7 @@ def create_display(name: str, state: RunState, run_id: Callable[[], str]) -> Dis
 
 
 class RunOutcome:
-    """The end of a run: success, unless a frame says otherwise. `status` is the final text of the status line."""
+    """The outcome of a run, from its frames: success, error or Stop. `status` is the final text of the status line."""
 
     def __init__(self, state: RunState, *, show_usage: bool) -> None:
         self._state = state
@@ -2131,7 +2143,7 @@ class RunOutcome:
             self.status = STOPPED
 
     def chunks(self) -> list[Chunk]:
-        """Token usage and the error. The error is a chunk: with an exception Open WebUI would discard the message."""
+        """Return chunks with the token usage and the error. After an exception Open WebUI would discard the message."""
         chunks: list[Chunk] = []
         total = self._state.input_tokens + self._state.output_tokens
         if total and self._show_usage:
@@ -2143,7 +2155,7 @@ class RunOutcome:
 
 
 class RunView:
-    """Feeds frames to all parts. A part that fails on a frame does not keep the others from it."""
+    """Feeds the frames of a run to all consumers. An error in one consumer does not affect the others."""
 
     def __init__(self, client: LimelightClient, options: DisplayOptions, public_url: str, approvals: Approvals) -> None:
         state = RunState()
@@ -2157,7 +2169,7 @@ class RunView:
         self._event_sources = (self._status, self._tasks, Citations(state, lambda: client.run_id, options))
 
     async def feed(self, frame: Frame) -> list[Json]:
-        """Feed one frame, and return the events for Open WebUI."""
+        """Feed one frame to all consumers, and return the resulting events for Open WebUI."""
         events: list[Json] = []
         with _logged_errors(frame.type):
             frame = await self._downloader.complete(frame)
@@ -2170,11 +2182,11 @@ class RunView:
         return events
 
     def flush(self) -> list[Chunk]:
-        """The changes of the message since the last call."""
+        """Return the chunks with the changes of the message since the last call."""
         return self._display.flush()
 
     def close(self) -> list[Chunk]:
-        """The last chunks."""
+        """Finish the display and return the last chunks."""
         chunks: list[Chunk] = []
         with _logged_errors("close"):
             self._display.close()
@@ -2203,13 +2215,13 @@ EventEmitter = Callable[[Json], Awaitable[None]]
 """Open WebUI's `__event_emitter__`: sends an event to the chat."""
 
 BATCH_SECONDS = 0.04
-"""The time between two batches. With a chunk for each token the browser would be busy long after the run has ended."""
+"""Minimum time between two batches. With a chunk for each token, browsers would still render long after the run."""
 IDLE_SECONDS = 1.0
-"""The time without frames after which there is an empty batch, so that a display can send deferred changes."""
+"""Time without frames after which an empty batch is yielded, so that a display can send deferred changes."""
 
 
 class Turn:
-    """Handles one call. A client of Open WebUI's API has no event emitter and no event call, and gets only text."""
+    """One call of the pipe. A client of Open WebUI's API has no event emitter and no event call, and gets only text."""
 
     def __init__(
         self,
@@ -2243,7 +2255,7 @@ class Turn:
         return f"{text}\n\n{error}".strip() if error else text
 
     async def stream(self) -> AsyncGenerator[Chunk, None]:
-        """Run the turn and yield its chunks. Cancelling it, which Open WebUI's Stop does, cancels the run."""
+        """Run the turn and yield its chunks. Open WebUI's Stop cancels this generator, which cancels the run."""
         async with registered_request(self._request), LimelightClient(self._valves, self._user) as client:
             queue: asyncio.Queue[Frame | None] = asyncio.Queue(1000)
             approvals = Approvals(client, self._event_call, queue.put, self._metadata)
@@ -2274,7 +2286,7 @@ class Turn:
                     await self._emit(event)
 
     async def _read(self, client: LimelightClient, queue: asyncio.Queue[Frame | None]) -> None:
-        """Put the frames of the run into the queue, then an error if there was one, and None as the end."""
+        """Put the frames of the run into the queue, followed by an error frame after a failure, and None at the end."""
         try:
             async for frame in RunStream(client, self._request, self._valves.RECONNECT_SECONDS).frames():
                 await queue.put(frame)
@@ -2285,7 +2297,7 @@ class Turn:
         await queue.put(None)
 
     async def _internal_error(self, client: LimelightClient, error: Exception) -> Frame:
-        """Log an error of the pipe itself, and cancel the run, whose frames the chat no longer shows."""
+        """Log an error of the pipe itself, cancel the run, and return an error frame for the chat."""
         LOG.error("Deep Agent Pipe: internal error", exc_info=error)
         await self._cancel(client)
         return Frame("error", {"message": f"{type(error).__name__}: {error}"})
@@ -2300,7 +2312,7 @@ class Turn:
 
 
 async def batches(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Frame]]:
-    """Frames in batches: the first frame at once, then at most one batch per `BATCH_SECONDS`. None ends them."""
+    """Yield frames in batches until None: the first frame at once, then at most one batch per `BATCH_SECONDS`."""
     next_batch = 0.0
     while True:
         try:
@@ -2328,7 +2340,7 @@ MERGE_REFUSAL = "The Deep Agent Pipe cannot merge answers: take one of them, or 
 
 
 class Pipe:
-    """One instance serves all users and chats, so it stores nothing about them."""
+    """The pipe function of Open WebUI. One instance serves all users and chats, so it stores nothing about them."""
 
     Valves = Valves
     UserValves = UserValves
@@ -2339,13 +2351,14 @@ class Pipe:
         self.valves = Valves.model_validate({})
 
     async def pipes(self) -> list[dict[str, str]]:
-        """A model for each agent. If the server is down, only the default model, which reports the error when used."""
+        """Return a model for each agent. If the server is unavailable, return only the default model, which reports the
+        error when it is used."""
         default = {"id": DEFAULT_MODEL, "name": ""}
         try:
             async with LimelightClient(self.valves, {}) as client:
                 agents = as_objects((await client.request_json("GET", "/agents", seconds=3))["agents"])
                 others = [str(agent["name"]) for agent in agents if not agent.get("default")]
-        except Exception:  # with an exception Open WebUI would remove all models of the pipe without an error
+        except Exception:  # after an exception Open WebUI would silently remove all models of the pipe
             return [default]
         return [default, *({"id": model_id(name), "name": f" · {name}"} for name in others)]
 
@@ -2369,7 +2382,7 @@ class Pipe:
 
 
 def answer_task(task: str, body: Json) -> str:
-    """The reply to a task of Open WebUI, such as a title or tags, without a run, which would be slow and expensive."""
+    """Return the reply to a task of Open WebUI, such as a title or tags. A run would be slow and expensive."""
     if task == "title_generation":
         question = first_question(as_objects(body.get("messages")))
         return json.dumps({"title": question[:60] or "New chat"}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Approvals: asks the user in the chat, and sends the decision to the server."""
+"""Approvals: asks the user for a decision in the chat, and sends it to the server."""
 
 import asyncio
 import contextlib
@@ -16,9 +16,9 @@ EventCall = Callable[[Json], Awaitable[Any]]
 
 REPEAT_SECONDS = 5
 MAX_ARGUMENT_BYTES = 1_000_000
-"""Longer arguments cannot be reviewed in a dialog."""
+"""Size limit of arguments that a dialog can show for review. Larger ones are decided outside of the chat."""
 CARD_CHARS = 1500
-"""The card does not scroll: more text would push its buttons off the screen."""
+"""Limit of the text on the card, which does not scroll: more text would push its buttons off the screen."""
 DECISIONS = {
     "approve": "Let it run with these arguments.",
     "edit": "Change the arguments first.",
@@ -28,9 +28,9 @@ SHOW_OPTION = {"label": "Show all", "description": "See the complete arguments f
 
 
 class Approvals:
-    """Requests decisions for the approvals of a run, one at a time.
+    """Asks the user for decisions on the approvals of a run, one at a time.
 
-    A decision, in this chat or elsewhere, comes back as a frame and closes the dialog."""
+    The server reports every decision, made in this chat or elsewhere, as a frame, which closes the dialog."""
 
     def __init__(
         self,
@@ -62,12 +62,12 @@ class Approvals:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _request_decision(self, approval_id: str, frame: Frame) -> None:
-        """Ask until the server accepts a decision. When the approval expires, the server sends a frame that ends it."""
+        """Ask the user until the server accepts a decision. A decision elsewhere or an expiry cancels this task."""
         problem, has_instructed = "", False
         async with self._lock:
             while True:
                 frame = await self._complete_args(frame)
-                is_truncated = frame.data.get("truncated")  # a user must not approve arguments without seeing them
+                is_truncated = frame.data.get("truncated")  # a user must see arguments before approving them
                 decision = None if is_truncated else await self._dialog.ask(frame, problem)
                 problem = await self._send_decision(approval_id, decision) if decision else ""
                 if decision and not problem:
@@ -79,7 +79,7 @@ class Approvals:
                     await asyncio.sleep(REPEAT_SECONDS)
 
     async def _complete_args(self, frame: Frame) -> Frame:
-        """Replace a preview of the arguments by the complete ones, if they are not too long."""
+        """Return the frame with complete arguments instead of a preview, if they are not too long."""
         if not frame.data.get("truncated") or frame.number("size") > MAX_ARGUMENT_BYTES:
             return frame
         approval = await self._client.download_object(self._path(frame.text("approval_id")), 2 * MAX_ARGUMENT_BYTES)
@@ -91,7 +91,7 @@ class Approvals:
         return f"/runs/{self._client.run_id}/approvals/{quote(approval_id, safe='')}"
 
     async def _send_instruction(self, frame: Frame) -> None:
-        """Send a frame that says how to decide outside of this chat."""
+        """Add a frame that tells the user how to decide outside of this chat."""
         command = f"limelight approve {self._client.run_id}{self._client.command_user}"
         instruction = f"waiting for approval: answer here, or run `{command}`"
         if frame.data.get("truncated"):
@@ -100,7 +100,7 @@ class Approvals:
         await self._send_frame(Frame("_unanswered", {**approval, "instruction": instruction}))
 
     async def _send_decision(self, approval_id: str, decision: Json) -> str:
-        """Send a decision; return the reason if the server refuses it, "" if the approval is decided."""
+        """Send a decision to the server. Return the reason if the server refuses it, "" if the approval is decided."""
         try:
             await self._client.request_json("POST", self._path(approval_id), decision)
         except RequestRefused as refused:
@@ -112,14 +112,17 @@ class Approvals:
 
 
 class ApprovalDialog:
-    """The card above the input that asks for a decision, and the editor for arguments."""
+    """The dialogs of an approval: the card above the input that asks for a decision, and the editor for arguments."""
 
     def __init__(self, event_call: EventCall | None, metadata: Json) -> None:
         self._event_call = event_call
         self._metadata = metadata
 
     async def ask(self, frame: Frame, problem: str) -> Json | None:
-        """The body of the decision; None without an answer. `problem` says why the previous decision was refused."""
+        """Ask for a decision. Return its JSON body, None if the user does not answer.
+
+        `problem` says why the server refused the previous decision.
+        """
         offered = [name for name in DECISIONS if name in (frame.data.get("decisions") or DECISIONS)]
         args = frame.data.get("args")
         while True:
@@ -137,7 +140,7 @@ class ApprovalDialog:
                 return decision
 
     async def _show_card(self, card: Json) -> Json:
-        """The chosen option or the text under Other; empty without an answer."""
+        """Show the card. Return the chosen option or the text under Other; an empty object without an answer."""
         data: Json = {"questions": [card], "allow_other": True, "timeout_ms": 240_000}
         reply = as_object(await self._call({"type": "request:user_input", "data": data}))
         return as_object(as_object(reply.get("answers")).get("decision")) if reply.get("status") == "answered" else {}
@@ -147,7 +150,10 @@ class ApprovalDialog:
         await self._call({"type": "input", "data": {**data, "placeholder": ""}})
 
     async def _edit_args(self, args: str) -> Json | None:
-        """The decision with the edited arguments; empty if the editor was closed; None without an answer."""
+        """Show the editor. Return the decision with the edited arguments.
+
+        Return an empty object if the user closes the editor, and None if the user does not answer.
+        """
         message = "The new arguments, as JSON."
         while True:
             data = {"title": "Edit the arguments", "message": message, "placeholder": "{}", "value": args}
@@ -169,11 +175,11 @@ class ApprovalDialog:
         await self._find_tab()
         try:
             return await self._event_call(event)
-        except Exception:  # the tab with the dialog is gone; the approval stays open on the server
+        except Exception:  # the tab was closed; the approval stays open on the server
             return None
 
     async def _find_tab(self) -> None:
-        """Update the socket id of the chat, which a reload changes.
+        """Update the socket id of the user's browser tab, which changes with a reload.
 
         Open WebUI itself looks for the new socket only if the old one disconnects during a call."""
         sockets = sys.modules.get("open_webui.socket.main")
@@ -189,7 +195,7 @@ class ApprovalDialog:
 
 
 def approval_card(name: str, args: Any, offered: list[str], problem: str) -> Json:
-    """The card for an approval. Of long arguments it shows the beginning, and an option that shows all."""
+    """Return the card for an approval. For long arguments it shows the beginning, and offers an option to show all."""
     shown = json.dumps(args, ensure_ascii=False)
     options: list[Json] = [{"label": each.capitalize(), "description": DECISIONS[each]} for each in offered]
     if len(shown) > CARD_CHARS:

@@ -10,12 +10,12 @@ from openwebui.parts.valves import DisplayOptions
 
 MAX_CITATION_CHARS = 32_000
 MAX_MESSAGE_CITATION_CHARS = 256_000
-"""All citations of a message together: Open WebUI stores the complete chat with each of them."""
+"""Limit of all citations of a message together. Open WebUI stores the complete chat again with each citation."""
 CITATION_PREVIEW_CHARS = 500
 
 
 class Citations:
-    """Turns frames into source events. Each has a unique id, because Open WebUI groups sources by id."""
+    """Turns frames into source events. Each event has a unique id, because Open WebUI groups sources by id."""
 
     def __init__(self, state: RunState, run_id: Callable[[], str], options: DisplayOptions) -> None:
         self._state = state
@@ -55,7 +55,7 @@ class Citations:
         return self._source(source_id, title or url, text or title or url, break_markup, {})
 
     def _source(self, source_id: str, name: str, text: str, escape: Callable[[str], str], metadata: Json) -> Json:
-        """A source event with escaped text: Open WebUI renders the text of a source as Markdown and HTML."""
+        """Return a source event. Its text is escaped, because Open WebUI renders it as Markdown and HTML."""
         fits = min(len(text), MAX_CITATION_CHARS) <= self._chars_left
         limit = MAX_CITATION_CHARS if fits else CITATION_PREVIEW_CHARS
         document = escape(text[:limit])

@@ -16,7 +16,7 @@ from openwebui.parts.frames import Json, as_object
 from openwebui.parts.valves import Valves
 
 TRANSIENT_STATUSES = (502, 503, 504)
-"""Statuses with which a proxy answers while the server behind it restarts."""
+"""Status codes that a proxy returns while the server behind it restarts."""
 
 
 class RequestRefused(Exception):
@@ -33,7 +33,7 @@ class ConnectionLost(Exception):
 
 
 class LimelightClient:
-    """Sends requests for one user during one call of the pipe. `run_id` is the run of this call, once it is known."""
+    """Sends requests for one user during one call of the pipe. `run_id` is the id of its run, once it is known."""
 
     def __init__(self, valves: Valves, user: Json) -> None:
         self.url = valves.DEEP_AGENT_URL.rstrip("/")
@@ -69,7 +69,7 @@ class LimelightClient:
             raise self._not_limelight(response) from error
 
     async def download(self, path: str, limit: int) -> bytes | None:
-        """The body of a GET; None if it exceeds the limit or the request fails."""
+        """Download a path. Return the body, None if it exceeds the limit or the request fails."""
         body = bytearray()
         try:
             http = await self._connect()
@@ -85,7 +85,7 @@ class LimelightClient:
         return bytes(body)
 
     async def download_object(self, path: str, limit: int) -> Json:
-        """The JSON object of a GET; an empty one if it exceeds the limit or the request fails."""
+        """Download a JSON object. Return an empty one if it exceeds the limit or the request fails."""
         try:
             return as_object(json.loads(await self.download(path, limit) or b"{}"))
         except ValueError:
@@ -93,8 +93,9 @@ class LimelightClient:
 
     @contextlib.asynccontextmanager
     async def open_stream(self, path: str, body: Json | None, cursor: str) -> AsyncGenerator[httpx.Response, None]:
-        """Open an event stream: POST with a body, otherwise GET after the cursor; status 204 means that it has ended.
+        """Open an event stream: with a body by POST, without one by GET, from the cursor on.
 
+        Status 204 means that the run has ended and nothing follows the cursor.
         Raises RequestRefused, ConnectionLost and the errors of httpx."""
         method = "GET" if body is None else "POST"
         http = await self._connect()
@@ -112,7 +113,7 @@ class LimelightClient:
         return ConnectionLost(f"{answer}: is the valve DEEP_AGENT_URL right?")
 
     async def _connect(self) -> httpx.AsyncClient:
-        """Create the HTTP client with the first request, so that invalid valves are reported like failed requests."""
+        """Return the HTTP client. It is created with the first request, so that invalid valves fail like a request."""
         if self._http is None:
             headers = request_headers(self._valves, self._user)
             try:
@@ -126,7 +127,7 @@ class LimelightClient:
 
 
 def request_headers(valves: Valves, user: Json) -> dict[str, str]:
-    """The key, and the user for whom the request is. Without a key the server ignores the user, so none is sent.
+    """Return the headers with the API key and the user. Without a key, no user is sent, as the server would ignore it.
 
     Raises ConnectionLost for an invalid key; the text does not contain the key."""
     key = valves.API_KEY
@@ -145,9 +146,9 @@ def request_headers(valves: Valves, user: Json) -> dict[str, str]:
 
 
 def encode_request(body: Json | None, cursor: str = "") -> Json:
-    """The content and headers of a request, as arguments for httpx.
+    """Return the content and headers of a request, as arguments for httpx.
 
-    Lone surrogates, which JSON allows and UTF-8 does not, are replaced: the chat would send them with every turn."""
+    Lone surrogates, which JSON allows and UTF-8 does not, are replaced. Otherwise every later turn would fail."""
     headers = {"Last-Event-ID": cursor} if cursor else {}
     if body is None:
         return {"headers": headers}
@@ -156,7 +157,7 @@ def encode_request(body: Json | None, cursor: str = "") -> Json:
 
 
 def parse_problem(body: bytes) -> Json:
-    """The problem details of an error response; empty for an HTML page of a proxy, which a chat should not show."""
+    """Return the problem details of an error response; an empty object if it is not JSON, as from a proxy."""
     try:
         return as_object(json.loads(body))
     except ValueError:
@@ -165,7 +166,7 @@ def parse_problem(body: bytes) -> Json:
 
 
 def join_url(base_url: str, path: str) -> str:
-    """The URL of a path that the server has sent.
+    """Return the URL of a path that the server has sent.
 
     If the base URL has a path, as in `https://host/limelight`, the server's paths may begin with it or not."""
     root = urlsplit(base_url).path.rstrip("/")
@@ -173,7 +174,7 @@ def join_url(base_url: str, path: str) -> str:
 
 
 async def ssl_verification(url: str) -> ssl.SSLContext | bool:
-    """The `verify` argument for httpx. Raises OSError if the certificates that the environment names are unreadable."""
+    """Return the `verify` argument for httpx. Raises OSError if the environment names unreadable certificates."""
     if not url.startswith("https:"):
         return False
     names = os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", "")
@@ -182,19 +183,23 @@ async def ssl_verification(url: str) -> ssl.SSLContext | bool:
 
 @functools.cache
 def load_certificates(_file: str, _folder: str) -> ssl.SSLContext:
-    """Load the certificates, once because it takes 0.1 s. The arguments are cache keys: httpx reads the environment."""
+    """Load the certificates that the environment names, and cache them, because loading takes 0.1 s.
+
+    The arguments are only cache keys: httpx reads the environment itself.
+    """
     return httpx.create_ssl_context(verify=True, trust_env=True)
 
 
 def error_reason(error: Exception) -> str:
-    """A short description of a failed request. A LocalProtocolError has a fixed one: its text may contain the key."""
+    """Return a short description of a failed request. The text of a LocalProtocolError is replaced, as it may contain
+    the key."""
     reasons = {"ConnectError": "no connection", "ConnectTimeout": "no answer", "ReadTimeout": "no data"}
     reasons["LocalProtocolError"] = "a valve contains a character that no request can have"
     return reasons.get(type(error).__name__, str(error) or type(error).__name__)
 
 
 def error_message(error: Exception) -> str:
-    """The error for the chat: what failed, and how to fix it."""
+    """Return an error message for the chat: what failed, and how to fix it."""
     if isinstance(error, RequestRefused):
         if error.status == 401:
             return "The Limelight server refuses the key: set the valve API_KEY of the Deep Agent Pipe."

@@ -1,4 +1,4 @@
-"""The displays `collapse`, one block with all steps and the answer, and `plain`, only the answer."""
+"""The displays `collapse`, a block with all steps followed by the answer, and `plain`, only the answer."""
 
 import html
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from openwebui.parts.text import escape_line, preview, result_text, tool_count
 
 REDRAW_SECONDS = 0.5
 REDRAW_CHARS_PER_SECOND = 200_000
-"""Each change sends the complete block, so a large block is sent less often."""
+"""Limit of the characters per second for redrawing the block. Each redraw sends the complete block."""
 
 
 class CollapseDisplay:
@@ -67,7 +67,7 @@ class CollapseDisplay:
             self._items.append(self._answer_id, text)
 
     def _turn_text_into_step(self) -> None:
-        """Move the text so far into the block: text before a tool call is not the answer."""
+        """Move the current text into the block, because text before a tool call is not the answer."""
         if self._text.strip():
             self._steps.append(f"**🤖 AI:** {html.escape(self._text.strip(), quote=False)}")
         if self._text:
@@ -75,7 +75,7 @@ class CollapseDisplay:
         self._text = ""
 
     def _put_items(self) -> None:
-        """Add both items with the first text or step, because the block comes before the answer."""
+        """Add both items if they do not exist, because the block has to come before the answer."""
         if self._answer_id not in self._items:
             if self._show_steps:
                 self._items.put(message_item(self._block_id, "", "completed"))
@@ -87,7 +87,7 @@ class CollapseDisplay:
             self._is_outdated = True
 
     def _redraw(self) -> None:
-        """Write the block, with running calls last. Without calls it stays empty, and Open WebUI does not show it."""
+        """Write the block, with running calls last. Without calls the block stays empty, and is not shown."""
         calls = self._state.calls.values()
         if calls and self._show_steps:
             self._put_items()

@@ -11,7 +11,7 @@ from openwebui.parts.text import result_text
 
 
 class DetailsDisplay:
-    """Turns frames into text. Without `blocks` it is only the text of the main agent, for clients of the API."""
+    """Turns frames into text. Without `blocks`, which is for clients of the API, it is only the main agent's text."""
 
     def __init__(self, state: RunState, clock: Callable[[], float], *, blocks: bool = True) -> None:
         self._state = state
@@ -23,7 +23,7 @@ class DetailsDisplay:
         self._reasoning_since = 0.0
 
     def flush(self) -> list[Chunk]:
-        """The new text. Text that begins with "data:" is split, because Open WebUI would take it for an event."""
+        """Return the new text. Text that begins with "data:" is split, or Open WebUI would parse it as an event."""
         text, self._new_text = self._new_text, ""
         chunks = [text[:1], text[1:]] if text.startswith("data:") else [text]
         return [chunk for chunk in chunks if chunk]
@@ -73,7 +73,7 @@ class DetailsDisplay:
 
 
 def tool_block(call: ToolCall) -> str:
-    """The block of a finished call, in the form of the Agno document. JSON keeps each value on one line."""
+    """Return the block of a finished call, in the format of the Agno document. JSON keeps each value on one line."""
     name = finished_title(call, call.title)
     values = {"id": call.tool_id, "name": name, "arguments": json.dumps(call.parameters, ensure_ascii=False)}
     values["result"] = json.dumps(result_text(call.output), ensure_ascii=False)
@@ -82,5 +82,5 @@ def tool_block(call: ToolCall) -> str:
 
 
 def escape_attribute(value: str) -> str:
-    """Escape an HTML attribute, and double braces too: Open WebUI replaces template variables before it parses HTML."""
+    """Escape an HTML attribute, including double braces, in which Open WebUI would replace template variables."""
     return html.escape(value, quote=True).replace("{{", "{&#123;")

@@ -1,4 +1,4 @@
-"""Downloads the data that frames refer to: complete values in place of previews, images and files."""
+"""Downloads of the data that frames refer to: complete values instead of previews, images and files."""
 
 import base64
 from typing import Any
@@ -9,16 +9,17 @@ from openwebui.parts.run_state import RunState
 
 MAX_VALUE_BYTES = 100_000
 MAX_ANSWER_BYTES = 1_000_000
-"""The limit for an answer is higher than that for a tool result, because the user has asked for it."""
+"""Size limit of an answer. It is higher than the limit of a tool result, because the user has asked for the answer."""
 MAX_IMAGE_BYTES = 1_000_000
 MAX_MESSAGE_IMAGE_BYTES = 4_000_000
-"""All images of a message together: Open WebUI stores them in the chat, and sends them whenever the chat is opened."""
+"""Size limit of all images of a message together. Open WebUI stores them in the chat, and sends them whenever the chat
+is opened."""
 SVG = "image/svg+xml"
 TEXT_TYPES = frozenset({"application/json", "application/x-yaml", "application/xml", "application/javascript", SVG})
 
 
 class Downloader:
-    """Completes frames before they are shown. Values that are too large stay previews with a link to the rest."""
+    """Completes frames before they are shown. A value that is too large remains a preview, with a link to all of it."""
 
     def __init__(self, client: LimelightClient, public_url: str) -> None:
         self._client = client
@@ -54,7 +55,7 @@ class Downloader:
         return frame._replace(data={**frame.data, key: text})
 
     async def _complete_args(self, frame: Frame, key: str, field: str) -> Frame:
-        """Replace arguments by the complete ones, or by an object with a preview and a note."""
+        """Return the frame with complete arguments, or with an object that contains a preview and a link."""
         path, size = frame.text("result_url"), frame.number("size")
         # The response contains more than the arguments, such as the result of the same call.
         response = await self._client.download_object(path, 10 * MAX_VALUE_BYTES) if size <= MAX_VALUE_BYTES else {}
@@ -67,23 +68,21 @@ class Downloader:
         return f"… ({length}the whole is at {where})"
 
     async def _load_artifact(self, frame: Frame) -> Frame:
-        """Turn a small image into `_image` with a data URL, and other files into `_file` with text or a link."""
+        """Return the frame of a file: `_image` with a data URL for a small image, or `_file` with text or a link."""
         media_type = frame.text("media_type").partition(";")[0].strip().lower()
         path, size = frame.text("url"), frame.number("size")
         file: dict[str, Any] = {"tool_id": frame.text("tool_id"), "name": frame.text("name") or "file", "size": size}
         if media_type.startswith("image/") and media_type != SVG and (url := await self._load_image(path, size)):
             return Frame("_image", {**file, "url": url})
         content = await self._load_text(path, media_type) if size <= MAX_VALUE_BYTES else None
-        if (
-            content is None and not self._public_url
-        ):  # a browser may be unable to reach the pipe's address of the server
+        if content is None and not self._public_url:  # no address that browsers can surely reach
             media_type = "text/plain"
             content = f"{file['name']}: {size:,} bytes, at {path} on the Limelight server"
         link = join_url(self._public_url, path)
         return Frame("_file", {**file, "url": link, "media_type": media_type, "content": content})
 
     async def _load_image(self, path: str, size: int) -> str | None:
-        """The data URL of an image; None if it is too large or not an image."""
+        """Download an image and return its data URL; None if it is too large or not an image."""
         limit = min(MAX_IMAGE_BYTES, self._image_bytes_left)
         content = await self._client.download(path, limit) if size <= limit else None
         media_type = image_type(content) if content else None
@@ -93,7 +92,7 @@ class Downloader:
         return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
     async def _load_text(self, path: str, media_type: str) -> str | None:
-        """The content of a text file, which Open WebUI shows in a window; None for other files."""
+        """Download a text file and return its content, which Open WebUI shows in a window; None for other files."""
         if not media_type.startswith("text/") and media_type not in TEXT_TYPES:
             return None
         content = await self._client.download(path, MAX_VALUE_BYTES)
@@ -101,7 +100,7 @@ class Downloader:
 
 
 def image_type(data: bytes) -> str | None:
-    """The media type according to the first bytes: the type that a tool declares may be wrong."""
+    """Return the media type of an image by its first bytes, None if it is unknown. A tool may declare a wrong type."""
     signatures = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF87a": "gif", b"GIF89a": "gif"}
     found = next((name for signature, name in signatures.items() if data.startswith(signature)), None)
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
@@ -112,7 +111,7 @@ def image_type(data: bytes) -> str | None:
 
 
 class FileList:
-    """The files of a message, above its text. It is sent once, because Open WebUI stores the sum of all lists."""
+    """The list of files above the text of a message. It is sent once, because Open WebUI appends each list it gets."""
 
     def __init__(self, state: RunState, *, images_in_rows: bool) -> None:
         self._state = state
@@ -130,12 +129,12 @@ class FileList:
 
 
 def _text_file(frame: Frame) -> Json:
-    """A file whose text is shown on a click."""
+    """Return the entry of a file whose text Open WebUI shows on a click."""
     meta = {"name": frame.text("name"), "content_type": frame.text("media_type"), "size": frame.number("size")}
     file = {"filename": frame.text("name"), "data": {"content": frame.text("content")}, "meta": meta}
     return {"type": "file", "name": frame.text("name"), "size": frame.number("size"), "file": file}
 
 
 def _linked_file(frame: Frame) -> Json:
-    """A file that is opened on a click. Its type is not `file`, to whose URL Open WebUI would add a path."""
+    """Return the entry of a file that opens its URL on a click. Its type is not `file`, whose URL would be changed."""
     return {"type": "doc", "name": frame.text("name"), "size": frame.number("size"), "url": frame.text("url")}

@@ -8,39 +8,39 @@ from typing import Any, NamedTuple, cast
 Json = dict[str, Any]
 
 SHOWN_EXTENSIONS = frozenset({"error", "cancelled", "approval"})
-"""Types beyond the Deep Agent document that the pipe shows. The server repeats their content in documented types, for
-clients that do not know them."""
+"""Frame types that the pipe shows, but the Deep Agent document does not define. For other clients the server repeats
+their content in frames of documented types, which the pipe skips (`is_repeated`)."""
 
 
 def as_text(value: Any) -> str:
-    """A text unchanged, any other value as JSON."""
+    """Return a text unchanged, and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def as_object(value: Any) -> Json:
-    """A JSON object unchanged; an empty one in place of any other value."""
+    """Return a JSON object unchanged, and an empty one for any other value."""
     return cast(Json, value) if isinstance(value, dict) else {}
 
 
 def as_objects(value: Any) -> list[Json]:
-    """A list of JSON objects; an empty list in place of any other value."""
+    """Return a list with `as_object` applied to each item, and an empty list for any other value."""
     return [as_object(item) for item in cast(list[Any], value)] if isinstance(value, list) else []
 
 
 class Frame(NamedTuple):
-    """One frame of the typed stream. Types that begin with an underscore are created by the pipe."""
+    """A frame of the typed stream. Frames whose type begins with an underscore are created by the pipe."""
 
     type: str
     data: Json
     cursor: str = ""
 
     def text(self, key: str) -> str:
-        """A value as text; "" if it is missing."""
+        """Return the value of a key as text; "" if it is missing."""
         value = self.data.get(key)
         return "" if value is None else as_text(value)
 
     def number(self, key: str) -> int:
-        """An integer; 0 if it is missing."""
+        """Return the value of a key; 0 if it is missing or not an integer."""
         value = self.data.get(key)
         return value if isinstance(value, int) else 0
 
@@ -50,12 +50,12 @@ class Frame(NamedTuple):
 
     @property
     def is_repeated(self) -> bool:
-        """Whether a frame of a type in `SHOWN_EXTENSIONS` has the same content."""
+        """Whether this frame repeats the content of a frame with a type in `SHOWN_EXTENSIONS`."""
         return self.text("fallback_for") in SHOWN_EXTENSIONS
 
 
 DATA_RECEIVED = Frame("_data_received", {})
-"""Marks bytes from the server, with or without a frame in them: an idle server sends heartbeats."""
+"""Marker for received bytes, with or without a frame in them. An idle server sends heartbeats."""
 
 
 async def parse_frames(chunks: AsyncIterator[bytes]) -> AsyncIterator[Frame]:

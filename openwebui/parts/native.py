@@ -9,7 +9,7 @@ from openwebui.parts.text import result_text, shorten, tool_count
 
 
 class MessageWriter:
-    """Writes texts and reasoning of the main agent, as one item for each uninterrupted text."""
+    """Writes the texts and reasoning of the main agent. Each uninterrupted text is one item."""
 
     def __init__(self, items: OutputItems, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
         self._items = items
@@ -24,7 +24,7 @@ class MessageWriter:
     def add_text(self, text: str) -> None:
         self._finish_reasoning()
         if not self._text_id:
-            text = text.lstrip("\n")  # separates messages in a stream, and has no meaning at the beginning of an item
+            text = text.lstrip("\n")  # only separates messages of a stream
             if not text:
                 return
             self._text_id = self.last_text_id = self._new_id("m")
@@ -60,7 +60,7 @@ class MessageWriter:
 
 
 class NativeDisplay:
-    """Turns frames into output items. Calls and sub-agents are items of the type `function_call`, called rows here."""
+    """Turns frames into output items. An item of a call or sub-agent, with the type `function_call`, is a row here."""
 
     def __init__(self, state: RunState, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
         self._state = state
@@ -130,7 +130,7 @@ class NativeDisplay:
             self._items.update(agent_row, name=f"{agent.path} · {call.name} ({agent.call_count})")
 
     def _put_row(self, agent_id: str, item: Json) -> None:
-        """Add a row after the last row of an agent and its sub-agents; at the end for the main agent."""
+        """Add a row of an agent after the last row of that agent and its sub-agents; for the main agent at the end."""
         previous = self._last_rows.get(agent_id, "")
         self._items.put(item, after=previous)
         for ancestor in self._state.ancestors(agent_id):
@@ -175,7 +175,7 @@ class NativeDisplay:
         self._items.put(item, after=row)
 
     def _update_agent(self, agent: SubAgent, *, ended: bool) -> None:
-        """Update the row of the call that has started the sub-agent; without such a call the sub-agent has a row."""
+        """Update the row of a sub-agent: the row of the call that started it, or a separate row without such a call."""
         row = self._row_of(agent)
         if row is None:
             row = str(CallKey(self._run_id(), agent.depth, agent.name, f"agent-{agent.agent_id}"))

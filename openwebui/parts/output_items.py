@@ -1,6 +1,6 @@
 """The output items of a message, and the chunks that update them in Open WebUI.
 
-Open WebUI takes them in the form of OpenAI's Responses. An item that is sent again replaces itself.
+Items have the format of OpenAI's Responses API. Open WebUI replaces an item that is sent again.
 """
 
 import json
@@ -9,7 +9,7 @@ from typing import Any
 from openwebui.parts.frames import Frame, Json
 
 Chunk = Json | str
-"""A value that a pipe may yield: an event of a response, or text."""
+"""A value that a pipe may yield: an event of the Responses API, or text."""
 
 DELTA_TYPES = {
     "message": "response.output_text.delta",
@@ -34,7 +34,7 @@ class OutputItems:
         return self._items[item_id]
 
     def put(self, item: Json, *, after: str = "") -> None:
-        """Add an item at the end or after another one, or replace the item with the same id in place."""
+        """Add an item at the end or after another item. An existing item with the same id is replaced in place."""
         item_id: str = item["id"]
         if item_id not in self._items:
             self._order.insert(self._order.index(after) + 1 if after else len(self._order), item_id)
@@ -48,7 +48,7 @@ class OutputItems:
         self.put({**self._items[item_id], **fields})
 
     def append(self, item_id: str, delta: str) -> None:
-        """Append to the text of a message or of reasoning, or to the arguments of a call."""
+        """Append to the text of an item: of a message or reasoning, or the arguments of a call."""
         item = self._items[item_id]
         if item["type"] == "function_call":
             self._items[item_id] = {**item, "arguments": item["arguments"] + delta}
@@ -58,7 +58,7 @@ class OutputItems:
             self._deltas[item_id] = self._deltas.get(item_id, "") + delta
 
     def flush(self) -> list[Chunk]:
-        """The changes since the last call, in the order of the items: then each index is valid when it is applied."""
+        """Return the changes since the last call, ordered by item, so that each index is valid when applied."""
         chunks: list[Chunk] = []
         for index, item_id in enumerate(self._order):
             if item_id in self._changed:

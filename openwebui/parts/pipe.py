@@ -16,7 +16,7 @@ MERGE_REFUSAL = "The Deep Agent Pipe cannot merge answers: take one of them, or 
 
 
 class Pipe:
-    """One instance serves all users and chats, so it stores nothing about them."""
+    """The pipe function of Open WebUI. One instance serves all users and chats, so it stores nothing about them."""
 
     Valves = Valves
     UserValves = UserValves
@@ -27,13 +27,14 @@ class Pipe:
         self.valves = Valves.model_validate({})
 
     async def pipes(self) -> list[dict[str, str]]:
-        """A model for each agent. If the server is down, only the default model, which reports the error when used."""
+        """Return a model for each agent. If the server is unavailable, return only the default model, which reports the
+        error when it is used."""
         default = {"id": DEFAULT_MODEL, "name": ""}
         try:
             async with LimelightClient(self.valves, {}) as client:
                 agents = as_objects((await client.request_json("GET", "/agents", seconds=3))["agents"])
                 others = [str(agent["name"]) for agent in agents if not agent.get("default")]
-        except Exception:  # with an exception Open WebUI would remove all models of the pipe without an error
+        except Exception:  # after an exception Open WebUI would silently remove all models of the pipe
             return [default]
         return [default, *({"id": model_id(name), "name": f" · {name}"} for name in others)]
 
@@ -57,7 +58,7 @@ class Pipe:
 
 
 def answer_task(task: str, body: Json) -> str:
-    """The reply to a task of Open WebUI, such as a title or tags, without a run, which would be slow and expensive."""
+    """Return the reply to a task of Open WebUI, such as a title or tags. A run would be slow and expensive."""
     if task == "title_generation":
         question = first_question(as_objects(body.get("messages")))
         return json.dumps({"title": question[:60] or "New chat"}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The request to the server, from a request of Open WebUI: agent, session and conversation."""
+"""The conversion of Open WebUI's request to a request of the server: agent, session and conversation."""
 
 import hashlib
 import json
@@ -11,14 +11,15 @@ from openwebui.parts.frames import Json, as_object, as_objects
 from openwebui.parts.run_state import CallKey
 
 DEFAULT_MODEL = "default"
-"""The model of the server's default agent, whatever its name is."""
+"""The model id of the server's default agent."""
 MODEL_OF_AGENT_NAMED_DEFAULT = "_default"
-"""The model of an agent with the name `default`. It cannot be an agent's name, which begins with a letter or digit."""
+"""The model id of an agent that is named `default`. No agent has this name, as names begin with a letter or digit."""
 SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 CONTINUE: Json = {"role": "user", "content": "Continue."}
 
 MAX_CONVERSATION_BYTES = 8_000_000
-"""Below the server's default limit for a request, 10 MiB. Open WebUI sends the complete conversation with each turn."""
+"""Size to which a conversation is reduced, below the server's default limit of 10 MiB. Open WebUI sends the complete
+conversation with each turn."""
 OLD_RESULT_CHARS = 4_000
 TRUNCATION_NOTE: Json = {"role": "system", "content": "The conversation is too long: its beginning was left out."}
 
@@ -27,7 +28,7 @@ PIPE_BLOCK = re.compile(
     r"(?:🔍 Execution Steps \(\d+ tools?\)|Tool Executed|Thought for \d+ seconds)</summary>.*?</details>\n*",
     re.DOTALL,
 )
-"""A block that a display of the pipe has added to a text."""
+"""Matches a block that a display of the pipe has added to a text."""
 
 
 def build_request(body: Json, user: Json, metadata: Json) -> Json:
@@ -45,18 +46,18 @@ def build_request(body: Json, user: Json, metadata: Json) -> Json:
 
 
 def model_id(agent: str) -> str:
-    """The id of an agent's model in Open WebUI."""
+    """Return the id of an agent's model in Open WebUI."""
     return MODEL_OF_AGENT_NAMED_DEFAULT if agent == DEFAULT_MODEL else agent
 
 
 def agent_name(model: str) -> str:
-    """The agent of a model; "" for the default agent. Open WebUI adds the id of the function before the model's id."""
+    """Return the agent of a model, "" for the default agent. Open WebUI adds the function's id before the model id."""
     chosen = model.partition(".")[2]
     return {DEFAULT_MODEL: "", MODEL_OF_AGENT_NAMED_DEFAULT: DEFAULT_MODEL}.get(chosen, chosen)
 
 
 def session_id(user: Json, metadata: Json) -> str:
-    """The server's session for this chat and this user; "" if there is no chat."""
+    """Return the id of the server's session for this chat and user; "" if there is no chat."""
     user_id, chat_id = str(user.get("id") or "user"), str(metadata.get("chat_id") or "")
     if not chat_id:
         return ""
@@ -70,7 +71,7 @@ def session_id(user: Json, metadata: Json) -> str:
 
 
 def message_text(content: Any) -> str:
-    """The text of a message without its images; the content is a text or a list of parts."""
+    """Return the text of a message's content, without its images. The content is a text or a list of parts."""
     parts = [part.get("text") for part in as_objects(content)] if isinstance(content, list) else [content]
     return "\n".join(part for part in parts if isinstance(part, str))
 
@@ -93,19 +94,19 @@ def separate_context(messages: list[Json], metadata: Json) -> list[Json]:
 
 
 def _replace_text(content: Any, text: str) -> Any:
-    """The content of a message with another text and the same images."""
+    """Return a message's content with another text and the same images."""
     if not isinstance(content, list):
         return text
     return [{"type": "text", "text": text}, *(part for part in as_objects(content) if part.get("type") != "text")]
 
 
 def is_tool_round(messages: list[Json], metadata: Json) -> bool:
-    """Whether Open WebUI calls again with a tool result. Such a call has no question, and an answer would loop."""
+    """Whether Open WebUI calls the pipe again with a tool result. Answering such a call would cause an endless loop."""
     return not messages or (_last_role(messages) == "tool" and not metadata.get("assistant_message_id"))
 
 
 def add_continue(messages: list[Json], metadata: Json) -> list[Json]:
-    """Add a question for "Continue response", which has none: without it the agent would start again."""
+    """Add a question to a request of "Continue response", which has none. Without it the agent would start again."""
     is_continued = metadata.get("assistant_message_id") and _last_role(messages) != "user"
     return [*messages, CONTINUE] if is_continued or _last_role(messages) == "assistant" else messages
 
@@ -115,7 +116,7 @@ def _last_role(messages: list[Json]) -> str:
 
 
 def remove_pipe_output(messages: list[Json]) -> list[Json]:
-    """Remove the blocks, labels and sub-agent calls that the pipe has added, and calls that are not from the pipe."""
+    """Remove blocks, labels and sub-agent calls that the pipe has added, and all calls that are not from the pipe."""
     cleaned: list[Json] = []
     for message in messages:
         kept = {key: message[key] for key in ("role", "content", "name") if message.get(key) is not None}
@@ -138,7 +139,7 @@ def remove_pipe_output(messages: list[Json]) -> list[Json]:
 
 
 def _original_call(call: Json) -> Json | None:
-    """A call of the main agent with its original name and id; None for other calls."""
+    """Return a call of the main agent with its original name and id; None for other calls."""
     key = CallKey.parse(str(call.get("id", "")))
     if key is None or key.depth:
         return None
@@ -147,7 +148,7 @@ def _original_call(call: Json) -> Json | None:
 
 
 def truncate_conversation(messages: list[Json]) -> list[Json]:
-    """Reduce a conversation to the limit: shorten the oldest results, then remove the oldest images, then turns."""
+    """Reduce a conversation to MAX_CONVERSATION_BYTES: shorten old results, then remove old images, then old turns."""
     excess = sum(map(_size, messages)) - MAX_CONVERSATION_BYTES
     reduced = list(messages)
     question = max((index for index, message in enumerate(messages) if message.get("role") == "user"), default=0)
@@ -157,7 +158,7 @@ def truncate_conversation(messages: list[Json]) -> list[Json]:
 
 
 def _reduce_oldest(messages: list[Json], end: int, excess: int, reduce: Callable[[Json], Json]) -> int:
-    """Reduce messages before `end`, oldest first, until the excess is gone; return the remaining excess."""
+    """Reduce messages before `end`, oldest first, until `excess` bytes are saved. Return the remaining excess."""
     for index, message in enumerate(messages[:end]):
         if excess <= 0:
             break
@@ -185,7 +186,8 @@ def _remove_images(message: Json) -> Json:
 
 
 def _remove_oldest_turns(messages: list[Json], question: int, excess: int) -> list[Json]:
-    """Remove complete turns: the server would refuse a result without its call. System messages stay."""
+    """Remove the oldest turns, but not system messages. Turns are removed completely, because the server refuses a
+    tool result without its call."""
     start = 0
     while excess > 0 and start < question:
         excess -= _size(messages[start])

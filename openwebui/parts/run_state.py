@@ -8,12 +8,12 @@ from urllib.parse import quote, unquote
 from openwebui.parts.frames import Frame, Json, as_object
 
 OUTPUT_CHARS = 50_000
-"""Characters that are kept of the beginning of a tool's output, and of its end."""
+"""Characters that are stored of the beginning of a tool's output, and as many of its end."""
 OUTPUT_LINE_CHARS = 200
 
 
 class CallKey(NamedTuple):
-    """The id of a call's output item. It contains the tool's real name and id, for the next turn."""
+    """The id of a call's output item. It contains the original name and id of the call, for the next turn."""
 
     run_id: str
     depth: int
@@ -31,7 +31,7 @@ class CallKey(NamedTuple):
 
 
 class ToolOutput:
-    """The output of a tool: its beginning and its end, in bounded memory, and its last line."""
+    """The output of a tool, in bounded memory: its beginning, its end, and its last line."""
 
     def __init__(self) -> None:
         self.last_line = ""
@@ -55,13 +55,13 @@ class ToolOutput:
 
     @property
     def text(self) -> str:
-        """The complete output, or beginning and end with a note between them."""
+        """Return the complete output, or its beginning and end with a note between them."""
         self._trim_tail()
         note = f"\n… ({self._omitted:,} characters are left out here)\n" if self._omitted else ""
         return f"{''.join(self._head)}{note}{''.join(self._tail)}"
 
     def is_in(self, result: str) -> bool:
-        """Whether a result contains the output."""
+        """Whether the text of a result contains this output."""
         self._trim_tail()
         head, tail = "".join(self._head), "".join(self._tail)
         ends = [head, tail] if self._omitted else [head + tail]
@@ -107,14 +107,14 @@ class ToolCall:
 
     @property
     def title(self) -> str:
-        """The tool's name, after the sub-agent that called it."""
+        """The name of the tool, preceded by the sub-agent that called it."""
         if self.agent_path:
             return f"{self.agent_path} › {self.name}"
         return f"{'↳ ' * self.depth}{self.name}"
 
     @property
     def output(self) -> str:
-        """The result, after the printed output unless the result contains it."""
+        """The result, preceded by the printed output unless the result contains it."""
         if not self.printed.last_line or self.printed.is_in(self.result):
             return self.result
         return f"{self.printed.text.rstrip()}\n\n{self.result}".rstrip()
@@ -125,7 +125,7 @@ class ToolCall:
 
     @property
     def parameters(self) -> Json:
-        """The arguments as an object; as text in an object if they are not one."""
+        """The arguments as a JSON object. Other arguments are put into an object as text."""
         args = self._parse_args()
         return {"arguments": self.args} if args is None else args
 
@@ -137,7 +137,7 @@ class ToolCall:
 
 
 def finished_title(call: ToolCall, title: str) -> str:
-    """The title of a finished call. It marks a missing result, because Open WebUI draws a check mark on the call."""
+    """Return the title of a finished call. It marks a missing result, because Open WebUI shows a check mark."""
     return title if call.result_seen else f"{title} · no result seen"
 
 
@@ -157,7 +157,7 @@ class SubAgent:
 
 
 class RunState:
-    """Calls, sub-agents and token usage of a run. A frame is fed to it first, then to the parts that read it."""
+    """The calls, sub-agents and token usage of a run. Feed a frame to it before the parts that read it."""
 
     def __init__(self) -> None:
         self.calls: dict[str, ToolCall] = {}
@@ -193,15 +193,15 @@ class RunState:
                 pass
 
     def call(self, frame: Frame) -> ToolCall | None:
-        """The call that a frame belongs to."""
+        """Return the call that a frame belongs to, None if it is unknown."""
         return self.calls.get(frame.text("tool_id"))
 
     def agent_started_by(self, tool_id: str) -> SubAgent | None:
-        """The sub-agent that a call has started."""
+        """Return the sub-agent that a call has started, None without one."""
         return next((agent for agent in self.agents.values() if tool_id and agent.tool_id == tool_id), None)
 
     def ancestors(self, agent_id: str) -> list[str]:
-        """The ids of a sub-agent, of its parent and so on, without the main agent."""
+        """Return the ids of a sub-agent and of all its parents, without the main agent."""
         agent_ids: list[str] = []
         while agent_id and agent_id not in agent_ids:
             agent_ids.append(agent_id)

@@ -1,6 +1,6 @@
-"""The view of one run: the display, and everything else that each frame is fed to.
+"""The view of one run: the display, and all other consumers of its frames.
 
-It sends nothing itself.
+It returns chunks and events, and sends nothing itself.
 """
 
 import contextlib
@@ -26,22 +26,22 @@ from openwebui.parts.valves import DisplayOptions
 LOG = logging.getLogger("deep_agent_pipe")
 
 TEXT_DISPLAY = "text"
-"""The display for clients of Open WebUI's API: only text. No valve can select it."""
+"""The display for clients of Open WebUI's API, which get only text. No valve can select it."""
 STOPPED = "Stopped"
 STOPPED_HERE = "Stopped here; the server was not reached, so the agent may continue"
 
 
 class Display(Protocol):
-    """Turns frames into chunks for Open WebUI. It has no network, no event loop, and a clock only as an argument."""
+    """Turns frames into chunks for Open WebUI. Displays use no network and no event loop; a clock is an argument."""
 
     def feed(self, frame: Frame) -> None: ...
 
     def flush(self) -> list[Chunk]:
-        """The chunks for the frames since the last call."""
+        """Return the chunks for the frames since the last call."""
         ...
 
     def close(self) -> None:
-        """Finish everything that is open: Open WebUI would execute a call without an output itself."""
+        """Finish all open items, because Open WebUI would execute a call without an output itself."""
         ...
 
 
@@ -58,7 +58,7 @@ def create_display(name: str, state: RunState, run_id: Callable[[], str]) -> Dis
 
 
 class RunOutcome:
-    """The end of a run: success, unless a frame says otherwise. `status` is the final text of the status line."""
+    """The outcome of a run, from its frames: success, error or Stop. `status` is the final text of the status line."""
 
     def __init__(self, state: RunState, *, show_usage: bool) -> None:
         self._state = state
@@ -75,7 +75,7 @@ class RunOutcome:
             self.status = STOPPED
 
     def chunks(self) -> list[Chunk]:
-        """Token usage and the error. The error is a chunk: with an exception Open WebUI would discard the message."""
+        """Return chunks with the token usage and the error. After an exception Open WebUI would discard the message."""
         chunks: list[Chunk] = []
         total = self._state.input_tokens + self._state.output_tokens
         if total and self._show_usage:
@@ -87,7 +87,7 @@ class RunOutcome:
 
 
 class RunView:
-    """Feeds frames to all parts. A part that fails on a frame does not keep the others from it."""
+    """Feeds the frames of a run to all consumers. An error in one consumer does not affect the others."""
 
     def __init__(self, client: LimelightClient, options: DisplayOptions, public_url: str, approvals: Approvals) -> None:
         state = RunState()
@@ -101,7 +101,7 @@ class RunView:
         self._event_sources = (self._status, self._tasks, Citations(state, lambda: client.run_id, options))
 
     async def feed(self, frame: Frame) -> list[Json]:
-        """Feed one frame, and return the events for Open WebUI."""
+        """Feed one frame to all consumers, and return the resulting events for Open WebUI."""
         events: list[Json] = []
         with _logged_errors(frame.type):
             frame = await self._downloader.complete(frame)
@@ -114,11 +114,11 @@ class RunView:
         return events
 
     def flush(self) -> list[Chunk]:
-        """The changes of the message since the last call."""
+        """Return the chunks with the changes of the message since the last call."""
         return self._display.flush()
 
     def close(self) -> list[Chunk]:
-        """The last chunks."""
+        """Finish the display and return the last chunks."""
         chunks: list[Chunk] = []
         with _logged_errors("close"):
             self._display.close()

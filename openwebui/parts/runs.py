@@ -20,7 +20,7 @@ from openwebui.parts.valves import Valves
 RETRY_DELAY = 0.5
 MAX_RETRY_DELAY = 5.0
 CONNECT_SECONDS = 10
-"""The time limit for the first answer of a server: it may be starting, but the user sees an empty chat."""
+"""Time limit for the first answer of the server. It is short, because the user sees an empty chat until then."""
 MAX_BUSY_RETRIES = 20
 CANCEL_SECONDS = 10.0
 CANCEL_RETRY_DELAY = 0.5
@@ -29,7 +29,7 @@ LIVE_STATES = ("queued", "running", "waiting")
 FOLLOWED_REQUESTS: set[str] = set()
 """The ids of the requests whose runs this process follows."""
 CANCEL_TASKS: set[asyncio.Task[bool]] = set()
-"""Keeps references to the tasks: the event loop has only weak ones."""
+"""References to the running tasks of `cancel_run`, because the event loop has only weak ones."""
 
 
 class RunStream:
@@ -42,12 +42,12 @@ class RunStream:
         self._cursor = ""
         self._is_lost = False
         self._lost_at = 0.0
-        """When the time limit began. A connection that delivers only its first chunk does not reset it."""
+        """Start of the time limit for reconnecting. A connection that delivers only one chunk does not reset it."""
         self._has_answered = False
         self._busy_retries = 0
 
     async def frames(self) -> AsyncIterator[Frame]:
-        """All frames of the run, and `_reconnecting`, `_reconnected`, `_queued` and `_retrying`.
+        """Yield all frames of the run, and the pipe's own `_reconnecting`, `_reconnected`, `_queued` and `_retrying`.
 
         Raises RequestRefused, and ConnectionLost when the time limit is over."""
         while True:
@@ -59,7 +59,7 @@ class RunStream:
                 reason = "the stream ended early"
             except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:  # a retry would fail too
                 raise ConnectionLost(self._lost_message(str(error))) from error
-            except httpx.LocalProtocolError as error:  # here too, and its text may contain the key
+            except httpx.LocalProtocolError as error:  # a retry would fail too; the text may contain the key
                 raise ConnectionLost(self._lost_message(error_reason(error))) from None
             except httpx.HTTPError as error:
                 reason = error_reason(error)
@@ -75,11 +75,11 @@ class RunStream:
             await asyncio.sleep(min(MAX_RETRY_DELAY, RETRY_DELAY + (time.monotonic() - self._lost_at) / 4))
 
     async def _connect(self) -> AsyncIterator[Frame]:
-        """Yield the frames of one connection. The request id makes a second POST safe: it returns the same run."""
+        """Yield the frames of one connection. A repeated POST is safe: by its request id it returns the same run."""
         run_id = self._client.run_id
         path = f"/runs/{run_id}/stream?format=typed" if run_id else "/chat/stream?format=typed"
         async with self._client.open_stream(path, None if run_id else self._request, self._cursor) as response:
-            if response.status_code == 204:  # the run has ended, and the cursor is behind its last frame
+            if response.status_code == 204:  # the run has ended, and nothing follows the cursor
                 yield Frame("done", {})
                 return
             self._has_answered = True
@@ -99,7 +99,7 @@ class RunStream:
                         yield frame
 
     async def _handle_busy_session(self) -> Frame:
-        """Decide whether the next request waits for the session's live run or cancels it."""
+        """Choose whether the next request waits for the session's live run or cancels it. Return a status frame."""
         self._busy_retries += 1
         if self._request["if_busy"] == "error":
             self._request["if_busy"] = await choose_if_busy(self._client, self._request)
@@ -135,7 +135,7 @@ async def registered_request(request: Json) -> AsyncGenerator[None, None]:
 
 
 async def choose_if_busy(client: LimelightClient, request: Json) -> str:
-    """The value of `if_busy` for a request whose session has a live run.
+    """Return the value of `if_busy` for a request whose session has a live run.
 
     `wait` if that run answers the same question for another model. `cancel` if it answers an older question. `error`
     if this cannot be determined, so that the caller tries again."""
@@ -149,7 +149,7 @@ async def choose_if_busy(client: LimelightClient, request: Json) -> str:
 
 
 async def find_live_run(client: LimelightClient, request: Json) -> Json | None:
-    """The live run of the request's session. Raises ConnectionLost."""
+    """Return the live run of the request's session, None without one. Raises ConnectionLost."""
     try:
         session = await client.request_json("GET", f"/sessions/{request['chat_id']}")
         run = as_object(await client.request_json("GET", f"/runs/{session['run_id']}"))
@@ -169,7 +169,7 @@ async def _is_of_other_model(client: LimelightClient, request: Json, run: Json) 
 
 
 async def _agent_name(client: LimelightClient, request: Json) -> str:
-    """The name of the request's agent, also of the default agent. Raises ConnectionLost."""
+    """Return the name of the request's agent, even if it is the default agent. Raises ConnectionLost."""
     if "agent" in request:
         return str(request["agent"])
     try:
@@ -180,9 +180,9 @@ async def _agent_name(client: LimelightClient, request: Json) -> str:
 
 
 async def cancel_run(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
-    """Cancel the run of a request, and return whether the server accepted it.
+    """Cancel the run of a request. Return False if the server refuses or cannot be reached.
 
-    It continues if the caller itself is cancelled."""
+    The result is True also if no such run is found. The task continues if the caller is cancelled."""
     task = asyncio.create_task(_cancel_with_retries(valves, user, run_id, request))
     CANCEL_TASKS.add(task)
     task.add_done_callback(CANCEL_TASKS.discard)
@@ -201,7 +201,7 @@ async def _cancel_with_retries(valves: Valves, user: Json, run_id: str, request:
 
 
 async def _try_cancel(client: LimelightClient, run_id: str, request: Json) -> bool:
-    """Return False if the server cannot be reached. Raises RequestRefused."""
+    """Try once to cancel the run. Return False if the server cannot be reached. Raises RequestRefused."""
     try:
         run_id = run_id or await _find_own_run_id(client, request)
         if run_id:
@@ -215,7 +215,7 @@ async def _try_cancel(client: LimelightClient, run_id: str, request: Json) -> bo
 
 
 async def _find_own_run_id(client: LimelightClient, request: Json) -> str:
-    """The id of the run that the request started, for a Stop before the server's answer; "" if there is none.
+    """Return the id of the live run that the request started; "" if there is none. It is needed for an early Stop.
 
     Raises ConnectionLost."""
     run = await find_live_run(client, request)

@@ -5,11 +5,11 @@ from openwebui.parts.text import shorten
 from openwebui.parts.valves import DisplayOptions
 
 MAX_STATUSES_PER_BATCH = 5
-"""Of more statuses at the same time a user could read only the last."""
+"""Limit of the statuses in a batch. Of more statuses a user could read only the last one."""
 
 
 class StatusLine:
-    """Turns frames into status events. The final one says how the run ended, and stops the animation."""
+    """Turns frames into status events. The final event says how the run ended, and stops the animation."""
 
     def __init__(self, options: DisplayOptions) -> None:
         self._show_subagents = options.subagent_status
@@ -41,7 +41,7 @@ class StatusLine:
         return "↳ " * depth + text if text else ""
 
     def _approval_text(self, frame: Frame, depth: int) -> str:
-        """The open approval; after a decision another open approval, or else the decision."""
+        """Return the status text of an approval frame: an open approval, or else the decision."""
         approval_id, name, state = frame.text("approval_id"), frame.text("name"), frame.data.get("state")
         if state == "requested":
             self._open_approvals[approval_id] = self._indent(f"⏸ {name} is waiting for approval", depth)
@@ -79,7 +79,7 @@ class StatusLine:
 
 
 def plan_text(todos: list[Json]) -> str:
-    """The progress of a plan, and its current item."""
+    """Return the progress of a plan, with its current item."""
     if not todos:
         return "📋 Planning..."
     done = sum(todo.get("status") == "completed" for todo in todos)
@@ -88,14 +88,14 @@ def plan_text(todos: list[Json]) -> str:
 
 
 def limit_statuses(events: list[Json]) -> list[Json]:
-    """Remove all statuses but the last if a batch has many: Open WebUI writes each of them to its database."""
+    """Remove all statuses but the last from a batch with many. Open WebUI writes each status to its database."""
     positions = [index for index, event in enumerate(events) if event["type"] == "status"]
     removed = positions[:-1] if len(positions) > MAX_STATUSES_PER_BATCH else []
     return [event for index, event in enumerate(events) if index not in removed]
 
 
 class TaskList:
-    """Turns plans of the main agent into Open WebUI's task list. The final event removes it: it would be kept."""
+    """Turns plans of the main agent into Open WebUI's task list, which the final event removes."""
 
     def __init__(self) -> None:
         self._is_shown = False

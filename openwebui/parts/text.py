@@ -1,4 +1,4 @@
-"""Shortens texts, and escapes texts that Open WebUI would render as Markdown, HTML or formulas."""
+"""Functions that shorten texts, and escape what Open WebUI would render as Markdown, HTML or formulas."""
 
 import html
 import re
@@ -9,18 +9,18 @@ CODE_LINE_CHARS = 100
 
 ZERO_WIDTH_SPACE = "\u200b"
 MARKUP = re.compile(r"(?<=\\)(?=[(\[a-z])|(?<=\])(?=[(\[:])|(?<=\[)(?=[\d^])|(?<=<)(?=\S)|(?<=\{)(?=\{)")
-"""Positions inside of formulas, of links and images, of citation marks and footnotes, of tags and mentions, and of the
-template variables that Open WebUI replaces."""
+"""Matches the positions at which a zero-width space breaks markup: formulas, links, images, citation marks, footnotes,
+tags, mentions, and template variables of Open WebUI."""
 MARKDOWN = re.compile(r"[\\`*~$]|(?<![^\W_])_|_(?![^\W_])")
 
 
 def break_markup(text: str) -> str:
-    """Insert zero-width spaces, so that no link, image, tag or formula is recognised. The layout stays."""
+    """Insert zero-width spaces into a text, so that no link, image, tag or formula in it is recognised."""
     return MARKUP.sub(ZERO_WIDTH_SPACE, text)
 
 
 def escape_markdown(line: str) -> str:
-    """Escape Markdown inside of a line; the caller escapes characters with a meaning only at its beginning."""
+    """Escape Markdown inside of a line. Characters that are special only at its beginning are left to the caller."""
     return MARKDOWN.sub(lambda match: f"\\{match[0]}", break_markup(line))
 
 
@@ -34,7 +34,7 @@ def escape_line(text: str) -> str:
 
 
 def literal_markdown(text: str) -> str:
-    """Markdown that shows a text literally: as code, or as wrapped text if lines are long and none is indented."""
+    """Return Markdown that shows a text literally: as code, or as wrapped text if it has long lines and no indents."""
     lines = text.split("\n")
     if max(map(len, lines)) > CODE_LINE_CHARS and not any(line[:1].isspace() for line in lines):
         return "  \n".join(f"{ZERO_WIDTH_SPACE}{escape_markdown(line)}" for line in lines)
@@ -44,7 +44,7 @@ def literal_markdown(text: str) -> str:
 
 
 def result_text(text: str) -> str:
-    """The output of a tool call, or a note if it is blank."""
+    """Return the output of a tool call, or a note if it is blank."""
     return text if text.strip() else "✓ completed"
 
 

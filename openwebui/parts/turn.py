@@ -19,13 +19,13 @@ EventEmitter = Callable[[Json], Awaitable[None]]
 """Open WebUI's `__event_emitter__`: sends an event to the chat."""
 
 BATCH_SECONDS = 0.04
-"""The time between two batches. With a chunk for each token the browser would be busy long after the run has ended."""
+"""Minimum time between two batches. With a chunk for each token, browsers would still render long after the run."""
 IDLE_SECONDS = 1.0
-"""The time without frames after which there is an empty batch, so that a display can send deferred changes."""
+"""Time without frames after which an empty batch is yielded, so that a display can send deferred changes."""
 
 
 class Turn:
-    """Handles one call. A client of Open WebUI's API has no event emitter and no event call, and gets only text."""
+    """One call of the pipe. A client of Open WebUI's API has no event emitter and no event call, and gets only text."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Turn:
         return f"{text}\n\n{error}".strip() if error else text
 
     async def stream(self) -> AsyncGenerator[Chunk, None]:
-        """Run the turn and yield its chunks. Cancelling it, which Open WebUI's Stop does, cancels the run."""
+        """Run the turn and yield its chunks. Open WebUI's Stop cancels this generator, which cancels the run."""
         async with registered_request(self._request), LimelightClient(self._valves, self._user) as client:
             queue: asyncio.Queue[Frame | None] = asyncio.Queue(1000)
             approvals = Approvals(client, self._event_call, queue.put, self._metadata)
@@ -90,7 +90,7 @@ class Turn:
                     await self._emit(event)
 
     async def _read(self, client: LimelightClient, queue: asyncio.Queue[Frame | None]) -> None:
-        """Put the frames of the run into the queue, then an error if there was one, and None as the end."""
+        """Put the frames of the run into the queue, followed by an error frame after a failure, and None at the end."""
         try:
             async for frame in RunStream(client, self._request, self._valves.RECONNECT_SECONDS).frames():
                 await queue.put(frame)
@@ -101,7 +101,7 @@ class Turn:
         await queue.put(None)
 
     async def _internal_error(self, client: LimelightClient, error: Exception) -> Frame:
-        """Log an error of the pipe itself, and cancel the run, whose frames the chat no longer shows."""
+        """Log an error of the pipe itself, cancel the run, and return an error frame for the chat."""
         LOG.error("Deep Agent Pipe: internal error", exc_info=error)
         await self._cancel(client)
         return Frame("error", {"message": f"{type(error).__name__}: {error}"})
@@ -116,7 +116,7 @@ class Turn:
 
 
 async def batches(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Frame]]:
-    """Frames in batches: the first frame at once, then at most one batch per `BATCH_SECONDS`. None ends them."""
+    """Yield frames in batches until None: the first frame at once, then at most one batch per `BATCH_SECONDS`."""
     next_batch = 0.0
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Settings: the valves of the administrator and of each user."""
+"""The settings of the pipe: the valves of the administrator and of each user."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -32,7 +32,7 @@ class Valves(BaseModel):
     @field_validator("DEEP_AGENT_URL", "API_KEY", "PUBLIC_URL")
     @classmethod
     def _strip(cls, value: str) -> str:
-        """Remove the spaces and line breaks that a pasted value may have around it."""
+        """Remove spaces and line breaks around a value, which pasting may add."""
         return value.strip()
 
 

@@ -1,1 +1,1 @@
-"""Authentication without HTTP: API keys and the file that holds them, JWTs of an issuer, scopes and user ids."""
+"""Authentication, independent of HTTP: API keys and their file, JWTs of an issuer, scopes and user ids."""

@@ -1,6 +1,6 @@
 """API keys: `lml_ID_SECRET`. The server stores the id and a hash of the secret.
 
-A secret has 256 random bits, so a fast hash is enough: unlike a password, it cannot be guessed by trying.
+A secret has 256 random bits, so a fast hash is enough: unlike a password, it cannot be found by guessing.
 Pure except for the random numbers of `make_key`.
 """
 
@@ -16,7 +16,7 @@ from limelight.auth.identity import Scope
 
 PREFIX = "lml"
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
-"""32 characters, without those that look like others."""
+"""The 32 characters of ids and secrets, without characters that look alike."""
 _ID_LENGTH = 8
 _SECRET_LENGTH = 52
 LENGTH = len(PREFIX) + 1 + _ID_LENGTH + 1 + _SECRET_LENGTH
@@ -25,11 +25,11 @@ KEY = re.compile(rf"{PREFIX}_({_CHAR}{{{_ID_LENGTH}}})_({_CHAR}{{{_SECRET_LENGTH
 KEY_BEGINNING = re.compile(
     rf"{PREFIX}_(?:{_CHAR}{{0,{_ID_LENGTH}}}|{_CHAR}{{{_ID_LENGTH}}}_{_CHAR}{{0,{_SECRET_LENGTH - 1}}})\Z"
 )
-"""Matches an incomplete key at the end of a text."""
+"""Matches the beginning of a key at the end of a text."""
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key as it is stored. Times are milliseconds since 1970."""
+    """The stored form of a key, without its secret. Times are milliseconds since 1970."""
 
     key_id: str
     secret_hash: str
@@ -39,20 +39,20 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     revoked_at: int | None = None
 
     def accepts(self, secret: str) -> bool:
-        """Whether the secret is right and the key is not revoked."""
+        """Whether a secret belongs to this key, and the key is not revoked."""
         matches = hmac.compare_digest(self.secret_hash, _hash(secret))
         return matches and self.revoked_at is None
 
 
 class ParsedKey(NamedTuple):
-    """The parts of a key that a client has sent."""
+    """The id and the secret of a key that a client has sent."""
 
     key_id: str
     secret: str
 
 
 def make_key(user: str, scopes: tuple[Scope, ...], at: int) -> tuple[ApiKey, str]:
-    """Return a new key: the stored form, and the text that only its owner gets."""
+    """Create a key. Return its stored form, and the text with the secret, which only its owner gets."""
     key_id, secret = _random(_ID_LENGTH), _random(_SECRET_LENGTH)
     key = ApiKey(key_id=key_id, secret_hash=_hash(secret), user=user, scopes=scopes, created_at=at)
     return key, f"{PREFIX}_{key_id}_{secret}"

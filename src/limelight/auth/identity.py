@@ -1,12 +1,12 @@
-"""Identities: scopes, user ids, and the owner of a bearer token. Pure.
+"""Identities of callers: scopes, user ids, and the interface of token verifiers. Pure.
 
-It does not import `jwt`, which needs an optional package.
+This module does not import `jwt`, which needs an optional package.
 """
 
 from typing import Literal, NamedTuple, Protocol, get_args
 
 Scope = Literal["use", "admin", "on-behalf-of"]
-"""What a key or a token allows."""
+"""A permission of a key or token."""
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 ALL_SCOPES = frozenset(SCOPES)
 SCOPE_DESCRIPTIONS: dict[Scope, str] = {
@@ -16,11 +16,11 @@ SCOPE_DESCRIPTIONS: dict[Scope, str] = {
 }
 MAX_USER_ID = 256
 SYSTEM = "system"
-"""The user id of the server itself: in the log, decisions by this user were not made by a person."""
+"""The user id of the server itself. In the log, decisions of this user were not made by a person."""
 
 
 class Identity(NamedTuple):
-    """The user whom a token names, and what the token allows."""
+    """The user of a token, and its scopes."""
 
     user_id: str
     name: str
@@ -31,7 +31,10 @@ class TokenVerifier(Protocol):
     """Verifies bearer tokens."""
 
     async def verify(self, token: str) -> Identity:
-        """Return the identity. Raises Unauthorized for an invalid token, IssuerUnavailable if it cannot be checked."""
+        """Return the identity that a token proves.
+
+        Raises Unauthorized for an invalid token, and IssuerUnavailable if the token cannot be checked.
+        """
         ...
 
 
@@ -41,7 +44,10 @@ def looks_like_jwt(text: str) -> bool:
 
 
 def user_id_error(user_id: str) -> str:
-    """Return why a user id is invalid, "" if it is valid. Ids are never changed: that could make two users one."""
+    """Return why a user id is invalid, "" if it is valid.
+
+    Invalid ids are refused, not corrected: a corrected id could be the id of another user.
+    """
     if not 1 <= len(user_id) <= MAX_USER_ID:
         return f"a user id has at most {MAX_USER_ID} characters, and at least one"
     if user_id != user_id.strip():

@@ -1,7 +1,7 @@
-"""Verifies bearer tokens (JWT) of an issuer: signature, claims, user and scopes.
+"""Verification of bearer tokens (JWT): signature, claims, user and scopes.
 
-Only signatures with public keys are accepted, not shared secrets and not unsigned tokens. Pure; `jwt_issuer` fetches
-the keys.
+Only signatures with asymmetric keys are accepted; tokens that are unsigned or signed with a shared secret are refused.
+Pure; `jwt_issuer` fetches the keys.
 """
 
 # pyright: reportUnknownMemberType=false
@@ -19,7 +19,7 @@ RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 ALGORITHMS = (*RSA, "ES256", "ES384", "ES512", "EdDSA")
 LEEWAY_SECONDS = 30
 SCOPE_PREFIX = "limelight:"
-"""The prefix of our scopes in a token, which may also have scopes of other services."""
+"""The prefix of Limelight's scopes in a token. A token may also contain scopes of other services."""
 _REASONS: dict[type[Exception], str] = {
     jwt.ExpiredSignatureError: "it has expired",
     jwt.ImmatureSignatureError: "it is not valid yet",
@@ -31,7 +31,7 @@ _REASONS: dict[type[Exception], str] = {
 
 
 class TokenRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The claims that a token must have, and those that name its user and scopes."""
+    """The required claims of a token, and the names of the claims with its user and scopes."""
 
     issuer: str
     audience: str
@@ -39,11 +39,11 @@ class TokenRules(msgspec.Struct, frozen=True, kw_only=True):
     name_claim: str = "name"
     scope_claim: str = "scope"
     scopes: tuple[Scope, ...] = ("use",)
-    """Scopes of every token, in addition to those that it names."""
+    """Scopes that every token has, in addition to the scopes in its claims."""
 
 
 class SigningKey(NamedTuple):
-    """A public key, and the algorithms that may be used with it."""
+    """A public key, and the signature algorithms that are allowed with it."""
 
     key_id: str | None
     key: Any
@@ -54,20 +54,20 @@ class KeySet:
     """The public keys of an issuer."""
 
     def __init__(self, keys: Iterable[dict[str, Any]]) -> None:
-        """Read the keys of a JWKS document. Raises ValueError if none of them can sign tokens."""
+        """Read the keys of a JWKS document. Raises ValueError if none of them is for signatures."""
         self._keys = [key for entry in keys if (key := _signing_key(entry)) is not None]
         if not self._keys:
             raise ValueError("there is no public key in it for signatures")
 
     def find(self, key_id: str | None) -> SigningKey | None:
-        """Return the key with this id. Without an id, return the only key, if there is only one."""
+        """Return the key with an id, or without an id the only key of the set. Return None if there is none."""
         if key_id is None:
             return self._keys[0] if len(self._keys) == 1 else None
         return next((key for key in self._keys if key.key_id == key_id), None)
 
 
 def _signing_key(entry: dict[str, Any]) -> SigningKey | None:
-    """Return the key of a JWKS entry, None if it cannot sign tokens (encryption, a secret, an unknown kind)."""
+    """Return the key of a JWKS entry; None if it is for encryption, a shared secret, or of an unknown type."""
     if entry.get("use", "sig") != "sig" or entry.get("kty") == "oct":
         return None
     try:
@@ -80,7 +80,7 @@ def _signing_key(entry: dict[str, Any]) -> SigningKey | None:
 
 
 def key_id_of(token: str) -> str | None:
-    """Return the id of the key that a token is signed with, None if it names none. Raises Unauthorized."""
+    """Return the key id in the header of a token, None if it has none. Raises Unauthorized if it is not a JWT."""
     try:
         key_id = jwt.get_unverified_header(token).get("kid")
     except jwt.PyJWTError as error:
@@ -89,7 +89,7 @@ def key_id_of(token: str) -> str | None:
 
 
 def verify_token(token: str, key: SigningKey, rules: TokenRules) -> Identity:
-    """Return the identity that a token proves. Raises Unauthorized, with the reason, if the token is not valid."""
+    """Verify a token and return its identity. Raises Unauthorized, with the reason, if the token is invalid."""
     try:
         claims = jwt.decode(
             token,

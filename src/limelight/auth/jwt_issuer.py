@@ -1,8 +1,8 @@
-"""Verifies tokens of one issuer, and fetches its public keys.
+"""Verification of tokens of one issuer, whose public keys are fetched and cached.
 
-Keys are fetched with the first token and refreshed at intervals, because an issuer may change them. A token with an
-unknown key triggers a refresh, but not often, so that invented tokens cannot cause many requests. While the issuer does
-not answer, tokens with a known key are still accepted.
+The keys are fetched with the first token, and again every REFRESH_SECONDS, because an issuer may change them. A token
+with an unknown key triggers a fetch too, but at most every MIN_INTERVAL_SECONDS, so that forged tokens cannot cause
+many requests. While the issuer is unavailable, tokens with a known key are still accepted.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from limelight.errors import IssuerUnavailable, SetupError, Unauthorized
 
 REFRESH_SECONDS = 600
 MIN_INTERVAL_SECONDS = 10
-"""The shortest time between two attempts to fetch keys."""
+"""Minimum time between two attempts to fetch keys."""
 TIMEOUT_SECONDS = 5
 DISCOVERY = "/.well-known/openid-configuration"
 T = TypeVar("T")
@@ -29,10 +29,13 @@ log = logging.getLogger(__name__)
 
 
 class Issuer:
-    """Verifies tokens of one issuer, with keys that it fetches and caches."""
+    """A TokenVerifier for one issuer, which fetches and caches the public keys of the issuer."""
 
     def __init__(self, rules: TokenRules, keys_url: str = "", clock: Callable[[], float] = time.monotonic) -> None:
-        """`keys_url` is the address of the JWKS document; without one, the issuer's OpenID configuration names it."""
+        """Create a verifier. Without `keys_url`, the issuer's OpenID configuration names the URL of the JWKS document.
+
+        Raises SetupError for a URL without https.
+        """
         for url in (rules.issuer, keys_url) if keys_url else (rules.issuer,):
             _check_url(url)
         self._rules = rules
@@ -43,7 +46,10 @@ class Issuer:
         self._fetching = asyncio.Lock()
 
     async def verify(self, token: str) -> Identity:
-        """Return the identity. Raises Unauthorized for an invalid token, IssuerUnavailable if it cannot be checked."""
+        """Return the identity that a token proves.
+
+        Raises Unauthorized for an invalid token, and IssuerUnavailable if the keys cannot be fetched.
+        """
         key = await self._key(key_id_of(token))
         if key is None:
             raise Unauthorized("this token is not accepted: it is signed with a key that its issuer does not have")
@@ -53,7 +59,7 @@ class Issuer:
         known = self._known(key_id)
         if self._is_due(known) and (known is None or not self._fetching.locked()):
             async with self._fetching:
-                if self._is_due(self._known(key_id)):  # another request may have fetched them
+                if self._is_due(self._known(key_id)):  # another request may have fetched the keys
                     await self._fetch_keys()
         if self._keys is None:
             raise IssuerUnavailable("the keys of the issuer cannot be fetched, so no token can be checked")
@@ -81,7 +87,7 @@ class Issuer:
             self._attempted_at = self._clock()
 
     async def _discover(self, http: httpx.AsyncClient) -> str:
-        """Return the address of the keys from the issuer's OpenID configuration."""
+        """Return the URL of the JWKS document from the issuer's OpenID configuration."""
         url = (await _fetch(http, self._rules.issuer.rstrip("/") + DISCOVERY, _OpenIdConfiguration)).jwks_uri
         _check_url(url)
         return url
@@ -102,7 +108,7 @@ async def _fetch(http: httpx.AsyncClient, url: str, type_: type[T]) -> T:
 
 
 def _check_url(url: str) -> None:
-    """Require https, except on this machine: keys that come over plain HTTP could be forged."""
+    """Raise SetupError for a URL without https, except on this machine. Keys over plain HTTP could be forged."""
     parts = urlsplit(url)
     is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
     if not parts.hostname or (parts.scheme != "https" and not (parts.scheme == "http" and is_local)):

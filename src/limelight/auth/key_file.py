@@ -1,7 +1,7 @@
 """The file with the API keys of a data folder. The server reads it, and `limelight keys` writes it.
 
-It is not a table of the store, because it is changed while a server has the store open, and checked with every request.
-A write replaces the file, so that readers never see a part of it. A reader parses it only when its date has changed.
+The keys are not in the store, because they are changed while a server has the store open, and checked with every
+request. A write replaces the file atomically. A reader parses the file only if it has changed.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from limelight.errors import SetupError
 
 NAME = "keys.json"
 _Stamp = tuple[int, int, int]
-"""Inode, modification time and size of the file."""
+"""Inode, modification time and size of the key file, to detect changes."""
 
 
 class Keyring:
@@ -30,17 +30,17 @@ class Keyring:
         self._keys: dict[str, ApiKey] = {}
 
     def has_any(self) -> bool:
-        """Whether there are keys, also if all are revoked: a server must not become open because a key is revoked."""
+        """Whether there are keys. Revoked keys count, so that revoking the last key does not make a server open."""
         self._read()
         return bool(self._keys)
 
     def all(self) -> list[ApiKey]:
-        """Return all keys in the order in which they were created."""
+        """Return all keys, including revoked ones, in the order of their creation."""
         self._read()
         return list(self._keys.values())
 
     def find(self, text: str) -> ApiKey | None:
-        """Return the key that a client has sent, None if it is not valid."""
+        """Return the stored key for the text that a client has sent; None if it is unknown, wrong or revoked."""
         parsed = parse_key(text)
         if parsed is None:
             return None
@@ -49,13 +49,13 @@ class Keyring:
         return key if key is not None and key.accepts(parsed.secret) else None
 
     def create(self, user: str, scopes: tuple[Scope, ...], at: int) -> tuple[ApiKey, str]:
-        """Create a key. Return it and the text that its owner gets."""
+        """Create and store a key. Return it, and the text with the secret for its owner."""
         key, text = make_key(user, scopes, at)
         self._change(lambda keys: keys.update({key.key_id: key}))
         return key, text
 
     def revoke(self, key_id: str, at: int) -> ApiKey | None:
-        """Revoke a key and return it, None if it does not exist. A revoked key keeps its first date."""
+        """Revoke a key and return it; None if it does not exist. A second call does not change the date."""
 
         def change(keys: dict[str, ApiKey]) -> None:
             key = keys.get(key_id)
@@ -68,9 +68,10 @@ class Keyring:
         return self._keys.get(key_id)
 
     def _read(self) -> None:
-        """Read the file if it has changed.
+        """Read the key file if it has changed.
 
-        Raises SetupError if a file that had keys is gone or empty: that must not make the server open.
+        Raises SetupError if the file cannot be read, or if a file that had keys is missing or empty. Otherwise a lost
+        file would make the server open.
         """
         try:
             found = self._path.stat()
@@ -106,7 +107,7 @@ class Keyring:
         self._read()
 
     def _write(self, keys: list[ApiKey]) -> None:
-        """Replace the file in one step. Only its owner may read it."""
+        """Replace the key file atomically. Only its owner may read the new file."""
         draft = self._path.with_name(f"{NAME}.new")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -118,14 +119,14 @@ class Keyring:
 
     @contextmanager
     def _locked(self) -> Generator[None]:
-        """Hold the lock of the file, so that two commands do not overwrite each other's keys."""
+        """Hold the lock of the key file, so that concurrent commands do not overwrite each other's keys."""
         with self._path.with_name(f"{NAME}.lock").open("w") as lock:
             self._chown_to_folder_owner(lock.fileno())
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
     def _chown_to_folder_owner(self, descriptor: int) -> None:
-        """Give a file that root creates to the owner of the folder, so that the server can read it."""
+        """Change the owner of a file that root creates to the owner of the folder, so that the server can read it."""
         if os.geteuid() == 0:
             folder = self._path.parent.stat()
             os.fchown(descriptor, folder.st_uid, folder.st_gid)

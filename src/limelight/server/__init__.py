@@ -1,1 +1,1 @@
-"""The HTTP server in front of `runs/`. Only `app` binds concrete sources, dialects and stores."""
+"""The HTTP server, which gives clients access to `runs/`. Only `app` chooses the concrete store and dialects."""

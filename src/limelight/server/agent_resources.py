@@ -1,4 +1,4 @@
-"""The agents of a server: the resources that their sources use, and how the sources are opened and closed."""
+"""The lifecycle of the agents of a server: opens and closes their sources, and provides the resources they use."""
 
 import asyncio
 import logging
@@ -13,11 +13,11 @@ from limelight.understudy.server import Understudy
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 3
-"""Time that an agent's framework has to close what it has open."""
+"""Time limit for closing the source of one agent."""
 
 
 class ServerResources:
-    """The `AgentResources` of a server. The offline model starts with the first call of `understudy`."""
+    """The `AgentResources` of a server. The first call of `understudy` starts the offline model."""
 
     def __init__(self, data: Path, pace_seconds: float = 0) -> None:
         self.data = data
@@ -46,7 +46,7 @@ class AgentLifecycle:
         self._opened: list[Agent] = []
 
     async def open(self) -> None:
-        """Open all sources at once, because each may import a framework in a thread. Raise the first error."""
+        """Open the sources of all agents concurrently. Raises the first error after all have opened or failed."""
         self._resources = resources = self._make_resources()
         results = await asyncio.gather(
             *(self._open(agent, resources) for agent in self._agents), return_exceptions=True
@@ -56,7 +56,7 @@ class AgentLifecycle:
                 raise error
 
     def _make_resources(self) -> ServerResources:
-        """Create the data folder once, at the start: if it is moved away later, no new one takes its place."""
+        """Create the data folder, and return the resources. Later code does not create it again if it is moved away."""
         data = Path(self._settings.store.data)
         try:
             data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ class AgentLifecycle:
         self._opened.append(agent)
 
     async def close(self) -> None:
-        """Close what was opened. Errors are logged."""
+        """Close all open sources, then the resources. Errors of sources are logged."""
         if self._resources is None:
             return
         await asyncio.gather(*map(self._close, self._opened))
@@ -82,5 +82,5 @@ class AgentLifecycle:
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await agent.source.close()
-        except Exception as error:  # the other agents have to be closed too
+        except Exception as error:  # continue with the other agents
             log.warning("agent %s could not be closed: %r", agent.name, error)

@@ -1,6 +1,7 @@
-"""Builds the application. Apart from the entry points, this is the only module that knows the concrete components.
+"""Creates the ASGI application from its settings: store, dialects, agents, routes and middleware.
 
-`create_app` returns an ASGI application for any ASGI server, which can also be mounted into another application.
+`create_app` returns an application for any ASGI server; it can also be mounted into another application. Apart from the
+entry points, this is the only module that chooses concrete components.
 """
 
 import re
@@ -63,7 +64,10 @@ CORS_RESPONSE_HEADERS = ("x-run-id", "x-session-id")
 
 
 def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None = None) -> Starlette:
-    """The application. Settings come from the environment and config.toml, agents from the settings, by default."""
+    """Return a new application.
+
+    By default, the settings come from the environment and config.toml, and the agents from the settings.
+    """
     settings = settings or load_settings()
     on_offer = Agents(agents if agents is not None else resolve_agents(settings).agents)
     dialects = plugins.find("dialects")
@@ -95,7 +99,10 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
 
 
 def _middleware(runtime: Runtime, root: str) -> list[Middleware]:
-    """From the outside in. CORS is enabled only if the settings name origins."""
+    """Return the middleware in the order in which requests pass it. CORS is included only if the settings name origins.
+
+    Raises SetupError if an origin is invalid.
+    """
     settings = runtime.settings
     origins = settings.server.origins
     for origin in origins:
@@ -134,7 +141,7 @@ def make_store(settings: Settings) -> Store:
 
 
 class StartupMiddleware:
-    """Starts the runtime with the first request if it is not started: a mounted application gets no lifespan events."""
+    """Starts the runtime with the first request, because a mounted application gets no lifespan events."""
 
     def __init__(self, app: ASGIApp, runtime: Runtime) -> None:
         self._app = app
@@ -162,7 +169,7 @@ def _route(endpoint: Endpoint, runtime: Runtime) -> Route:
             with bind_log_fields(path_ids(http.scope)):
                 value = await endpoint.handler(request)
         except LimelightError:
-            await request.count(request.user.user_id)  # the handler failed before it knew the user of the body
+            await request.count(request.user.user_id)  # for a handler that failed before it counted
             raise
         finally:
             request.reservation.release()
@@ -190,7 +197,7 @@ def _socket_routes(runtime: Runtime) -> list[WebSocketRoute]:
 
 
 def _document_routes() -> list[Route]:
-    """The description of the interface, for people and for machines."""
+    """Return the routes of the API documentation: an HTML page, OpenAPI and AsyncAPI."""
     csp = {"content-security-policy": DOCUMENT_POLICY}
     return [
         Route("/docs", _document_handler(partial(docs_page, ENDPOINTS), "text/html", csp)),
@@ -202,7 +209,7 @@ def _document_routes() -> list[Route]:
 def _document_handler(
     make_document: Callable[[str], bytes | str], media_type: str, headers: Mapping[str, str] | None = None
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Serves a document that contains paths, made once per root path."""
+    """Return a handler that serves a document. The document contains paths, so it is cached per root path."""
     cached = lru_cache(maxsize=2)(make_document)
 
     async def respond(request: Request) -> Response:

@@ -55,13 +55,13 @@ _ERROR_GROUPS = (
         "The log cannot be used, the server accepts no more work, or an unexpected error occurred.",
     ),
 )
-"""Titles and introductions of the tables of errors, by `_error_group`."""
+"""Titles and introductions of the error tables. `_error_group` returns an index into them."""
 EXAMPLE_ADDRESS = "://127.0.0.1:8000"
-"""The address in the curl commands."""
+"""The address of the server in the curl commands."""
 
 
 def docs_page(endpoints: Iterable[Endpoint], root: str = "") -> str:
-    """The document as HTML; `root` is the path below which the server is reached."""
+    """Return the document as HTML. `root` is the root path of the server."""
     return _document(endpoints).replace(EXAMPLE_ADDRESS, EXAMPLE_ADDRESS + html.escape(root))
 
 
@@ -91,7 +91,7 @@ Times are milliseconds since 1970, in Web API v2 ISO 8601.</p>
 
 
 def _errors() -> str:
-    """Tables of all codes that clients can get. Errors that prevent the start of a server are not among them."""
+    """Return the HTML tables of all error codes that clients can get. Errors at the start of a server are left out."""
     groups: list[list[str]] = [[] for _ in _ERROR_GROUPS]
     for error in sorted(all_errors(), key=lambda e: (e.status, e.code)):
         if not issubclass(error, SetupError):
@@ -154,7 +154,7 @@ def _error_row(error: type[LimelightError]) -> tuple[str, str]:
 
 
 def _text(text: str) -> str:
-    """Text with `code` in backticks, as HTML."""
+    """Return a text as HTML, with words in backticks as `<code>`."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
 
 
@@ -170,7 +170,7 @@ def _example(endpoint: Endpoint) -> str:
 
 
 def _sample(schema: type) -> dict[str, Any]:
-    """A body with the required fields."""
+    """Return an example of a request body, with its required fields."""
     samples: dict[str, Any] = {
         "messages": [{"role": "user", "content": "What is in my files?"}],
         "title": "Notes on bees",
@@ -208,7 +208,7 @@ def _schema(struct: type) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _outline(schema: dict[str, Any], components: dict[str, Any]) -> Any:
-    """An outline of a schema: objects and lists, with the names of types as values."""
+    """Return the outline of a JSON schema: nested objects and lists, with the names of types as values."""
     if "$ref" in schema:
         return _outline(components[schema["$ref"]], components)
     if "properties" in schema:

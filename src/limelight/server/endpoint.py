@@ -1,4 +1,7 @@
-"""Endpoints as data: path, parameters, bodies and errors of each route. Routing and OpenAPI are both made from it."""
+"""Declarations of endpoints: path, parameters, bodies and errors of each route. Routing and OpenAPI use them.
+
+`ApiRequest` is the request that the handler of an endpoint gets.
+"""
 
 import asyncio
 import re
@@ -48,12 +51,12 @@ BODY_ERRORS: tuple[type[LimelightError], ...] = (
 )
 _MISSING_FIELD = re.compile(r"missing required field `(\w+)`")
 RECENT_MS = 60_000
-"""Time after its end for which a run still has a budget of signals."""
+"""Time after the end of a run in which Stop and decisions still use the budget of the run, see `count_signal`."""
 SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
 class Param(msgspec.Struct, frozen=True):
-    """A query parameter."""
+    """The declaration of a query parameter, for the documentation."""
 
     name: str
     description: str
@@ -65,7 +68,7 @@ AFTER = Param("after", "Cursor: everything up to it is known. The header `Last-E
 
 
 class ApiRequest:
-    """One request to an endpoint. `http` is Starlette's request."""
+    """A request to an endpoint, with its caller and its runtime. `http` is Starlette's request."""
 
     def __init__(self, http: Request, runtime: Runtime) -> None:
         self.http = http
@@ -73,19 +76,20 @@ class ApiRequest:
         self.caller: Caller = http.state.caller
         self.user = self.caller.user
         self.reservation = runtime.body_budget.reserve(self.user.user_id)
-        """The bytes that the body holds."""
+        """The bytes of the body that count for the user's memory limit."""
 
     async def count(self, user_id: str) -> None:
-        """Count it as a request of this user, unless it has been counted. Raises TooManyRequests."""
+        """Count this request for the rate limit of a user, unless it is already counted. Raises TooManyRequests."""
         if not self.http.state.is_counted:
             self.http.state.is_counted = True
             await self.runtime.rate_limiter.count(user_id)
 
     async def count_signal(self, run_id: str) -> None:
-        """Count a Stop or a decision: on the budget of the run if it is the caller's, otherwise as a request.
+        """Count a signal, which is a Stop or a decision, for the rate limits.
 
-        Signals for a run that has not ended are never refused for rate. Those beyond its budget are answered more
-        slowly. A run that has just ended has a budget too, because a Stop may come twice.
+        A signal for a live or queued run of the caller is never refused: beyond the budget of the run it is delayed. A
+        run that has just ended still has its budget, because a Stop may be sent twice. Any other signal counts as a
+        request of the caller. Raises TooManyRequests.
         """
         if self.http.state.is_counted:
             return
@@ -99,7 +103,7 @@ class ApiRequest:
             await self.count(self.user.user_id)
 
     async def _own_run_state(self, run_id: str) -> tuple[bool, bool]:
-        """Whether this is a live or queued run of the caller, and whether it is one that has just ended."""
+        """Return whether the run is a live or queued run of the caller, and whether it is a run that has just ended."""
         queued, live = self.runtime.queues.find(run_id), self.runtime.control.live_run(run_id)
         ref = queued.ref if queued is not None else live.execution.ref if live is not None else None
         if ref is not None:
@@ -110,21 +114,24 @@ class ApiRequest:
         return run.live, now_ms() - (run.ended_at or 0) < RECENT_MS
 
     def transfer_body(self, queued: QueuedRun) -> None:
-        """Keep the reservation until the queued run drops its messages. Call it just before the run begins."""
+        """Transfer the reserved bytes of the body to a queued run, which releases them when it drops its messages.
+
+        Call this directly before the run begins.
+        """
         reservation, self.reservation = self.reservation, self.runtime.body_budget.reserve(queued.ref.owner)
         queued.released.add_done_callback(lambda _: reservation.release())
 
     async def is_still_authorized(self) -> bool:
-        """Whether the caller would be authenticated now as it was then."""
+        """Whether the key or token of the request is still valid for the same caller."""
         return await self.http.state.is_still_authorized()
 
     @property
     def root(self) -> str:
-        """The prefix of links to this server."""
+        """The root path, which is the prefix of links to this server."""
         return root_of(self.http.scope)
 
     def format(self) -> Format:
-        """The format that the query names, or the default one."""
+        """Return the stream format that the query names, or the default format. Raises UnknownFormat."""
         return self.runtime.format(self.query("format"), self.root)
 
     def path(self, name: str) -> str:
@@ -134,7 +141,7 @@ class ApiRequest:
         return self.http.query_params.get(name)
 
     def query_int(self, name: str, default: int, *, low: int, high: int) -> int:
-        """An integer of the query. Raises BadRequest if it is not one, or out of range."""
+        """Return an integer parameter of the query. Raises BadRequest if it is not an integer or out of range."""
         text = self.query(name)
         if text is None:
             return default
@@ -143,21 +150,21 @@ class ApiRequest:
         return int(text)
 
     def cursor(self) -> Cursor:
-        """Where a stream resumes. The header of a reconnecting browser wins over the query."""
+        """Return the cursor after which a stream resumes. `Last-Event-ID`, which browsers send, overrides the query."""
         return Cursor.parse(self.http.headers.get("last-event-id") or self.query("after") or "0")
 
     def ref(self, session_id: str) -> SessionRef:
         return SessionRef(self.user.user_id, session_id)
 
     async def run(self) -> Run:
-        """The run of the path, if it is the caller's. Raises RunNotFound."""
+        """Return the run that the path names. Raises RunNotFound, also for runs of other users."""
         run = await self.runtime.store.run(self.path("run_id"))
         if run is None or run.ref.owner != self.user.user_id:
             raise RunNotFound(f"there is no run {self.path('run_id')[:100]!r}")
         return run
 
     async def session(self) -> Session:
-        """The session of the path, if it is the caller's. Raises SessionNotFound."""
+        """Return the caller's session that the path names. Raises SessionNotFound."""
         session = await self.runtime.store.session(self.ref(self.path("session_id")))
         if session is None:
             raise SessionNotFound(f"there is no session {self.path('session_id')[:100]!r}")
@@ -169,7 +176,10 @@ class ApiRequest:
         return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
     async def json(self, max_bytes: int | None = None) -> Any:
-        """The body as JSON, within the size limit of the settings, or a lower one."""
+        """Return the decoded JSON body. Its size limit is the lower one of the settings and `max_bytes`.
+
+        Raises UnsupportedMediaType, BadJson, and the errors of `read_body`.
+        """
         media_type = self.http.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json" and not media_type.endswith("+json"):
             raise UnsupportedMediaType(f"send the body as application/json, not {media_type or 'without a type'}")
@@ -182,7 +192,7 @@ class ApiRequest:
             raise BadJson(f"the body is not valid JSON: {error}") from error
 
     async def body(self, schema: type[T], *, max_bytes: int | None = None) -> T:
-        """The body, validated."""
+        """Return the body as a validated struct. Raises InvalidBody, and the errors of `json`."""
         return validate(await self.json(max_bytes), schema)
 
 
@@ -192,7 +202,7 @@ def check_session_id(session_id: str, path: str) -> None:
 
 
 def validate(value: Any, schema: type[T]) -> T:
-    """Convert a JSON value to a struct. Raises InvalidBody with the path of the field that is wrong."""
+    """Convert a JSON value to a struct. Raises InvalidBody with the path of the invalid field."""
     try:
         return msgspec.convert(value, schema)
     except msgspec.ValidationError as error:
@@ -210,10 +220,11 @@ H = TypeVar("H", bound=Handler)
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One route. `response` is the struct of its JSON response, the media type of another kind, None for no body.
+    """The declaration of one route.
 
-    `errors` are those of this route; `all_errors` adds what applies to every body and every key. `scope` is the scope
-    that a key needs, None if any key will do; a `public` route needs no key.
+    `response` is the struct of a JSON response, the media type of another response, or None for no body. `errors` are
+    the errors that are specific to this route. `scope` is the scope that a key needs, None if every key is enough. A
+    `public` route needs no key.
     """
 
     method: str
@@ -236,7 +247,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def all_errors(self) -> tuple[type[LimelightError], ...]:
-        """All errors that this route may answer with, ordered by status."""
+        """All errors of this route, including those of request bodies and keys, ordered by status."""
         body_errors = BODY_ERRORS if self.body is not None else ()
         if body_errors and not self.public:
             body_errors = (*body_errors, TooManyBytes)
@@ -245,7 +256,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def documented_path(self) -> str:
-        """The path without Starlette's converters."""
+        """The path for the documentation, without Starlette's converters."""
         return self.path.replace(":path}", "}")
 
     @property
@@ -254,7 +265,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Router:
-    """Collects the endpoints of a module. The documents group them under `tag`."""
+    """Collects the endpoints of a module. The documentation groups them under `tag`."""
 
     def __init__(self, tag: str, *, scope: Scope = "use") -> None:
         self._tag = tag
@@ -275,7 +286,10 @@ class Router:
         needs_scope: bool = True,
         public: bool = False,
     ) -> Callable[[H], H]:
-        """Register a handler. `response` is needed only if the handler's return annotation is not the struct."""
+        """Return a decorator that registers a handler as an endpoint.
+
+        `response` is needed only if the handler's return annotation is not the struct of the response.
+        """
 
         def register(handler: H) -> H:
             self.endpoints.append(
@@ -300,7 +314,10 @@ class Router:
 
 
 def to_response(value: Any, status: int) -> ASGIApp:
-    """The response for the value that a handler returned: structs become JSON, ASGI applications are returned."""
+    """Convert the return value of a handler to a response.
+
+    A struct becomes JSON, and None an empty response. A response or another ASGI application is returned unchanged.
+    """
     if isinstance(value, Response) or not isinstance(value, msgspec.Struct | dict | list | None):
         return value
     if value is None:

@@ -1,6 +1,8 @@
-"""Heartbeats of open streams and sockets: one timer for all of them, which writes to those that were silent too long.
+"""Heartbeats of open SSE streams, and authorization checks of all open streams and sockets.
 
-At the same interval it checks that each client is still authorized: a key may be revoked, and a token expires.
+One timer sends a heartbeat to each stream that has sent nothing for the heartbeat interval. Sockets opt out by a
+`last_sent` of infinity: uvicorn pings and closes them (`PING_SECONDS` in `process/uvicorn_server.py`). Another timer
+ends streams and sockets whose key was revoked or whose token has expired.
 """
 
 import asyncio
@@ -10,17 +12,17 @@ from contextlib import suppress
 from typing import Literal, Protocol
 
 CHECKS_PER_INTERVAL = 20
-"""How often the timer looks at the streams per heartbeat interval. A stream gets its heartbeat up to two checks before
-it is due, so no silence is longer than the interval."""
+"""Checks of the heartbeat timer per heartbeat interval. A heartbeat is sent up to two checks early, so that a stream is
+never silent for longer than the interval."""
 
 Kind = Literal["stream", "socket"]
 
 
 class OpenStream(Protocol):
-    """A stream or socket as the heartbeat sees it."""
+    """An open SSE stream or WebSocket, as `Heartbeat` uses it."""
 
     last_sent: float
-    """When something was last sent, by the clock of the loop."""
+    """Time of the last send, by the clock of the event loop. Infinity disables heartbeats, as sockets do."""
 
     @property
     def kind(self) -> Kind: ...
@@ -36,16 +38,16 @@ class OpenStream(Protocol):
         ...
 
     def revoke(self) -> None:
-        """End now, without another frame, because the client is no longer authorized."""
+        """End the stream without sending further frames, because its client is no longer authorized."""
         ...
 
     def close(self) -> None:
-        """End after the frames that are there."""
+        """End the stream after sending the frames that are available now."""
         ...
 
 
 class Heartbeat:
-    """Knows all open streams. It pings them, revokes them, counts them, and closes them when the server stops."""
+    """The registry of open streams and sockets: sends heartbeats, revokes, counts, and closes them at shutdown."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -77,13 +79,13 @@ class Heartbeat:
             self._all_closed.set()
 
     def close(self) -> None:
-        """Close all open streams. Streams that are added later have to check `is_closing`."""
+        """Close all open streams. A stream that is added later has to check `is_closing` itself."""
         self.is_closing = True
         for stream in list(self._streams):
             stream.close()
 
     async def wait_closed(self, seconds: float) -> None:
-        """Wait until all streams have ended, at most for `seconds`: some clients do not read."""
+        """Wait until all streams have ended, but at most `seconds`, because some clients do not read."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._all_closed.wait(), seconds)
 
@@ -92,7 +94,7 @@ class Heartbeat:
         return len(self._streams)
 
     def count_by_kind(self) -> Counter[tuple[Kind, str]]:
-        """The open streams of each kind and format."""
+        """Return the number of open streams by kind and format."""
         return Counter((stream.kind, stream.format) for stream in self._streams)
 
     async def _ping_streams(self) -> None:
@@ -106,7 +108,10 @@ class Heartbeat:
                     stream.ping()
 
     async def _check_authorization(self) -> None:
-        """Runs as its own task: a check may ask the issuer of a token, and heartbeats must not wait for that."""
+        """Revoke streams whose clients are no longer authorized, once per heartbeat interval.
+
+        This is a separate task because a check may send a request to a token issuer, which must not delay heartbeats.
+        """
         while True:
             await asyncio.sleep(self._seconds)
             for stream in list(self._streams):

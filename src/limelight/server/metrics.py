@@ -1,6 +1,6 @@
-"""The Prometheus metrics of a server: counters and histograms of what happens, gauges of what there is now.
+"""The Prometheus metrics of a server: counters and histograms of events, and gauges of the current state.
 
-No label has values that a client can choose. So the metrics identify no user, and no client can make them grow.
+No label has values that a client can choose. So the metrics identify no user, and clients cannot add series.
 """
 
 import asyncio
@@ -24,14 +24,15 @@ CODES = frozenset(error.code for error in all_errors())
 LIMITS = frozenset(error.code for error in all_errors() if error.is_limit)
 RUN_CODES = frozenset(error.code for error in all_errors() if issubclass(error, RunError))
 OTHER = "other"
-"""The label of codes that only an agent defines: their number is not bounded."""
+"""The label for all error codes that are defined by agents, because their number is unlimited."""
 COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+"""Bucket bounds of the histogram of commit durations."""
 FIRST_EVENT_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
-"""Bounds of the histograms: a commit takes milliseconds, the first event of a model seconds."""
+"""Bucket bounds of the histogram of the time until the first event of a run."""
 
 
 class Metrics(Collector):
-    """The metrics of one server. All known series start at 0, so that their first count is seen as an increase."""
+    """The metrics of one server. All known series start at 0, so that Prometheus sees their first increase."""
 
     def __init__(self, version: str, agents: Iterable[str]) -> None:
         self.registry = CollectorRegistry()
@@ -57,7 +58,7 @@ class Metrics(Collector):
         )
         self._initialize_series(agents)
 
-    # The measurements of `runs/metrics.py`
+    # Methods that `runs/` calls, see `runs/metrics.py`
 
     def committed(self, records: int, seconds: float) -> None:
         self._events.inc(records)
@@ -75,28 +76,28 @@ class Metrics(Collector):
         if code in LIMITS:
             self._limit_hits.labels(code).inc()
 
-    # The measurements of the server
+    # Methods that the server calls
 
     def count_refusal(self, error: BaseException) -> None:
-        """Count an error that a client is sent. The failure of a run is counted when the run ends, not here."""
+        """Count an error response, if it is a limit or an error of the store. `run_ended` counts failures of runs."""
         if isinstance(error, RequestError) and error.is_limit:
             self._limit_hits.labels(error.code).inc()
         elif isinstance(error, StoreError):
             self._store_errors.labels("request", error.code).inc()
 
     def count_task_error(self, task: "asyncio.Task[Any]") -> None:
-        """Count the error of a task that ended after the response had begun."""
+        """Count the error of a task whose response had already begun, if the task failed."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self.count_refusal(error)
 
-    # The output for Prometheus
+    # Output for Prometheus
 
     def render(self) -> bytes:
-        """All metrics in the text format."""
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self)
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics without the creation times of counters, which would double their number."""
+        """Yield all metrics, without the `_created` samples, which would double their number."""
         for metric in self.registry.collect():
             metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
             yield metric
@@ -122,7 +123,7 @@ class Metrics(Collector):
 
 
 class Gauges(Collector):
-    """The current values of one server. They are read when Prometheus asks, so no code has to keep count."""
+    """The gauges of one server. Their values are determined when Prometheus collects them."""
 
     def __init__(
         self,
@@ -139,7 +140,7 @@ class Gauges(Collector):
         self._heartbeat = heartbeat
         self._retention = retention
         self._viewers: dict[tuple[Kind, str], float] = dict.fromkeys(product(get_args(Kind), formats), 0)
-        """Viewers by kind and format. Pairs that were seen once stay, because a series that ends looks like a fault."""
+        """Open streams by kind and format. A pair is never removed, because a series that ends looks like a fault."""
 
     def collect(self) -> Iterator[Metric]:
         grammars = [live.execution.grammar for live in self._control.live_runs]

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the endpoints."""
+"""The OpenAPI document, generated from the endpoints."""
 
 import re
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
 
 def openapi(endpoints: Iterable[Endpoint], root: str = "") -> bytes:
-    """The document as JSON; `root` is the path below which the server is reached."""
+    """Return the OpenAPI document as JSON. `root` is the root path of the server."""
     listed = list(endpoints)
     types = {t for e in listed for t in (e.response, e.body) if t is not None and not isinstance(t, str)} | {Problem}
     ordered = sorted(types, key=str)

@@ -1,7 +1,7 @@
-"""Serves the files of the page that `make page` has built, or a document that says how to build them.
+"""Serves the files of the page that `make page` has built; without a build, a document that explains how to build it.
 
-The files are kept in memory, so the path of a request is never used as a path on disk. They are loaded again when the
-build has changed.
+All files are loaded into memory, so that the path of a request is never used as a path on disk. They are loaded again
+after a new build.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ from limelight.server.docs_page import STYLE
 FOLDER = Path(limelight.__file__).parent / "page"
 INDEX = "index.html"
 FIXED_NAMES = ("icon.svg", "theme.js")
-"""Files beside the index whose names do not change."""
+"""Files of the page, besides the index, whose names have no checksum."""
 ASSETS = "assets/"
-"""The folder of files with a checksum in their names, which never change."""
+"""Folder of the files with a checksum in their names. Browsers may cache them for ever."""
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -52,12 +52,12 @@ load this again. That needs Node 20.19 or newer; where there is none, one is fet
 
 
 def is_page_file(path: str) -> bool:
-    """Whether a path is a file of the page, which needs no key. "" is the path of a mount without its slash."""
+    """Whether a path is a file of the page, which needs no key. "" is the index of a mounted application."""
     return path in ("", "/") or path.removeprefix("/") in FIXED_NAMES or path.startswith(f"/{ASSETS}")
 
 
 class File(NamedTuple):
-    """One file, and its compressed form if the build has one."""
+    """A file of the page, with its gzip form if the build has one."""
 
     name: str
     body: bytes
@@ -73,7 +73,7 @@ class File(NamedTuple):
 
 
 class Page:
-    """The files of one build of the page."""
+    """The files of the page in the folder of the build, and the routes that serve them."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or FOLDER
@@ -100,7 +100,7 @@ class Page:
         return file
 
     def file(self, name: str) -> File | None:
-        """The file of this name; None if there is none, or if the page is not built."""
+        """Return the file with a name; None if it does not exist or the page is not built."""
         try:
             mtimes = [(self._folder / name).stat().st_mtime_ns for name in (INDEX, ASSETS)]
         except OSError:
@@ -111,7 +111,7 @@ class Page:
 
 
 def read_files(folder: Path) -> dict[str, File]:
-    """All files by their paths below the folder, each with its compressed form."""
+    """Read all files in a folder, by their relative paths. A file `x.gz` becomes the gzip form of `x`."""
     bodies = {path.relative_to(folder).as_posix(): path.read_bytes() for path in _files_in(folder)}
     return {
         name: File(name, body, bodies.get(f"{name}.gz")) for name, body in bodies.items() if not name.endswith(".gz")
@@ -123,7 +123,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def file_response(request: Request, file: File) -> Response:
-    """The file, compressed if the browser accepts that, or 304 if the browser has it."""
+    """Return the response with a file: compressed if the browser accepts gzip, or 304 if the browser has cached it."""
     gzipped = file.gzipped if accepts_gzip(request.headers.get("accept-encoding", "")) else None
     body = file.body if gzipped is None else gzipped
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'

@@ -20,7 +20,7 @@ UNEXPECTED_DETAIL = "unexpected error; the server's log has the details under th
 
 
 class FieldError(msgspec.Struct):
-    """An error of one field of the request."""
+    """An error in one field of a request."""
 
     path: str
     message: str
@@ -42,7 +42,7 @@ class Problem(msgspec.Struct, kw_only=True):
 
 
 class UnexpectedError(LimelightError):
-    """A defect of the server. Clients get only the id under which the log has the details."""
+    """A defect of the server. The client gets only an error id; the log has the details under that id."""
 
     def __init__(self, error_id: str) -> None:
         super().__init__(UNEXPECTED_DETAIL)
@@ -50,7 +50,7 @@ class UnexpectedError(LimelightError):
 
 
 def problem_response(error: LimelightError, scope: Scope) -> Response:
-    """The response for an error of this package."""
+    """Return the problem response for a Limelight error."""
     problem = Problem(
         type=f"{root_of(scope)}/docs#error-{error.code}",
         title=error.title,
@@ -70,7 +70,10 @@ def problem_response(error: LimelightError, scope: Scope) -> Response:
 
 
 async def send_problem(error: LimelightError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request or a WebSocket handshake with a problem. ASGI servers that cannot do the latter answer 403."""
+    """Answer a request or a WebSocket handshake with a problem response.
+
+    An ASGI server that does not support responses to handshakes answers them with 403.
+    """
     if scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
         await problem_response(error, scope)(scope, receive, send)
     else:
@@ -84,7 +87,7 @@ async def on_limelight_error(request: Request, error: Exception) -> Response:
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
-    """The response to unknown paths and methods, which the router refuses."""
+    """Return the problem response for an unknown path, or for a method that a path does not support."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         not_allowed = MethodNotAllowed(f"{request.url.path} does not take {request.method}")
@@ -93,16 +96,16 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
 
 
 def path_ids(scope: Scope) -> dict[str, str]:
-    """The run and the session that a path names, for the log."""
+    """Return the log fields with the run and session ids of a request path."""
     params: Mapping[str, str] = scope.get("path_params", {})
     return log_fields(run_id=params.get("run_id", ""), session_id=params.get("session_id", ""))
 
 
 async def on_unexpected_error(request: Request, error: Exception) -> Response:
-    """The response to a defect of the server: the client gets an id, and the log gets the traceback under that id."""
+    """Log an unexpected error with its traceback, and return a problem response with the id of the log entry."""
     error_id = sortable_id("err_")
     extra = {**path_ids(request.scope), **log_fields(error_id=error_id)}
     log.error("unexpected error in %s %s, %s", request.method, request.url.path, error_id, exc_info=error, extra=extra)
     response = problem_response(UnexpectedError(error_id), request.scope)
-    response.headers.update(HEADERS)  # no middleware sees this response
+    response.headers.update(HEADERS)  # this response does not pass through the middleware
     return response

@@ -1,7 +1,8 @@
-"""Limits of request rates: requests of a user per minute, and the rate of answers that count for no user.
+"""Rate limits of requests: `RateLimiter` per user, and `Throttle` for requests that count for no user.
 
-Refusals, probes and the files of the page cost as much as other requests, but no limit per user applies to them, so
-`Throttle` bounds their rate.
+Refused requests, probes and requests for the files of the page count for no user. `Throttle` delays them beyond a total
+rate. Stop and decisions for a run that has not ended are never refused by `RateLimiter`: HTTP requests are exempted in
+`ApiRequest.count_signal` (`endpoint.py`), and commands of a socket in `CommandHandler` (`v2/commands.py`).
 """
 
 import asyncio
@@ -20,34 +21,34 @@ from limelight.runs.limits import TokenBucket
 
 MINUTE_SECONDS = 60.0
 REFUSAL_DELAY_SECONDS = 0.25
-"""Delay of a refusal, so that a client that repeats its request at once does not keep the server busy."""
+"""Delay before a request is refused, so that a client that retries at once does not keep the server busy."""
 MAX_IDLE_WINDOWS = 4096
-"""Windows that are kept before those that have ended are removed."""
+"""Number of stored windows above which ended windows are removed."""
 ANSWERS_PER_SECOND = 500
 ANSWER_BURST = 200
 RELEASE_SECONDS = 0.01
-"""Interval at which waiting requests are released."""
+"""Interval at which the throttle releases waiting requests."""
 RECENT_SECONDS = 10.0
-"""Time for which the requests of a client are remembered."""
+"""Period over which the throttle counts the recent requests of each client."""
 PURGE_LENGTH = 1000
-"""Waiting requests before those of disconnected clients are removed."""
+"""Number of waiting requests above which requests of disconnected clients are removed."""
 
 
 class RateLimiter:
-    """Counts the requests of each user, in windows of a minute that begin with a user's first request.
+    """Limits the requests of each user per minute. A window begins with the user's first request.
 
-    The user `local` has no limit: it is the machine's own.
+    The user `local`, which is the machine's own, has no limit.
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
         self._per_minute = per_minute
         self._clock = clock
         self._windows: dict[str, tuple[float, int]] = {}
-        """The end of each user's window, and the requests in it."""
+        """By user id: the end of the current window, and the number of requests in it."""
         self._purge_length = MAX_IDLE_WINDOWS
 
     async def count(self, user_id: str) -> None:
-        """Count a request. Raise TooManyRequests, with the time until the user's next window, if it is one too many."""
+        """Count a request of a user. Raises TooManyRequests, with the time until the next window, above the limit."""
         if user_id == LOCAL_OWNER:
             return
         now = self._clock()
@@ -71,24 +72,24 @@ class RateLimiter:
 
 
 class _WaitingRequest(NamedTuple):
-    """A request that waits in the throttle. Requests are answered in the order of their ranks, which are unique."""
+    """A request that waits in the throttle. The request with the smallest rank is answered first. Ranks are unique."""
 
     rank: tuple[bool, int, int]
     is_gone: Callable[[], bool]
     future: asyncio.Future[bool]
 
     def drop_if_gone(self) -> bool:
-        """Drop the request if its client has disconnected. True if it is dropped, or was cancelled."""
+        """Drop the request if its client has disconnected. Return whether it no longer waits."""
         if self.is_gone() and not self.future.done():
             self.future.set_result(False)
         return self.future.done()
 
 
 class Throttle:
-    """Holds requests until they may be answered. An open connection has at most one that waits.
+    """Delays requests beyond a total rate. Each open connection has at most one waiting request.
 
-    Refusals come last. Of the others, clients with the fewest recent requests come first, and of these the latest:
-    a flood waits, a probe does not.
+    Refusals are answered last. Among other requests, those of clients with the fewest recent requests are answered
+    first, and among these the newest. So a flood of requests does not delay a probe.
     """
 
     def __init__(self, per_second: float = ANSWERS_PER_SECOND, burst: int = ANSWER_BURST) -> None:
@@ -105,7 +106,7 @@ class Throttle:
         return len(self._waiting)
 
     async def wait(self, client: str, *, is_refusal: bool = False, is_gone: Callable[[], bool] = lambda: False) -> bool:
-        """Return when a request of this client may be answered; False if the client has disconnected before."""
+        """Wait until a request of this client may be answered. Return False if the client disconnects before."""
         loop = asyncio.get_running_loop()
         if loop.time() > self._recent_until:
             self._recent.clear()
@@ -134,19 +135,19 @@ class Throttle:
         self._schedule(loop)
 
     def _purge(self) -> None:
-        """Remove requests of disconnected clients. They would stay for as long as others keep coming before them."""
+        """Remove requests of disconnected clients. `_release` removes them only at the front of the queue."""
         self._waiting = [request for request in self._waiting if not request.drop_if_gone()]
         heapq.heapify(self._waiting)
         self._purge_length = max(PURGE_LENGTH, 2 * len(self._waiting))
 
 
 def client_of(scope: Scope) -> str:
-    """The connection that a request came on or, where a proxy is trusted, the address that it names."""
+    """Return the client of a request as `host:port`. Behind a trusted proxy, this is the address that it forwards."""
     host, port = scope.get("client") or ("", 0)
     return f"{host}:{port}"
 
 
 def is_gone(scope: Scope) -> bool:
-    """Whether the connection of a request is closed, as far as the ASGI server says so."""
+    """Whether the connection of a request is closed. Always False under ASGI servers other than `limelight serve`."""
     transport: asyncio.Transport | None = scope.get("state", {}).get("transport")
     return transport is not None and transport.is_closing()

@@ -1,4 +1,4 @@
-"""Checks of the store for the probes, with cached results: probes need no key, and must not put load on the store."""
+"""Checks of the store for the probes. Results are cached, because probes need no key and must not load the store."""
 
 import asyncio
 import logging
@@ -17,13 +17,13 @@ CHECK_SECONDS = 5.0
 
 
 class StoreFailure(NamedTuple):
-    """Why a check failed, in words for clients without a key; "" if only the log may have them."""
+    """The reason why a check failed, for clients without a key; "" if the reason may appear only in the log."""
 
     reason: str
 
 
 class CachedCheck(Generic[T]):
-    """A check whose result is cached for a moment. Clients that ask while it runs wait for the same result."""
+    """A check whose result is cached for CACHE_SECONDS. Concurrent callers share one execution."""
 
     def __init__(self, check: Callable[[], Awaitable[T]]) -> None:
         self._check = check
@@ -36,7 +36,7 @@ class CachedCheck(Generic[T]):
         if task is None or (task.done() and now - self._started_at >= CACHE_SECONDS):
             self._started_at = now
             task = self._task = asyncio.create_task(self._run())
-        return await asyncio.shield(task)  # a client that disconnects does not cancel the check for the others
+        return await asyncio.shield(task)  # a disconnect does not cancel it for other clients
 
     async def _run(self) -> T | StoreFailure:
         try:
@@ -46,13 +46,13 @@ class CachedCheck(Generic[T]):
             return StoreFailure("it does not answer")
         except StoreError as error:
             reason = error.words if isinstance(error, StoreUnavailable) else ""
-            if not reason:  # otherwise the store has logged it, once
+            if not reason:  # an error with words was already logged by the store
                 log.warning("the store fails the check of a probe: %s", error)
             return StoreFailure(reason)
 
 
 class Readiness:
-    """The checks of the probes."""
+    """The store checks of the probes, with cached results."""
 
     def __init__(self, store: Store, expiry_seconds: float) -> None:
         self._store = store
@@ -61,11 +61,11 @@ class Readiness:
         self._active_sessions = CachedCheck(self._count_active_sessions)
 
     async def store_failure(self) -> StoreFailure | None:
-        """Why the store cannot be written, None if it can."""
+        """Return the reason why the store cannot be written, None if it can."""
         return await self._ping.result()
 
     async def active_sessions(self) -> int | None:
-        """The sessions of the whole server that have not expired; None if the store fails."""
+        """Return the number of unexpired sessions of all users; None if the store fails."""
         count = await self._active_sessions.result()
         return None if isinstance(count, StoreFailure) else count
 

@@ -1,7 +1,7 @@
-"""Request bodies: read within limits of size and time, and within the bytes that a user's requests may hold in memory.
+"""Reading of request bodies, with limits of size and time, and a limit of the memory for all bodies of a user.
 
-A body counts for its user from its first byte until the request is refused, or until its run has begun and takes the
-body over; also while the request waits for its session, and after its client has disconnected.
+A body counts for the memory limit of its user until the request is refused or its run has begun. It counts also while
+the request is queued, even if the client has disconnected.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from limelight.models import LOCAL_OWNER
 from limelight.runs.limits import RETRY_AFTER_SECONDS
 
 SILENCE_SECONDS = 60.0
-"""Time that a body may pause. The whole of it may take as long as it needs."""
+"""Time limit between two chunks of a body. The complete body has no time limit."""
 
 
 class BodyReservation:
-    """The bytes that one request holds."""
+    """The bytes that one request counts for the memory limit of its user."""
 
     def __init__(self, held: "Counter[str]", limit: int, owner: str) -> None:
         self._held = held
@@ -32,7 +32,10 @@ class BodyReservation:
         return self._size
 
     def resize(self, size: int) -> None:
-        """Set the size. Raise TooManyBytes if the owner's other requests leave no room; a single one always fits."""
+        """Set the number of reserved bytes. Raises TooManyBytes above the limit of the owner.
+
+        A request is always allowed if the owner has no others.
+        """
         added = size - self._size
         if added > 0 and self._owner != LOCAL_OWNER:
             others = self._held[self._owner] - self._size
@@ -42,7 +45,7 @@ class BodyReservation:
         self._add(added)
 
     def transfer(self, owner: str) -> None:
-        """Count the bytes for another owner. Raise TooManyBytes."""
+        """Move the reserved bytes to another owner. Raises TooManyBytes."""
         size = self._size
         self.release()
         self._owner = owner
@@ -59,14 +62,14 @@ class BodyReservation:
 
 
 class BodyBudget:
-    """Limits the bytes that the requests of each user hold."""
+    """Limits the memory that the request bodies of each user occupy."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._held: Counter[str] = Counter()
 
     def reserve(self, owner: str) -> BodyReservation:
-        """A reservation for one more request, with no bytes yet."""
+        """Return an empty reservation for a request of a user."""
         return BodyReservation(self._held, self._limit, owner)
 
     def held(self, owner: str) -> int:
@@ -74,10 +77,10 @@ class BodyBudget:
 
 
 async def read_body(request: Request, limit: int, reservation: BodyReservation) -> bytes:
-    """Read the whole body.
+    """Read the complete body of a request.
 
-    Raises BodyTooLarge or TooManyBytes before more than the limit is in memory, and BodyTimeout when nothing arrives.
-    The announced length counts before it arrives, so a client that is refused need not send it.
+    Raises BodyTooLarge, TooManyBytes, BodyTimeout if nothing arrives for SILENCE_SECONDS, and BadRequest if the client
+    disconnects. `Content-Length` is checked before the body is read.
     """
     declared = request.headers.get("content-length", "")
     if declared.isdecimal():
@@ -110,6 +113,6 @@ def _too_large(limit: int) -> BodyTooLarge:
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
-    """Return when the client has disconnected. The body has to be read before."""
+    """Wait until the client has disconnected. The body has to be read first."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""The runtime of one server: all components that routes and sockets use, and their start and stop."""
+"""The runtime of a server: creates all components that routes and sockets use, and starts and stops them."""
 
 import asyncio
 import logging
@@ -45,14 +45,15 @@ from limelight.stores.base import Store
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 STREAM_CLOSE_SECONDS = 2
-"""Time that streams have to send their last frames when the server stops."""
+"""Time limit for streams to send their last frames when the server stops."""
 SIGNAL_BURST = 20
 SIGNALS_PER_SECOND = 2.0
-"""Budget of Stops and decisions that each run answers without a delay: a burst, and a rate."""
+"""Limit of the Stops and decisions for one run that are answered without delay: a burst of SIGNAL_BURST, and this
+rate."""
 
 
 class Runtime:
-    """One server. `start` and `stop` are called once; `drain` ends the runs before connections are closed."""
+    """All components of one server. It can be started once and stopped once."""
 
     def __init__(self, settings: Settings, agents: Agents, store: Store, dialects: Mapping[str, type[Dialect]]) -> None:
         limits = RunLimits(
@@ -112,7 +113,10 @@ class Runtime:
         self.started = False
 
     async def start(self) -> None:
-        """Open the store and the agents, recover runs that a crash left, and start background tasks. Idempotent."""
+        """Open the store and the agents, recover runs after a crash, and start background tasks. Idempotent.
+
+        Raises Draining if the server is shutting down.
+        """
         self._start_lock = self._start_lock or asyncio.Lock()
         async with self._start_lock:
             if self.started:
@@ -122,7 +126,7 @@ class Runtime:
             await self.store.open()
             self._committer.start()
             try:
-                await self.retention.open(self.store)  # before recovery, which writes records with the current time
+                await self.retention.open(self.store)  # before recovery, which writes Records with the current time
                 await self._agent_lifecycle.open()
                 await self._recovery.recover()
             except BaseException:
@@ -137,11 +141,15 @@ class Runtime:
 
     @property
     def is_draining(self) -> bool:
-        """Whether the server stops, so that no run can begin."""
+        """Whether the server is shutting down and starts no new runs."""
         return self.sessions.closed
 
     async def drain(self, grace_seconds: float = 0) -> None:
-        """Refuse new runs, give live runs their grace period, end those that are left, then close all streams."""
+        """End all runs and close all streams.
+
+        New runs are refused. Live runs have `grace_seconds` to end; then they are ended. The server calls this before
+        it closes connections.
+        """
         self.sessions.close()
         await self._wait_for_runs(grace_seconds)
         verdict = RunFailed(code=Interrupted.code, message="the server was shut down", error_id=sortable_id("err_"))
@@ -166,7 +174,7 @@ class Runtime:
             wait.cancel()
 
     def end_grace_period(self) -> None:
-        """End live runs now instead of after their grace period."""
+        """End the grace period of `drain` early, so that live runs are ended now."""
         self._grace_ended.set()
 
     async def stop(self) -> None:
@@ -184,7 +192,7 @@ class Runtime:
         await self.store.close()
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Run a coroutine to its end, also if the client that caused it disconnects."""
+        """Run a coroutine as a background task, which continues if the client disconnects."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._discard_task)
@@ -196,9 +204,10 @@ class Runtime:
             log.debug("a background task failed: %r", task.exception())
 
     async def wait_for(self, work: "asyncio.Task[T]", disconnect: "asyncio.Task[None]") -> T:
-        """The result of a task, which continues if the wait ends before it.
+        """Wait for a task and return its result.
 
-        Raises Draining if the server stops before, and BadRequest if the client disconnects before.
+        Raises Draining if the server shuts down first, and BadRequest if the client disconnects first. The task itself
+        then continues.
         """
         drained = asyncio.create_task(self._drained.wait())
         try:
@@ -212,7 +221,7 @@ class Runtime:
         return work.result()
 
     def format(self, name: str | None, root: str = "") -> Format:
-        """The named format, or the default one. `root` is the prefix of its links."""
+        """Return a format by name, or the default format. `root` is the prefix of its links. Raises UnknownFormat."""
         wanted = name or self.settings.server.default_format
         if wanted not in self._dialects:
             known = ", ".join(sorted(self._dialects))
@@ -220,13 +229,18 @@ class Runtime:
         return Format(wanted, self._dialects[wanted], root)
 
     def reserve_stream(self, owner: str) -> AbstractContextManager[None]:
-        """Count one more stream or socket of the owner while it is being opened. Raises TooManyStreams."""
+        """Return a context manager that counts as one stream of the owner. Raises TooManyStreams.
+
+        It is used while a socket is being opened, and while a request waits for its complete answer.
+        """
         self._check_streams(owner)
         return self.hub.hold(owner)
 
     def stream_viewer(self, ref: SessionRef, format_: Format) -> Viewer:
-        """A viewer for one more stream. Enter it before anything is awaited: it counts from then on. Raises
-        TooManyStreams."""
+        """Return a viewer for a new stream. Raises TooManyStreams.
+
+        The viewer counts as a stream of its owner from when it is entered, so enter it before the next `await`.
+        """
         self._check_streams(ref.owner)
         return self.viewer(ref, format_)
 

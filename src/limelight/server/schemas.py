@@ -1,6 +1,6 @@
 """The JSON bodies of requests and responses. Times are milliseconds since 1970, as in the log.
 
-Keys of a request that are not named here are ignored: Open WebUI sends its whole body along.
+Unknown keys of a request are ignored, because Open WebUI sends more keys than the server uses.
 """
 
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from limelight.runs.queue import IfBusy
 
 MAX_REQUEST_ID = 200
 MAX_REASON = 500
-"""Characters of a reason that are kept."""
+"""Length to which the reason of a Stop or a decision is cut, in characters."""
 SessionState = Literal["idle", "processing", "completed", "error", "expired"]
 STATE_AFTER_RUN: dict[RunState, SessionState] = {
     "queued": "processing",
@@ -24,18 +24,18 @@ STATE_AFTER_RUN: dict[RunState, SessionState] = {
     "failed": "error",
     "cancelled": "idle",
 }
-"""The state of a session whose newest run is in this state."""
+"""The state of a session, by the state of its newest run."""
 
 
 class MessageBody(msgspec.Struct, kw_only=True):
-    """One message: OpenAI's shape. Further keys (`tool_calls`, `name`, …) are passed on to the agent."""
+    """A message in OpenAI's format. Further keys (`tool_calls`, `name`, …) are passed to the agent."""
 
     role: Role
     content: str | list[dict[str, Any] | str] | None = None
 
 
 class ChatBody(msgspec.Struct, kw_only=True):
-    """One turn."""
+    """A request for one turn: the conversation, and where and how to run it."""
 
     messages: list[MessageBody]
     agent: str | None = None
@@ -49,19 +49,19 @@ class ChatBody(msgspec.Struct, kw_only=True):
 
 
 class TitleBody(msgspec.Struct, kw_only=True):
-    """A new title."""
+    """A new title of a session."""
 
     title: str
 
 
 class CancelBody(msgspec.Struct, kw_only=True):
-    """Why a run is stopped."""
+    """The reason why a run is stopped."""
 
     reason: str = ""
 
 
 class DecisionBody(msgspec.Struct, kw_only=True):
-    """The decision on an approval; `args` are the new ones for `edit`."""
+    """The decision on an approval. `args` are the edited arguments if the decision is `edit`."""
 
     decision: Decision
     args: dict[str, Any] | None = None
@@ -113,7 +113,7 @@ class ApprovalView(msgspec.Struct, kw_only=True):
 
 
 class DecidedView(msgspec.Struct, kw_only=True):
-    """One approval with its complete arguments, as the agent requested them and as they were edited."""
+    """An approval with its decision, and its complete arguments: requested by the agent (`args`) and edited."""
 
     approval_id: str
     call_id: str
@@ -150,7 +150,7 @@ class DecisionView(msgspec.Struct, kw_only=True):
 
 
 class ToolCall(msgspec.Struct, kw_only=True):
-    """The fields that both views of a tool call have."""
+    """The common fields of `ToolView` and `ToolSummary`."""
 
     call_id: str
     name: str
@@ -159,7 +159,7 @@ class ToolCall(msgspec.Struct, kw_only=True):
     result: JsonValue
     error: str | None
     result_seen: bool
-    """False if the call is over and its result was not seen."""
+    """False if the call has ended, but the server has not seen its result."""
 
 
 class ToolView(ToolCall, kw_only=True):
@@ -173,7 +173,7 @@ class AnswerMessage(msgspec.Struct):
 
 
 class AnswerView(msgspec.Struct, kw_only=True):
-    """A structured answer. `data` is the object as the agent gave it, if it has more than the other fields."""
+    """A structured answer. `data` is the original object of the agent, if it has more than the other fields."""
 
     title: str
     content: JsonValue
@@ -207,7 +207,7 @@ class ReadyView(msgspec.Struct):
 
 
 def session_state(session: Session, now: int, expiry_seconds: float) -> SessionState:
-    """The state of a session, from its newest run and its age."""
+    """Return the state of a session, from the state of its newest run and the time of its last activity."""
     state = "idle" if session.run_state is None else STATE_AFTER_RUN[session.run_state]
     return "expired" if state != "processing" and now - session.active_at > expiry_seconds * 1000 else state
 

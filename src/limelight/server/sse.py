@@ -1,8 +1,7 @@
-"""Server-sent events: the framing, and the ASGI application that sends a viewer's frames as one response.
+"""Server-sent events: the encoding of frames, and the ASGI application that sends the frames of a viewer.
 
-A stream sends the frames of its viewer, and a comment as a heartbeat when there was nothing to send for a while. It
-ends when the view ends, the client disconnects or the server stops. It sends once per wake-up, and queues nothing for a
-client that does not read.
+A stream ends when its viewer ends, the client disconnects or the server stops. While the client does not read, a stream
+queues nothing. Heartbeats are comments; `heartbeat.py` triggers them.
 """
 
 import asyncio
@@ -36,7 +35,7 @@ HEADERS = (
 
 
 class SseFraming:
-    """Encodes frames as server-sent events. `sse_framing` makes one per event name, so that bytes are shared."""
+    """Encodes frames as server-sent events. `sse_framing` caches one per event name, so that streams share bytes."""
 
     def __init__(self, event_name: str) -> None:
         self._head = b"event: %b\ndata: " % event_name.encode() if event_name else b"data: "
@@ -46,7 +45,7 @@ class SseFraming:
         return b"".join([b"id: %b\n%b%b\n\n" % (cursor.encode(), head, payload) for cursor, payload in frames])
 
     def without_ids(self, payloads: Iterable[bytes]) -> bytes:
-        """Encode frames that are not in the log, so that no stream can resume at them."""
+        """Encode payloads that are not in the log. Without an id, no client can resume at them."""
         return b"".join([b"%b%b\n\n" % (self._head, payload) for payload in payloads])
 
 
@@ -56,7 +55,7 @@ def sse_framing(event_name: str = "") -> SseFraming:
 
 
 def refusal_frames(format_: Format, queued: QueuedRun, error: BaseException) -> bytes:
-    """A complete stream of a run that never began: it was stopped in the queue, or refused after the response began."""
+    """Return the encoded events of a run that was stopped in the queue, or refused after its response had begun."""
     encoder = format_.encoder()
     events = (RunStarted(agent=queued.request.agent.name), _terminal_event(queued, error))
     payloads = [payload for event in events for payload in encoder.feed(Record(0, queued.run_id, 0, event))]
@@ -77,17 +76,17 @@ def _terminal_event(queued: QueuedRun, error: BaseException) -> Terminal:
 
 
 class StartingRun(NamedTuple):
-    """A run that a stream waits for: the task that begins it and starts the viewer, and its place in the queue."""
+    """A run that has not begun: the task that begins it and starts the viewer, and the queued run."""
 
     task: "asyncio.Task[Any]"
     queued: QueuedRun
 
 
 class EventStream:
-    """The ASGI application of one response.
+    """The ASGI application of one SSE response, which sends the frames of a viewer.
 
-    `viewer` has been entered, and is left at the end of the response. With `starting`, heartbeats are sent until the
-    run begins; if it is stopped or refused before that, the stream says so.
+    `viewer` has to be entered; the stream exits it at its end. With `starting`, the stream sends heartbeats until that
+    run begins. If the run is stopped or refused before, the stream reports this as a failed or cancelled run.
     """
 
     kind: Kind = "stream"
@@ -123,7 +122,7 @@ class EventStream:
             self._start_wake.set_result(None)
 
     def revoke(self) -> None:
-        """End the stream before its run has ended: the client reconnects, and is refused with the reason."""
+        """End the stream without a terminal event. The client then reconnects, and is refused with the reason."""
         self._is_disconnected = True
         self.close()
 
@@ -138,7 +137,7 @@ class EventStream:
                     await self._send_frames(send)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except asyncio.CancelledError:
-            pass  # the server has waited long enough for this client
+            pass  # the shutdown has waited long enough for this client
         except StoreError as error:  # the stream ends without a terminal event, so the client reconnects
             self._metrics.count_refusal(error)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -151,7 +150,7 @@ class EventStream:
         while (batch := await self._viewer.next()) is not None and not self._is_disconnected:
             if batch:
                 data = batch.encoded(self._framing)
-                del batch  # while a client does not read, only the bytes are kept
+                del batch  # free the frames while `send` waits for the client
             elif self._is_closing and not self._viewer.is_reading:
                 return
             else:
@@ -160,7 +159,7 @@ class EventStream:
             self.last_sent = self._loop.time()
 
     async def _wait_for_start(self, starting: StartingRun, send: Send) -> bool:
-        """Send heartbeats until the run begins. False if there is nothing to follow."""
+        """Send heartbeats until the run begins. Return False if it never begins, or if the client disconnects."""
         task = starting.task
         while not task.done():
             self._start_wake = self._loop.create_future()

@@ -1,4 +1,4 @@
-"""Sets up tracing from the settings and the standard environment variables of OpenTelemetry."""
+"""Configuration of tracing, from the settings and the standard environment variables of OpenTelemetry."""
 
 import os
 from collections.abc import AsyncIterator, Mapping
@@ -15,12 +15,15 @@ TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 CONTENT_VALUES = ("true", "1", "span_only", "span_and_event")
-"""Values of this variable by which other programs add content to spans."""
+"""Values of the variable CONTENT that enable content in spans, as in other programs with OpenTelemetry."""
 PATH = "/v1/traces"
 
 
 def make_tracing(settings: Settings, store: Store, environ: Mapping[str, str] = os.environ) -> Tracer | None:
-    """None if no endpoint is set. Raises SetupError if the configuration cannot work."""
+    """Return the tracer of the server, None if tracing has no endpoint or is disabled.
+
+    Raises SetupError if the endpoint or the protocol is invalid, or if OpenTelemetry's SDK is not installed.
+    """
     endpoint, place = _endpoint(settings, environ)
     is_disabled = (
         environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or environ.get("OTEL_TRACES_EXPORTER") == "none"
@@ -44,7 +47,10 @@ def make_tracing(settings: Settings, store: Store, environ: Mapping[str, str] = 
 
 
 def _endpoint(settings: Settings, environ: Mapping[str, str]) -> tuple[str, str]:
-    """The URL of the collector, and where it is configured. The variable for traces alone has the complete URL."""
+    """Return the URL of the collector, and a prefix for error messages that says where the URL is configured.
+
+    TRACES_ENDPOINT contains the complete URL. To a URL from the settings, PATH is added.
+    """
     if environ.get(TRACES_ENDPOINT):
         return environ[TRACES_ENDPOINT], f"{TRACES_ENDPOINT}: "
     base = settings.tracing.endpoint.rstrip("/")

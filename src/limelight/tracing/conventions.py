@@ -1,6 +1,6 @@
 """Names and values of span attributes, by OpenTelemetry's conventions for generative AI. Pure.
 
-Attributes that the conventions do not have begin with `limelight.`; `docs/observing.md` lists all of them.
+Attributes that are not part of the conventions begin with `limelight.`; `docs/observing.md` lists all of them.
 """
 
 import msgspec
@@ -19,7 +19,7 @@ ERROR_ID = "limelight.error.id"
 RUN_STATE = "limelight.run.state"
 RUN_CODE = "limelight.run.code"
 RESULT_SEEN = "limelight.tool.result_seen"
-"""False on a call that has ended and whose result was not seen; missing on other calls."""
+"""Attribute that is False on an ended call whose result was not seen, and missing on other calls."""
 TOOL_DURATION = "limelight.tool.duration_ms"
 AGENT_ID = "gen_ai.agent.id"
 
@@ -69,17 +69,17 @@ def approval_event(event: ApprovalRequested | ApprovalResolved, at: int) -> Span
 
 
 def input_messages(text: str) -> JsonValue:
-    """Return the user's input in the form of the conventions."""
+    """Return the user's input in the message format of the conventions."""
     return [{"role": "user", "parts": [{"type": "text", "content": text}]}]
 
 
 def output_messages(content: JsonValue) -> JsonValue:
-    """Return the final answer in the form of the conventions."""
+    """Return the final answer in the message format of the conventions."""
     return [
         {"role": "assistant", "parts": [{"type": "text", "content": attribute_text(content)}], "finish_reason": "stop"}
     ]
 
 
 def attribute_text(value: JsonValue) -> str:
-    """Return a string unchanged, and any other value as JSON: attributes are texts."""
+    """Return the text of an attribute value: a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,6 +1,6 @@
-"""Sends spans to a collector by OTLP over HTTP, in a thread of OpenTelemetry's SDK.
+"""Export of spans to a collector by OTLP over HTTP, in a thread of OpenTelemetry's SDK.
 
-The SDK's queue is bounded and never blocks. While the collector is unavailable, spans are dropped, and this is logged
+The SDK's queue is bounded and never blocks. While the collector is unavailable, spans are dropped, which is logged
 once. `close` returns within a time limit. This module is imported only if an endpoint is set, because it needs the
 extra `otel`. The SDK itself reads OpenTelemetry's variables for headers, certificates, time-outs and the size of the
 queue.
@@ -27,7 +27,7 @@ from limelight.tracing.span import Span
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 3
-"""How long the shutdown of the server waits for the last spans."""
+"""Time limit for sending the last spans when the server shuts down."""
 SDK_LOGGERS = ("opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetry.sdk._shared_internal")
 """Loggers of the SDK that report each failed export."""
 
@@ -57,7 +57,7 @@ class Exporter:
 
         def shut_down() -> None:
             self._processor.shutdown()
-            with suppress(RuntimeError):  # the loop may be closed by then
+            with suppress(RuntimeError):  # the loop may be closed before the thread ends
                 loop.call_soon_threadsafe(done.set)
 
         threading.Thread(target=shut_down, name="limelight-traces-end", daemon=True).start()
@@ -141,7 +141,7 @@ class FailureLog(logging.Filter):
 
 
 class MonitoredExporter(SpanExporter):
-    """Sends spans with another exporter, and reports its failures to a FailureLog."""
+    """An exporter of the SDK that wraps another one, and reports its results to a FailureLog."""
 
     def __init__(self, exporter: SpanExporter, failures: FailureLog) -> None:
         self._exporter = exporter
@@ -162,7 +162,7 @@ class MonitoredExporter(SpanExporter):
 
 
 def _resource() -> Resource:
-    """Return the resource that OpenTelemetry's variables describe, with the service name `limelight` by default."""
+    """Return the resource of all spans, from OpenTelemetry's variables. The default service name is `limelight`."""
     resource = Resource.create({SERVICE_VERSION: __version__})
     is_named = not str(resource.attributes.get(SERVICE_NAME, "unknown_service")).startswith("unknown_service")
     return resource if is_named else resource.merge(Resource({SERVICE_NAME: "limelight"}))

@@ -1,8 +1,8 @@
-"""Turns the Records of one run into spans, by OpenTelemetry's conventions for generative AI. Pure.
+"""Conversion of the Records of one run to spans, by OpenTelemetry's conventions for generative AI. Pure.
 
-An agent is a span `invoke_agent`, a step with a known model `chat`, a call `execute_tool`. A sub-agent is a child of
-the call that started it. Spans have input, arguments, results and answers only if `content` is set, as the log has
-them.
+An agent becomes a span `invoke_agent`, a step with a known model a span `chat`, and a tool call a span `execute_tool`.
+The span of a sub-agent is a child of the call that started it. Spans contain input, arguments, results, answers
+and error texts only if `content` is set, and only as far as the log contains them.
 """
 
 from collections.abc import Sequence
@@ -47,11 +47,11 @@ from limelight.tracing.conventions import Attributes
 from limelight.tracing.span import NS_PER_MS, OpenSpan, Span, parse_traceparent, span_id_of, trace_id_of
 
 CANCELLED = "cancelled"
-"""The `error.type` of spans that end because the run was stopped."""
+"""The `error.type` of spans that were open when their run was stopped."""
 
 
 class RunTrace:
-    """The spans of one run. It is fed from the `run_started` on."""
+    """Creates the spans of one run from its Records, beginning with `run_started`."""
 
     def __init__(self, run_id: str, session_id: str, *, content: bool = False) -> None:
         self._run_id = run_id
@@ -60,18 +60,18 @@ class RunTrace:
         self._trace_id = trace_id_of(run_id)
         self._is_sampled = True
         self._agents: dict[str, OpenSpan] = {}
-        """Open spans of agents, by agent; "" is the main agent."""
+        """Open spans of agents, by agent id. The id of the main agent is ""."""
         self._steps: dict[str, OpenSpan] = {}
-        """Open spans of steps, by agent."""
+        """Open spans of steps, by agent id."""
         self._calls: dict[str, OpenSpan] = {}
-        """Open spans of calls, by call."""
+        """Open spans of tool calls, by call id."""
         self._approvals: dict[str, OpenSpan] = {}
-        """The spans that contain open approvals, by approval."""
+        """Spans with an open approval, by approval id."""
         self._closing = ("", "")
-        """The error of events that close what is open at the end of the run, and its `error.type`."""
+        """The error text of events that were closed by the end of the run, and the `error.type` for their spans."""
 
     def feed(self, records: Sequence[Record]) -> list[Span]:
-        """Return the spans that end with these Records, which were committed together. The run's own comes last."""
+        """Process Records that were committed together. Return the spans that they end; the span of the run is last."""
         terminal = terminal_of(records[-1].event)
         if terminal is not None:
             self._closing = (closing_reason(terminal), _error_type(terminal))
@@ -80,7 +80,7 @@ class RunTrace:
 
     def _feed_record(self, record: Record) -> Span | None:
         match event := record.event:
-            case TextDelta() | ReasoningDelta() | ToolOutputDelta():  # most Records
+            case TextDelta() | ReasoningDelta() | ToolOutputDelta():  # a shortcut for most Records
                 return None
             case RunStarted():
                 self._begin(event, record)
@@ -126,7 +126,7 @@ class RunTrace:
                 | SourceCited()
                 | ArtifactMade()
             ):
-                return None  # not part of a trace; the log has it
+                return None  # not part of a trace
             case _:
                 assert_never(event)
         return None
@@ -150,7 +150,7 @@ class RunTrace:
         )
 
     def _parent(self, agent_id: str) -> OpenSpan | None:
-        """Return the span that contains an agent's calls: its step, if one is open, or its own."""
+        """Return the parent span for calls of an agent: the agent's open step, or else the agent's span."""
         return self._steps.get(agent_id) or self._agents.get(agent_id) or self._agents.get("")
 
     def _set_content(self, span: OpenSpan | None, name: str, value: JsonValue) -> None:
@@ -178,7 +178,11 @@ class RunTrace:
                 return self._end_run(event, record)
 
     def _finish_step(self, span: OpenSpan, event: StepFinished) -> None:
-        """Name a step `chat` if its model is known, and count its tokens unless its requests were counted."""
+        """Complete the span of a step.
+
+        The tokens of the step are added unless `usage` events have reported them. If the model is known, the span is
+        renamed to `chat`.
+        """
         if not span.usage.is_known and (event.input_tokens is not None or event.output_tokens is not None):
             for owner in (span, self._agents.get(event.agent_id)):
                 if owner is not None:
@@ -204,7 +208,7 @@ class RunTrace:
         return self._close(span, record, "", None)
 
     def _close(self, span: OpenSpan | None, record: Record, error_type: str, error: str | None) -> Span | None:
-        """Return the finished span. An error that comes from the end of the run has the `error.type` of that end."""
+        """Return the finished form of a span. An error caused by the end of the run gets the run's `error.type`."""
         if span is None:
             return None
         failure: Attributes = {}

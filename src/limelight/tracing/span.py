@@ -1,6 +1,6 @@
-"""Spans, finished and open, their ids, and the `traceparent` header that names a remote parent.
+"""Open and finished spans, their ids, and the `traceparent` header with the parent span of a client.
 
-Pure, and independent of OpenTelemetry's own classes.
+Pure, and independent of OpenTelemetry's classes.
 """
 
 import hashlib
@@ -12,10 +12,10 @@ import msgspec
 
 Attributes = Mapping[str, str | int | bool]
 NS_PER_MS = 1_000_000
-"""Spans have nanoseconds, the log has milliseconds."""
+"""Factor from the log's milliseconds to the nanoseconds of spans."""
 
 TRACEPARENT = "traceparent"
-"""The header of W3C Trace Context."""
+"""The name of the header of W3C Trace Context."""
 _TRACEPARENT_FORMAT = re.compile(
     r"(?P<version>[0-9a-f]{2})-(?P<trace>[0-9a-f]{32})-(?P<span>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})(?P<more>-.*)?"
 )
@@ -23,7 +23,7 @@ _SAMPLED = 1
 
 
 class SpanEvent(msgspec.Struct, frozen=True):
-    """An event inside of a span, such as a decision."""
+    """An event in a span, such as the decision on an approval."""
 
     name: str
     at_ns: int
@@ -43,15 +43,15 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[SpanEvent, ...] = ()
     failed: bool = False
     message: str = ""
-    """The error message, if spans may have content."""
+    """The error message; "" without an error, or if spans must not contain content."""
     parent_is_remote: bool = False
     """Whether the parent is a span of the client that requested the run."""
     is_sampled: bool = True
-    """False if the client has decided that the trace is not kept."""
+    """False if the client has decided not to sample the trace."""
 
 
 class TokenUsage(msgspec.Struct):
-    """The sum of the tokens of requests to models, as far as it was reported."""
+    """The sum of the reported tokens of requests to models."""
 
     model: str = ""
     input_tokens: int = 0
@@ -85,7 +85,7 @@ class OpenSpan(msgspec.Struct, kw_only=True):
 
 
 class RemoteParent(NamedTuple):
-    """The span of a client in which a run was requested."""
+    """The span of a client that is the parent of a run."""
 
     trace_id: int
     span_id: int
@@ -93,7 +93,7 @@ class RemoteParent(NamedTuple):
 
 
 def parse_traceparent(header: str) -> RemoteParent | None:
-    """Parse the header. Returns None if it is empty or invalid: the standard says to ignore it then."""
+    """Parse a `traceparent` header. Return None if it is empty or invalid; the standard says to ignore it then."""
     found = _TRACEPARENT_FORMAT.fullmatch(header.strip(" \t"))
     if found is None or found["version"] == "ff" or (found["version"] == "00" and found["more"]):
         return None
@@ -104,18 +104,18 @@ def parse_traceparent(header: str) -> RemoteParent | None:
 
 
 def normalize_traceparent(header: str | None) -> str:
-    """Return the header in the form of version 00, "" if it is missing or invalid."""
+    """Return a `traceparent` header in the format of version 00, "" if it is missing or invalid."""
     parent = parse_traceparent(header or "")
     return f"00-{parent.trace_id:032x}-{parent.span_id:016x}-{int(parent.is_sampled):02x}" if parent else ""
 
 
 def trace_id_of(run_id: str) -> int:
-    """Return the trace id of a run. It is the same after a restart, so that a resumed run stays in its trace."""
+    """Return the trace id of a run, derived from the run id. So a run that resumes after a restart keeps its trace."""
     return _hash(run_id, 16)
 
 
 def span_id_of(run_id: str, seq: int) -> int:
-    """Return the id of the span that begins with a Record. It is the same after a restart."""
+    """Return the id of the span that begins with a Record, derived from the run id and the Record's number."""
     return _hash(f"{run_id}:{seq}", 8)
 
 

@@ -1,8 +1,8 @@
-"""Traces all runs of a server. An error in it loses spans, but never affects a run.
+"""Tracing of all runs of a server. An error in the tracer loses spans, but never affects a run.
 
-It gets Records after they were committed, like viewers. If it does not know the beginning of a run, another process
-started that run: the tracer reads its log once, and does not export the spans that ended there, because that process
-did.
+The tracer gets Records after they were committed, like viewers. If its first Record of a run is not `run_started`,
+another process has started the run. The tracer then reads the earlier Records from the log, without exporting the spans
+that ended in them, because the other process has exported those.
 """
 
 import asyncio
@@ -18,18 +18,18 @@ from limelight.tracing.span import Span
 
 log = logging.getLogger(__name__)
 CATCH_UP_SECONDS = 1
-"""How long `close` waits for logs that are being read."""
+"""Time for which `close` waits for runs whose earlier Records are being read."""
 
 Publish = Callable[[SessionRef, Sequence[Record]], None]
 ReadRun = Callable[[str], AsyncIterator[Record]]
-"""Yields all Records of a run, by its id."""
+"""A function that yields all Records of the run with an id."""
 
 
 class SpanExporter(Protocol):
-    """Sends finished spans to a collector."""
+    """An exporter that sends finished spans to a collector."""
 
     def export(self, spans: Sequence[Span]) -> None:
-        """Queue spans, without waiting."""
+        """Queue spans for export, without blocking."""
         ...
 
     async def close(self) -> None:
@@ -38,7 +38,7 @@ class SpanExporter(Protocol):
 
 
 class Tracer:
-    """Makes the spans of all open runs and exports them."""
+    """Creates the spans of all live runs, and exports them."""
 
     def __init__(self, exporter: SpanExporter, read_run: ReadRun, *, content: bool = False) -> None:
         self._exporter = exporter
@@ -46,7 +46,7 @@ class Tracer:
         self._content = content
         self._traces: dict[str, RunTrace] = {}
         self._pending: dict[str, list[Record]] = {}
-        """New Records of runs whose log is being read."""
+        """New Records, by run id, of runs whose earlier Records are being read."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def wrap(self, publish: Publish) -> Publish:
@@ -61,7 +61,7 @@ class Tracer:
         return published
 
     def feed(self, ref: SessionRef, records: Sequence[Record]) -> None:
-        """Trace new Records of one run."""
+        """Trace Records of one run that were committed together. Errors are logged."""
         if not records:
             return
         run_id = records[0].run_id
@@ -94,7 +94,7 @@ class Tracer:
             self._exporter.export(spans)
 
     async def _catch_up(self, ref: SessionRef, run_id: str, before: int) -> None:
-        """Read the Records of a run before `before` without exporting their spans, then feed the pending ones."""
+        """Read the Records with a `seq` below `before` without exporting spans. Then trace the pending Records."""
         trace = self._new_trace(ref, run_id)
         try:
             async for record in self._read_run(run_id):
@@ -110,7 +110,7 @@ class Tracer:
             del self._pending[run_id]
 
     async def close(self) -> None:
-        """Export the remaining spans. Called after the last Record, while the store is still open."""
+        """Export the remaining spans. Call this after the last Record and before the store is closed."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=CATCH_UP_SECONDS)
         for task in self._tasks:

@@ -1,4 +1,4 @@
-"""Authentication of API keys and tokens: which user sends a request, and with which scopes."""
+"""Authentication of API keys and tokens: determines the user and the scopes of a request."""
 
 import hmac
 import logging
@@ -21,36 +21,40 @@ CLAIMS = ("user_claim", "name_claim", "scope_claim")
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """The user that a request is for, and the scopes of its key."""
+    """The user for whom a request is sent, and the scopes of its key."""
 
     user: User
     scopes: frozenset[Scope]
     is_named: bool = False
-    """Whether a header names the user."""
+    """Whether the header `X-Limelight-User-Id` names the user."""
 
     def has(self, scope: Scope) -> bool:
         return scope in self.scopes
 
     def require(self, scope: Scope) -> None:
-        """Raise Forbidden without this scope."""
+        """Raise Forbidden if the caller does not have a scope."""
         if scope not in self.scopes:
             scopes = ", ".join(sorted(self.scopes)) or "none"
             raise Forbidden(f"this needs a key with the scope {scope!r}; the scopes of yours: {scopes}")
 
     def check_user(self, user_id: str, path: str) -> None:
-        """Raise BadRequest if another user names the server's own user, which has no limits."""
+        """Raise BadRequest if another caller tries to act as the server's own user `local`, which has no limits."""
         if user_id == LOCAL_OWNER != self.user.user_id:
             detail = f"the user {LOCAL_OWNER!r} is the server's own: only LIMELIGHT_API_KEY speaks for them"
             raise BadRequest(detail, path=path)
 
 
 ANONYMOUS = Caller(User(LOCAL_OWNER), frozenset())
+"""The caller of public routes, without a key and without scopes."""
 LOCAL = Caller(User(LOCAL_OWNER), ALL_SCOPES - {"on-behalf-of"})
-"""Every caller of a server that needs no key: it may do everything, but name no other user."""
+"""Every caller of a server that needs no key. It has all scopes except `on-behalf-of`."""
 
 
 class Authenticator:
-    """The keys of one server: that of its settings, those of its data folder, and the tokens of an issuer."""
+    """Checks the keys and tokens of requests.
+
+    It accepts the API key of the settings, the keys of the data folder, and tokens of the issuer in the settings.
+    """
 
     def __init__(self, api_key: str, keyring: Keyring, issuer: TokenVerifier | None = None) -> None:
         if not (api_key.isascii() and api_key.isprintable()) or " " in api_key:
@@ -59,7 +63,7 @@ class Authenticator:
         self._keyring = keyring
         self._issuer = issuer
         self._logged_error = ""
-        """The error of the keyring that is in the log, until the keyring can be read again."""
+        """The last logged error of reading the keyring; "" once it can be read again."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "Authenticator":
@@ -71,22 +75,28 @@ class Authenticator:
         return not self._api_key and self._issuer is None and not self._read(self._keyring.has_any)
 
     async def authenticate(self, token: str) -> Caller | None:
-        """The caller with this key or token; None if it is unknown or revoked. Raises Unauthorized with the reason."""
+        """Return the caller with a key or token; None if the key is unknown or revoked.
+
+        Raises Unauthorized, with the reason, for an invalid token, and IssuerUnavailable if it cannot be checked.
+        """
         if self._api_key and hmac.compare_digest(token.encode(), self._api_key):
             return Caller(User(LOCAL_OWNER), ALL_SCOPES)
         if self._issuer is not None and looks_like_jwt(token):
             return _token_caller(await self._issuer.verify(token))
         key = self._read(lambda: self._keyring.find(token))
-        if key is not None and key.user == SYSTEM:  # made before such keys were refused
+        if key is not None and key.user == SYSTEM:  # from a version that could create such keys
             raise Unauthorized(f"the user {SYSTEM!r} is the server itself: make a key with another name")
         return None if key is None else Caller(User(key.user), frozenset(key.scopes))
 
     def _read(self, read: Callable[[], T]) -> T:
-        """Read the keyring. If it cannot be read, no key is accepted, and only the log says where it is."""
+        """Return the result of `read`, a function that reads the keyring.
+
+        If the keyring cannot be read, raise StoreUnavailable and log the reason, which contains a path.
+        """
         try:
             value = read()
         except SetupError as error:
-            if error.detail != self._logged_error:  # once, and not with each request
+            if error.detail != self._logged_error:  # log once, not with each request
                 log.error("%s", error.detail)
             self._logged_error = error.detail
             raise StoreUnavailable("the keys of this server cannot be read; its log says why") from error
@@ -95,14 +105,17 @@ class Authenticator:
 
 
 def _token_caller(identity: Identity) -> Caller:
-    if identity.user_id == LOCAL_OWNER:  # an issuer must not be able to name the server's own user
+    if identity.user_id == LOCAL_OWNER:  # an issuer must not grant access as the server's own user
         raise Unauthorized(f"this token is not accepted: the user {LOCAL_OWNER!r} is the server's own")
     name = identity.name.encode(errors="ignore").decode()  # JSON may contain lone surrogates, which UTF-8 cannot encode
     return Caller(User(identity.user_id, name[:MAX_USER_ID]), identity.scopes)
 
 
 def _make_issuer(settings: Settings) -> TokenVerifier | None:
-    """The issuer of tokens that the settings name, if any. Raises SetupError if the configuration cannot work."""
+    """Return the verifier for tokens of the issuer in the settings, None without one.
+
+    Raises SetupError if the settings are inconsistent or a package is missing.
+    """
     auth = settings.auth
     if not auth.issuer:
         for name in ("audience", "jwks_url"):

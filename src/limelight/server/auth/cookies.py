@@ -1,7 +1,7 @@
-"""The cookie that keeps the page's key: scripts cannot read it, and other sites cannot use it.
+"""The cookie with the API key of the page. Scripts cannot read it, and other sites cannot use it.
 
-Cookies are not separated by port, so the name contains the port: two servers on one machine do not share a cookie. It
-also contains the root path: a browser sends the cookie of a server at the root to a server below it too.
+The name of the cookie contains the port, because browsers share cookies between all ports of a host. It also contains
+the root path, because a browser sends the cookie of a server at `/` to servers at longer paths too.
 """
 
 import re
@@ -14,7 +14,7 @@ from limelight.server.middleware.root_path import root_of
 MAX_AGE_SECONDS = 30 * 24 * 3600
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._~-]")
-"""Characters that do not belong in the name of a cookie; a host application may be mounted anywhere."""
+"""Characters that are replaced in the name of the cookie. A root path may contain them."""
 _OWN_SITES = (b"same-origin", b"none")
 
 
@@ -25,17 +25,16 @@ def cookie_name(headers: dict[bytes, bytes], root: str = "") -> str:
 
 
 def key_from_cookie(headers: dict[bytes, bytes], root: str = "") -> str | None:
-    """The key that the browser keeps for this server."""
+    """Return the API key from the cookie of this server, None without such a cookie."""
     cookies = cookie_parser(headers.get(b"cookie", b"").decode("latin-1"))
     return cookies.get(cookie_name(headers, root)) or None
 
 
 def is_same_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, ...] = ()) -> bool:
-    """Whether a request with a cookie comes from this server's page, or from an origin that the settings name.
+    """Whether a request with a cookie comes from this server's page, or from an allowed origin of the settings.
 
-    Browsers say in `Sec-Fetch-Site` which site a request comes from; a proxy may change the host that we see, but not
-    that header. With unsafe methods and with sockets they also send `Origin`. An unsafe request with neither does not
-    come from a browser, and its cookie is not accepted.
+    Browsers send `Sec-Fetch-Site`, which is reliable even if a proxy changes `Host`. With unsafe methods and sockets
+    they also send `Origin`. An unsafe request with neither header does not come from a browser, and is refused.
     """
     site = headers.get(b"sec-fetch-site")
     if site is not None and site in _OWN_SITES:
@@ -50,15 +49,15 @@ def is_same_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, .
 def is_cross_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, ...] = ()) -> bool:
     """Whether a page of another site sends an unsafe request or opens a socket.
 
-    A client that sends neither `Origin` nor `Sec-Fetch-Site` is not a browser. Responses to safe requests are kept from
-    other sites by the browser itself.
+    A client that sends neither `Origin` nor `Sec-Fetch-Site` is not a browser. Safe requests are allowed: browsers do
+    not let other sites read the responses.
     """
     is_browser = b"origin" in headers or b"sec-fetch-site" in headers
     return is_browser and method not in _SAFE_METHODS and not is_same_site(method, headers, origins)
 
 
 def set_key_cookie(request: Request, response: Response, key: str) -> None:
-    """Set the cookie for the root path, so that other servers on the host do not get it. A key of "" deletes it."""
+    """Set the cookie with an API key, for the root path of this server only. A key of "" deletes the cookie."""
     root, secure = root_of(request.scope), request.url.scheme == "https"
     name = cookie_name(dict(request.headers.raw), root)
     if key:

@@ -1,8 +1,8 @@
-"""Authentication middleware. It comes before routing and validation, so that a client without a key learns nothing.
+"""Authentication middleware. It runs before routing and validation, so that a client without a key learns nothing.
 
-Once the server has a key or an issuer of tokens, every route needs one, as a bearer token or in the page's cookie.
-Exceptions are the probes, the files of the page, which contain no secret, and the routes for login and logout. A server
-without a key answers only its own machine, unless `auth.insecure_no_auth` is set.
+If the server has a key or a token issuer, every request needs a key or token, as a bearer token or in the page's
+cookie. Exceptions are the probes, the files of the page, which contain no secrets, and the routes for login and logout.
+A server without keys and issuer answers only requests from its own machine, unless `auth.insecure_no_auth` is set.
 """
 
 import ipaddress
@@ -25,16 +25,20 @@ from limelight.sources.base import User
 PROBE_PATHS = frozenset({"/health", "/ready", "/api/v2/health"})
 LOGIN_PATHS = frozenset({"/auth/login", "/auth/logout"})
 CHAT_PATHS = frozenset({"/chat", "/chat/stream"})
-"""Routes whose body may name the user."""
+"""Paths of the routes whose body may name a user."""
 SIGNAL_PATHS = re.compile(r"/runs/[^/]+/(cancel|approvals/[^/]+)")
-"""Stop and decisions. The endpoint counts them, because those for a live run are never refused for rate."""
+"""Paths of Stop and decisions. The endpoint counts these requests itself (`ApiRequest.count_signal`), because the rate
+limit never refuses them for a live run."""
 PROXY_HEADERS = (b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip")
-"""Headers that proxies add. A client gains nothing by sending one of them."""
+"""Headers that proxies add. A server without keys refuses them, unless `auth.insecure_no_auth` is set."""
 HOW_TO_MAKE_ONE = "make one with `limelight keys create`"
 
 
 class AuthMiddleware:
-    """Sets `scope["state"]["caller"]`, or refuses the request. `is_proxied`: by the settings, a proxy is in front."""
+    """Authenticates each request and sets `scope["state"]["caller"]`, or refuses the request.
+
+    `is_proxied` says that the server is behind a proxy according to its settings.
+    """
 
     def __init__(self, app: ASGIApp, runtime: Runtime, *, is_proxied: bool = False) -> None:
         self._app = app
@@ -63,11 +67,14 @@ class AuthMiddleware:
         await self._app(scope, receive, send)
 
     async def _throttled(self, scope: Scope, *, is_refusal: bool = False) -> bool:
-        """Wait until a request that counts for no user may be answered. False if the client has disconnected."""
+        """Wait until the throttle lets a request be answered. Return False if the client has disconnected."""
         return await self._throttle.wait(client_of(scope), is_refusal=is_refusal, is_gone=lambda: is_gone(scope))
 
     async def _count(self, scope: Scope) -> None:
-        """Count a request of the caller. The endpoint counts it if the body may name the user, and counts signals."""
+        """Count a request for the rate limit of the caller.
+
+        The endpoint itself counts Stop, decisions, and requests whose body may name another user.
+        """
         caller: Caller = scope["state"]["caller"]
         scope["state"]["is_counted"] = not (_may_name_user_in_body(caller, scope) or _is_signal(scope))
         if caller is not ANONYMOUS and scope["state"]["is_counted"]:
@@ -85,19 +92,22 @@ class AuthMiddleware:
         caller = await self._authenticator.authenticate(self._token(scope, headers))
         if caller is None:
             raise Unauthorized("send an API key as `Authorization: Bearer …`")
-        if scope["type"] == "websocket":  # CORS does not apply to sockets, so a page of another site may open one
+        if scope["type"] == "websocket":  # browsers do not apply CORS to sockets
             self._check_site(scope, headers)
         return _on_behalf_of(caller, headers)
 
     async def _is_still_authorized(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
-        """Whether the same headers still give the same caller: streams are open for long, and keys are revoked."""
+        """Whether the headers of an open stream still authenticate the same caller. Its key may have been revoked."""
         try:
             return await self._authenticate(scope, headers) == scope["state"]["caller"]
         except LimelightError:
             return False
 
     def _check_open(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """Raise Forbidden if a server without a key must not answer: another machine, a proxy, or a cross-site page."""
+        """Raise Forbidden if a server without keys must not answer a request.
+
+        It does not answer other machines, proxies and pages of other sites.
+        """
         if not self._is_insecure:
             if self._is_proxied or is_proxied(scope, headers):
                 raise Forbidden(f"behind a proxy this server needs an API key: {HOW_TO_MAKE_ONE}")
@@ -132,7 +142,10 @@ def _is_signal(scope: Scope) -> bool:
 
 
 def _on_behalf_of(caller: Caller, headers: dict[bytes, bytes]) -> Caller:
-    """The user that the headers name, if the key has the scope for that; otherwise the caller."""
+    """Return the caller with the user that the headers name, if the scope `on-behalf-of` allows it.
+
+    Otherwise return the caller unchanged. Raises BadRequest for an invalid user id.
+    """
     user_id = _text(headers.get(b"x-limelight-user-id", b""))
     if not user_id or not caller.has("on-behalf-of"):
         return caller
@@ -144,16 +157,16 @@ def _on_behalf_of(caller: Caller, headers: dict[bytes, bytes]) -> Caller:
 
 
 def is_proxied(scope: Scope, headers: dict[bytes, bytes]) -> bool:
-    """Whether a proxy has passed the request on: then a local address says nothing about the client.
+    """Whether a request comes through a proxy. The address of the connection is then the proxy's, not the client's.
 
-    A proxy that adds no header cannot be recognized, except nginx without settings: it speaks HTTP/1.0, which no
-    current browser or client does, and names this machine in `Host`.
+    A proxy that adds no headers is not recognized, with one exception: nginx with default settings uses HTTP/1.0, which
+    current browsers and clients do not.
     """
     return scope.get("http_version") == "1.0" or any(name in headers for name in PROXY_HEADERS)
 
 
 def is_loopback(address: "tuple[str, int] | list[str | int] | None") -> bool:
-    """True for this machine, and for clients without an address (a Unix socket, a test client)."""
+    """Whether an address is this machine's. True without an address, as for a Unix socket or a test client."""
     if address is None or address[0] in ("", "testclient"):
         return True
     try:
@@ -163,7 +176,7 @@ def is_loopback(address: "tuple[str, int] | list[str | int] | None") -> bool:
 
 
 def _is_local_name(host: bytes) -> bool:
-    """Whether `Host` names this machine. A page on the web can resolve its own name to it (DNS rebinding)."""
+    """Whether a `Host` header names this machine. Other names may resolve to it too, by DNS rebinding."""
     name = host.decode("latin-1").strip().lower()
     name = name[1:].partition("]")[0] if name.startswith("[") else name.rpartition(":")[0] or name
     if name in ("", "localhost") or name.endswith(".localhost"):
@@ -175,7 +188,7 @@ def _is_local_name(host: bytes) -> bool:
 
 
 def _method(scope: Scope) -> str:
-    """The HTTP method. A handshake is a GET, but counts as unsafe here, because a socket can change things."""
+    """Return the HTTP method; for a WebSocket handshake an unsafe one, because commands on a socket change data."""
     return scope["method"] if scope["type"] == "http" else "CONNECT"
 
 

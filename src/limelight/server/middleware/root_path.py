@@ -1,7 +1,7 @@
-"""The root path: the path below which the server is reached, as a proxy or a host application sets it.
+"""The root path: the path prefix of all URLs of the server, behind a proxy or inside a host application.
 
-`scope["root_path"]` passes it on to routes, links and the page's cookie. A host application sets it; behind a proxy the
-setting `server.root_path` does, whether or not the proxy strips the path.
+Routes, links and the page's cookie read it from `scope["root_path"]`. A host application sets that value itself. Behind
+a proxy the middleware sets it from the setting `server.root_path`, whether or not the proxy strips the prefix.
 """
 
 import re
@@ -17,21 +17,24 @@ MAX_LENGTH = 200
 
 
 def below(path: str, root: str) -> str:
-    """The path relative to the root, or the path itself if it is not below it. "" is the root without its slash."""
+    """Return a path relative to the root path; the path unchanged if it is not below the root path.
+
+    The result is "" for the root path without a trailing slash.
+    """
     rest = path.removeprefix(root)
     return rest if not rest or rest.startswith("/") else path
 
 
 def root_of(scope: Scope) -> str:
-    """The prefix of every path of this server, without a slash at its end."""
+    """Return the root path of a request, without a trailing slash."""
     return scope.get("root_path", "").rstrip("/")
 
 
 def root_path(settings: Settings, own_paths: Iterable[str]) -> str:
-    """The setting in its normal form, `/limelight` or "".
+    """Return the setting `server.root_path` in normal form, such as `/limelight` or "".
 
-    Raises SetupError if it is not a path, or if one of the server's own paths begins with it: behind a proxy that
-    strips the root, the two would be ambiguous.
+    Raises SetupError if it is not a valid path, or if one of the server's own paths begins with it. Behind a proxy that
+    strips the root path, such a path would be ambiguous.
     """
     segments = [segment for segment in settings.server.root_path.strip().split("/") if segment]
     root = "".join(f"/{segment}" for segment in segments)
@@ -53,10 +56,10 @@ def _begins_with(path: str, segments: list[str]) -> bool:
 
 
 class RootPathMiddleware:
-    """Turns request paths with or without the root into paths below the root.
+    """Sets the root path of each request, and adds it to the request path if a proxy has stripped it.
 
-    It changes the scope in place, so that the handler of unexpected errors, which is outside of all middleware, sees
-    the root too.
+    It changes the scope in place, so that the handler of unexpected errors, which runs outside of all middleware, gets
+    the root path too.
     """
 
     def __init__(self, app: ASGIApp, root: str) -> None:

@@ -1,4 +1,4 @@
-"""Security headers of every response. A header that a route sets itself, as the page does, is not changed."""
+"""Security headers, which are added to every response. Headers that a route sets itself are not changed."""
 
 from collections.abc import Mapping
 
@@ -16,12 +16,12 @@ HEADERS: Mapping[str, str] = {
     "cache-control": "no-store",
 }
 DOCUMENT_POLICY = HEADERS["content-security-policy"].replace(";", "; style-src 'unsafe-inline';", 1)
-"""The policy for HTML documents with inline style, which load and run nothing."""
+"""Content security policy of HTML documents with inline style. It allows neither scripts nor other resources."""
 _RESPONSE_STARTS = ("http.response.start", "websocket.http.response.start")
 
 
 class SecurityHeadersMiddleware:
-    """Adds the headers that a response does not have."""
+    """Adds each of `HEADERS` to responses that do not have it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,8 +1,8 @@
-"""HTTP and WebSocket connections: uvicorn's protocols, with bounds on what one connection can make the server hold.
+"""Subclasses of uvicorn's HTTP and WebSocket protocols that bound the memory and time which one connection can use.
 
-`uvicorn_server.py` uses them. They handle bytes and frames only: input that they refuse never becomes a request.
-The reasons are in `docs/decisions/0014-bounded-connections.md`. `tests/server/process/test_connection.py` checks the
-bounds with the pinned uvicorn.
+They work on bytes and frames, before any request exists: refused input never reaches the application.
+`docs/decisions/0014-bounded-connections.md` explains why, and `tests/server/process/test_connection.py` checks the
+bounds against the pinned uvicorn.
 """
 
 import asyncio
@@ -20,53 +20,61 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from limelight.runs.limits import TokenBucket
 
 MAX_HEADER_BYTES = 64 * 1024
-"""Bytes of headers that may arrive before their end. uvicorn keeps all of them, and copies them with each piece that
-arrives, so that every other connection would have to wait."""
+"""Limit of the headers of one request, in bytes. Larger headers are answered with 400. uvicorn itself has no limit: it
+buffers all headers and copies the buffer with each read, which would block the event loop."""
 HEADER_SECONDS = 20.0
-"""Time until the headers of a request, or the rest of a body that was refused, are complete."""
+"""Time limit for receiving all headers of a request, or the rest of the body of a request that was already answered.
+After it the connection is closed."""
 HEADERS_TOO_LARGE = f"The headers are over the limit of {MAX_HEADER_BYTES} bytes."
 HEADERS_END = b"\r\n\r\n"
 BODY_PIECE = 64 * 1024
+"""Bytes of a body with a `Content-Length` that are passed to the parser at once."""
 CHUNKED_PIECE = 512
-"""Bytes of a body that the parser gets at once. Where a chunked body ends only the parser knows, so a piece of it may
-contain further requests, which are then queued: few, because the piece is small."""
+"""Bytes of a chunked body that are passed to the parser at once. Only the parser knows where a chunked body ends, so
+these bytes may contain further requests, which uvicorn queues. The small size keeps that queue short."""
 MAX_DISCARDED_BYTES = 16 * 1024 * 1024
-"""Bytes of a body that are read and dropped after the request was refused, so that the client can read the answer."""
+"""Limit of the bytes that are read and discarded from a body whose request was already answered. Reading them lets a
+client that is still sending receive the answer."""
 MAX_PIPELINED_BYTES = 16 * 1024
-"""Bytes of further requests that are kept while an answer is outstanding. A client that has sent more gets the answer,
-and the connection is closed: clients send unanswered requests again (RFC 9112, 9.3.2)."""
+"""Limit of the bytes of pipelined requests that are buffered while an earlier request is being answered. Beyond it the
+server sends that answer and closes the connection; clients retry the unanswered requests (RFC 9112, 9.3.2)."""
 LINGER_SECONDS = 2.0
-"""Time between that answer and the close. A close with unread input resets the connection, and the client might lose
-the answer."""
+"""Delay between the last answer and the close of a connection whose further input is not read. Closing with unread
+input resets a TCP connection, and the client might lose the answer."""
 UNREAD_SECONDS = 120
-"""Time that sent data may stay unread before the connection is aborted. Without this bound the kernel keeps the
-connection of a client that is gone for a quarter of an hour, and of a client that does not read for ever. A client that
-reconnects resumes at its cursor."""
+"""Time after which a connection is aborted if the client does not read what the server has sent. Without this limit the
+kernel keeps the connection of a vanished client for 15 minutes, and of a client that does not read indefinitely. A
+client that reconnects resumes at its cursor."""
 MIN_READ_BYTES = 16 * 1024
-"""Bytes that a client has to read in that time to keep its connection."""
+"""Bytes that a client has to read within UNREAD_SECONDS to keep its connection."""
 FRAMES_PIECE = 1024
-"""Bytes of WebSocket frames that are parsed at once, so that few messages wait in memory for the application."""
+"""Bytes of WebSocket input that are parsed at once. The small size limits the messages that are queued for the
+application."""
 PARSE_SECONDS = 0.002
-"""Time that one connection may parse before others get their turn."""
+"""Time for which one connection may parse input before it yields to other tasks of the event loop."""
 CONTROL_FRAMES = 60
 CONTROL_FRAMES_PER_SECOND = 10
-"""Limits of the ping and pong frames of a client: a burst, and a rate."""
+"""Limit of the ping and pong frames of a client: a burst of CONTROL_FRAMES, and this rate. Beyond it the socket is
+closed."""
 MAX_FRAGMENTS = 16 * 1024
-"""Frames of one message. A limit of bytes alone does not bound frames that are empty."""
+"""Limit of the frames of one WebSocket message. uvicorn limits only the bytes of a message, and frames may be empty."""
 MAX_BYTES_AFTER_CLOSE = 64 * 1024
-"""Bytes that are read from a client that has been sent a close frame and should answer with its own."""
+"""Limit of the bytes that are read from a client after the server has sent a close frame, to receive the client's close
+frame."""
 POLICY_VIOLATION = 1008
 UNKNOWN = -1
+"""The size of a chunked body."""
 _log = logging.getLogger("uvicorn.error.connection")
 _log.setLevel(logging.ERROR)
-"""Without uvicorn's warnings about malformed requests: the client is answered, and could fill the log with them."""
+"""The logger of HTTP connections. It drops uvicorn's warnings about malformed requests, with which a client could fill
+the log."""
 
 
 class HttpConnection(HttpToolsProtocol):
-    """One HTTP connection, until it is upgraded to a WebSocket.
+    """An HTTP connection with bounded buffers.
 
-    The parser gets the bytes of one request at a time. While its answer is outstanding, or while the client does not
-    read, nothing more is parsed, and nothing more is read as soon as there is something to parse.
+    It passes the bytes of one request at a time to the parser. While that request is being answered, or while the
+    client does not read, it parses no further input. While unparsed input is buffered, it stops reading.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -75,20 +83,20 @@ class HttpConnection(HttpToolsProtocol):
         self._unparsed = bytearray()
         self._parse_handle: asyncio.Handle | None = None
         self._header_bytes = 0
-        """Bytes since the parser last completed something: headers, a piece of a body, or a request."""
+        """Bytes parsed since the last parser callback for headers, body data or the end of a request."""
         self._header_tail = b""
-        """The last bytes of headers that are not complete: their end may be split between two reads."""
+        """The last bytes of incomplete headers, because the `HEADERS_END` may be split between two reads."""
         self._body_left = 0
-        """Bytes of the body that the parser still expects, 0 while it expects headers; UNKNOWN for a chunked body."""
+        """Remaining bytes of the current body: 0 while headers are expected, UNKNOWN for a chunked body."""
         self._discarded = 0
-        """Bytes of a refused body that were read."""
+        """Bytes of the current body that were discarded because its request was already answered."""
         self._running: RequestResponseCycle | None = None
-        """The request that is being answered. uvicorn's `cycle` is the one that was parsed last."""
+        """The request that is being answered. uvicorn's `cycle` is the request that was parsed last."""
         self._header_timer: asyncio.TimerHandle | None = None
         self._unread_timer = UnreadTimer(self.loop)
         self._linger_timer: asyncio.TimerHandle | None = None
         self.is_ending = False
-        """Whether no further request is read."""
+        """Whether the connection reads no further requests and will be closed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -139,12 +147,12 @@ class HttpConnection(HttpToolsProtocol):
         return bool(self._unparsed)
 
     def parse_soon(self) -> None:
-        """Parse what has been read as soon as the caller, which may be in the middle of an answer, is done."""
+        """Schedule parsing of the buffered input for the next iteration of the event loop."""
         if self._unparsed and self._parse_handle is None:
             self._parse_handle = self.loop.call_soon(self._parse)
 
     def _parse(self) -> None:
-        """Hand one request after the other to the parser until one has to be answered first, or time is up."""
+        """Pass buffered input to the parser until a request has to be answered first, or PARSE_SECONDS have passed."""
         self._parse_handle = None
         until = self.loop.time() + PARSE_SECONDS
         while self._unparsed and not self._must_wait() and not self._is_over():
@@ -160,12 +168,12 @@ class HttpConnection(HttpToolsProtocol):
                 self.flow.resume_reading()
         else:
             self.flow.pause_reading()
-            self._unset_keepalive_if_required()  # no timeout while the client waits for the server
+            self._unset_keepalive_if_required()  # no keep-alive timeout while input is buffered
             if len(self._unparsed) > MAX_PIPELINED_BYTES and not self._is_reading_body():
                 self._end()
 
     def _end(self) -> None:
-        """Read no further, answer what was parsed, and close."""
+        """Stop reading, and close the connection once all parsed requests are answered."""
         self._unparsed.clear()
         self.is_ending = True
         self.flow.pause_reading()
@@ -190,7 +198,7 @@ class HttpConnection(HttpToolsProtocol):
         return self._is_reading_body() and len(self.cycle.body) > HIGH_WATER_LIMIT
 
     def _next_piece(self) -> bytes:
-        """What has been read, up to the end of the headers or of the body that the parser expects."""
+        """Remove and return the next bytes for the parser. They end at the latest with the current headers or body."""
         if self._body_left == 0:
             return self._take(self._size_of_headers())
         if self._body_left == UNKNOWN:
@@ -216,7 +224,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def _feed(self, piece: bytes) -> None:
         if getattr(self.cycle, "response_complete", False):
-            self._start_header_timer()  # of the next request, or for the rest of a refused body
+            self._start_header_timer()  # for the next headers, or the rest of this body
             if self._body_left:
                 self._discarded += len(piece)
                 if self._discarded > MAX_DISCARDED_BYTES:
@@ -238,7 +246,11 @@ class HttpConnection(HttpToolsProtocol):
             self._linger_timer = self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     def on_headers_complete(self) -> None:
-        """Trailers of a chunked body do not become headers: a proxy that sets the user's header ignores them."""
+        """Start the request, with a copy of its headers.
+
+        uvicorn would add the trailers of a chunked body to them later. A client could then send a user header as a
+        trailer, past a proxy that sets that header.
+        """
         self._header_bytes = 0
         self._stop_header_timer()
         self._discarded = 0
@@ -258,9 +270,11 @@ class HttpConnection(HttpToolsProtocol):
         super().on_message_complete()
 
     def handle_websocket_upgrade(self) -> None:
-        """A handshake that websockets refuses before it is a request, say for a long header, gets that answer.
+        """Switch the connection to the WebSocket protocol.
 
-        One that comes before the last answer is complete closes the connection: that answer would have no flow control.
+        If the websockets library refuses the handshake itself, for example because of a long header, send its error
+        response. If an earlier request is still being answered, close the connection, because that answer would have no
+        flow control after the switch.
         """
         if self._is_answering() or self.pipeline:
             self.transport.close()
@@ -276,13 +290,13 @@ class HttpConnection(HttpToolsProtocol):
 
 
 def _body_size(headers: list[tuple[bytes, bytes]]) -> int:
-    """The size of the body that headers announce. The parser has refused headers that contradict each other."""
+    """Return the body size by the headers, UNKNOWN for a chunked body. The parser has refused contradictory headers."""
     named = dict(headers)
     return UNKNOWN if b"transfer-encoding" in named else int(named.get(b"content-length") or 0)
 
 
 class ReadControl(FlowControl):
-    """Flow control of an HTTP connection: reading resumes when all that was read has been parsed."""
+    """Flow control of an HTTP connection that resumes reading only when all buffered input has been parsed."""
 
     def __init__(self, transport: asyncio.Transport, connection: HttpConnection) -> None:
         super().__init__(transport)
@@ -295,14 +309,14 @@ class ReadControl(FlowControl):
             super().resume_reading()
 
     def hand_over(self) -> None:
-        """Resume reading for the WebSocket protocol, which takes a transport that is being read."""
+        """Resume reading before the switch to the WebSocket protocol, which expects a transport that is not paused."""
         super().resume_reading()
 
 
 class UnreadTimer:
-    """Aborts a connection whose client does not read, while data waits in the write buffer of the server.
+    """Aborts a connection whose client reads fewer than MIN_READ_BYTES in UNREAD_SECONDS while writing is paused.
 
-    The kernel's own timer notices a client that acknowledges nothing; this one also a client that reads very little.
+    It also sets the kernel's TCP_USER_TIMEOUT, which detects only clients that acknowledge nothing at all.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -310,7 +324,7 @@ class UnreadTimer:
         self._transport: asyncio.Transport | None = None
         self._handle: asyncio.TimerHandle | None = None
         self._unread = 0
-        """Bytes that the client had not read when the timer was started."""
+        """Unread bytes when the timer was started."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -339,10 +353,11 @@ class UnreadTimer:
 
 
 def unread_bytes(transport: asyncio.Transport) -> int:
-    """Bytes that were written and not acknowledged: in the buffer of the transport and, on Linux, of the kernel.
+    """Return the bytes that were written but not acknowledged by the client.
 
-    The kernel's buffer has megabytes and takes more only when much of it is free, so a slow client may read for minutes
-    before the transport's buffer shrinks.
+    They are in the buffer of the transport and, on Linux, of the kernel. The kernel's buffer holds megabytes and
+    accepts more only when much of it is free, so a slow client may read for minutes before the transport's buffer
+    shrinks.
     """
     connection = transport.get_extra_info("socket")
     if sys.platform != "linux" or connection is None or transport.is_closing():
@@ -355,10 +370,10 @@ def unread_bytes(transport: asyncio.Transport) -> int:
 
 
 class WebSocketConnection(WebSocketsSansIOProtocol):
-    """One WebSocket, from its handshake on.
+    """A WebSocket connection with bounded buffers.
 
-    Frames are parsed in small pieces, and other connections get their turn in between. Ping and pong frames have a
-    budget, because the protocol answers them before the application sees anything.
+    It parses input in small pieces and yields to other tasks in between. Ping and pong frames have a separate rate
+    limit, because the protocol handles them without the application.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -369,7 +384,7 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
         self._control_frames = TokenBucket(CONTROL_FRAMES, CONTROL_FRAMES_PER_SECOND, self.loop.time)
         self._unread_timer = UnreadTimer(self.loop)
         self._late_pong = b""
-        """The answer to the latest ping, if it has to wait until the client reads."""
+        """The answer to the latest ping, while writing is paused because the client does not read."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -394,10 +409,10 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
     def handle_connect(self, event: Any) -> None:
         super().handle_connect(event)
         if not self.close_sent:
-            self.scope.setdefault("state", {})["transport"] = self.transport  # the task that reads it has not begun
+            self.scope.setdefault("state", {})["transport"] = self.transport  # the application has not started
 
     def data_received(self, data: bytes) -> None:
-        if not self.handshake_initiated:  # uvicorn hands over the whole handshake
+        if not self.handshake_initiated:  # uvicorn passes the complete handshake
             super().data_received(data)
             return
         self._unparsed += data
@@ -405,7 +420,10 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
             self._parse()
 
     def _parse(self) -> None:
-        """Parse until there is a message. The rest waits until the application has taken it."""
+        """Parse buffered input until a message is queued for the application, or PARSE_SECONDS have passed.
+
+        `receive` continues the parsing when the application has taken the message.
+        """
         self._parse_handle = None
         until = self.loop.time() + PARSE_SECONDS
         while self._unparsed and self._may_parse() and self.loop.time() < until:
@@ -421,7 +439,7 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
             self._pause_reading()  # until uvicorn's timer closes the connection
         elif self._unparsed:
             self._pause_reading()
-            if self._may_parse():  # else `receive` continues
+            if self._may_parse():  # otherwise `receive` continues the parsing
                 self._parse_soon()
         elif self._may_parse():
             self._resume_reading()
@@ -461,8 +479,8 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
             self._refuse("too many fragments")
 
     def handle_ping(self) -> None:
-        """Answer; while the client does not read, keep the answer to the latest ping only (RFC 6455, 5.5.3)."""
-        pongs = self.conn.data_to_send()  # of all pings in this piece, when the first of them is handled
+        """Answer a ping. While the client does not read, store only the answer to the latest ping (RFC 6455, 5.5.3)."""
+        pongs = self.conn.data_to_send()  # for the first ping of a piece, the answers to all its pings
         if not self._spend_control_frame() or not pongs:
             return
         if self.writable.is_set():
@@ -475,7 +493,7 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
             super().handle_pong(event)
 
     def _spend_control_frame(self) -> bool:
-        """False once the client has sent too many, which closes the socket."""
+        """Count a ping or pong frame and return whether to handle it. If there are too many, close the socket."""
         if self.close_sent or self.transport.is_closing():
             return False
         if self._control_frames.spend():
@@ -489,7 +507,10 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
             self.handle_parser_exception()
 
     async def send(self, message: ASGISendEvent) -> None:
-        """After a refused handshake, mark it as complete: uvicorn does not, and logs an error for each."""
+        """Send a message, and mark the handshake as complete once a close was sent.
+
+        uvicorn does not mark a refused handshake as complete, and would log an error for it.
+        """
         await super().send(message)
         if self.close_sent:
             self.handshake_complete = True

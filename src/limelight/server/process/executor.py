@@ -1,8 +1,8 @@
-"""The thread pool of agents: their code can neither end the server nor take all of its threads.
+"""The thread pool for code of agents, which can neither end the server nor occupy all threads.
 
-SystemExit and KeyboardInterrupt in a thread would pass through the event loop and end all runs. The pool turns them
-into errors of the agent: `exit()` in a tool ends only its run. Each run has a limited number of threads; work beyond
-that waits for threads of the same run.
+A SystemExit or KeyboardInterrupt in a thread would pass through the event loop and end all runs. The pool converts them
+to AgentFailed, so that `exit()` in a tool ends only the run of that tool. Each run has a limited number of threads;
+further work of the run waits until one of them is free.
 """
 
 import threading
@@ -22,14 +22,14 @@ THREADS_PER_RUN = 32
 
 
 class AgentThreadPool(ThreadPoolExecutor):
-    """Threads for the tools of agents. Work that belongs to no run has no limit but the size of the pool."""
+    """A thread pool with a limit of threads per run. For work outside of runs only the size of the pool is a limit."""
 
     def __init__(self, workers: int, prefix: str = "", per_run: int = THREADS_PER_RUN) -> None:
         super().__init__(workers, prefix)
         self._per_run = per_run
         self._run_lock = threading.Lock()
         self._busy: dict[str, int] = {}
-        """The number of threads of each run."""
+        """Number of threads in use, by run id."""
         self._waiting: dict[str, deque[Work]] = {}
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
@@ -57,7 +57,7 @@ class AgentThreadPool(ThreadPoolExecutor):
         return future
 
     def _work(self, run_id: str, future: "Future[Any]", work: Callable[[], Any]) -> None:
-        """In a thread: do this work, and then the waiting work of the same run."""
+        """Execute work in a thread of the pool, and then all waiting work of the same run."""
         current: Work | None = (future, work)
         del future, work  # so that completed work can be freed
         while current is not None:
@@ -75,7 +75,7 @@ class AgentThreadPool(ThreadPoolExecutor):
             return None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Shut down, and cancel the work that waits for a thread of its run."""
+        """Shut down the pool, and cancel work that waits for a thread of its run."""
         with self._run_lock:
             waiting = [future for work in self._waiting.values() for future, _ in work]
         for future in waiting:

@@ -1,6 +1,6 @@
-"""The limit of open file descriptors: it is raised at the start, and a log line says when none are left.
+"""The limit of open file descriptors: raises it at the start, and logs when no descriptor is left.
 
-uvloop closes a connection for which there is no descriptor without any message, so a monitor checks every second.
+Without descriptors uvloop closes new connections without any message, so a monitor checks every second.
 """
 
 import asyncio
@@ -12,20 +12,23 @@ from contextlib import suppress
 
 log = logging.getLogger(__name__)
 MAX_DESCRIPTORS = 65_536
-"""Descriptors that a server asks for at most. Some systems allow a billion, and programs that agents start may try to
-close each of them."""
+"""Highest limit that a server sets. Some systems allow a billion descriptors, and programs that agents start may try to
+close every possible one."""
 CHECK_SECONDS = 1.0
 QUIET_SECONDS = 60.0
-"""Time without further log lines after one: at the limit the state may change often."""
+"""Minimum time between two log lines, because the state may change often near the limit."""
 
 
 def raise_fd_limit() -> None:
-    """Raise the soft limit of this process as far as its hard limit allows. Does nothing where there is none."""
+    """Raise the soft limit of this process to its hard limit, but at most to MAX_DESCRIPTORS.
+
+    Does nothing on systems without such a limit.
+    """
     try:
         import resource
     except ImportError:  # Windows
         return
-    with suppress(OSError, ValueError):  # some systems allow less than they say, and a systemd unit may forbid the call
+    with suppress(OSError, ValueError):  # a system may allow less than its hard limit or forbid the call
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
         if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -42,7 +45,7 @@ def is_exhausted() -> bool:
 
 
 class FdMonitor:
-    """Logs when the file descriptors are exhausted, and when there are some again."""
+    """Logs when file descriptors are exhausted, and when they are available again."""
 
     def __init__(self, is_exhausted: Callable[[], bool] = is_exhausted) -> None:
         self._is_exhausted = is_exhausted

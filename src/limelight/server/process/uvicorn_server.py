@@ -25,29 +25,33 @@ from limelight.stores.base import EXIT_LOCK
 
 log = logging.getLogger(__name__)
 THREADS = 1024
-"""Threads for `asyncio.to_thread` in agents, created on demand. With asyncio's default of a few, some slow tools would
-block all agents. The pool limits the threads of each run."""
+"""Size of the thread pool for `asyncio.to_thread` in agents. Threads are created on demand. With asyncio's small
+default, a few slow tools would block all agents. `AgentThreadPool` limits the threads of each run."""
 MAX_FRAME_BYTES = 16 * 1024 * 1024
-"""Larger messages close their socket; messages over the limit of the settings but below this get an error."""
+"""Size limit of a WebSocket message. A larger message closes the socket. A message between the setting
+`limits.message_bytes` and this limit is answered with an error."""
 PING_SECONDS = 20
+"""Interval at which uvicorn pings each WebSocket. `heartbeat.py` sends heartbeats only to SSE streams."""
 PONG_SECONDS = 60
+"""Time that a client has to answer a WebSocket ping. Without a pong, uvicorn closes the socket with code 1011."""
 CONNECTION_CLOSE_SECONDS = 5
-"""Time that connections have to close after their streams have ended."""
+"""Time limit of a shutdown for closing connections, after their streams have ended."""
 SHUTDOWN_SECONDS = 20
-"""Time limit of the whole shutdown, after the grace period of runs. Each of its steps has a shorter limit."""
+"""Time limit of the complete shutdown after the grace period of runs. Each step of the shutdown has a shorter limit."""
 FAST_SHUTDOWN_SECONDS = 2
-"""The same after a second signal."""
+"""Time limit of the complete shutdown after a second signal."""
 EXIT_STATUS = 1
-"""The exit status of a forced exit. After an orderly shutdown it is that of the signal."""
+"""Exit status of a forced exit. An orderly shutdown exits by the received signal."""
 MAX_NAMED_THREADS = 5
-"""Threads that the log names when they prevent the exit."""
+"""Limit of the threads that the log line of a forced exit names."""
 
 
 class LimelightServer(uvicorn.Server):
-    """uvicorn with three differences: it announces its URL once it can serve, it ends runs before it closes
-    connections, and its shutdown has a time limit.
+    """The uvicorn server of Limelight.
 
-    The first SIGTERM or SIGINT starts the grace period of runs, the second ends them now, the third kills the process.
+    It prints its URL when it is ready, ends runs before it closes connections, and has a time limit for its shutdown.
+    The first SIGTERM or SIGINT starts the grace period of runs, the second ends them at once, and the third kills the
+    process.
     """
 
     def __init__(self, app: Starlette, listener: socket.socket, announce: Callable[[str], None]) -> None:
@@ -92,8 +96,11 @@ class LimelightServer(uvicorn.Server):
                     force_exit_after(FAST_SHUTDOWN_SECONDS)
 
     def _run_loop(self, loop: asyncio.AbstractEventLoop, serving: "asyncio.Task[None]") -> None:
-        """Run the loop until the server ends. `exit()` in a task of an agent stops the loop, and it is run again: the
-        task has ended, and the code that awaits it gets the error."""
+        """Run the event loop until the server ends, or until a task of an agent calls `exit()`.
+
+        `exit()` stops the loop; `run` then calls this method again. The task has ended, and the code that awaits it
+        gets the error.
+        """
         try:
             loop.run_until_complete(serving)
         except (SystemExit, KeyboardInterrupt) as error:
@@ -119,7 +126,7 @@ class LimelightServer(uvicorn.Server):
             force_exit_after(FAST_SHUTDOWN_SECONDS)
             signal.signal(sig, signal.SIG_DFL)
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(self.runtime.end_grace_period)  # this also wakes the loop
+                self._loop.call_soon_threadsafe(self.runtime.end_grace_period)  # the call also wakes the loop
         self._captured_signals.append(sig)
         self.should_exit = True
 
@@ -137,7 +144,7 @@ class LimelightServer(uvicorn.Server):
         return self.runtime.settings.server.grace_seconds
 
     def _print(self, line: str) -> None:
-        with suppress(OSError):  # the reader of the output has ended, as in `limelight serve | head -1`
+        with suppress(OSError):  # the output is a closed pipe, as in `limelight serve | head -1`
             self._announce(line)
 
 
@@ -152,9 +159,9 @@ def _shutdown_message(runs: int, seconds: float) -> str:
 
 
 def force_exit_after(seconds: float) -> None:
-    """Exit the process after this time, if it is still there, whatever hangs: a thread, a database, the loop."""
+    """Start a timer that exits the process after `seconds`, even if a thread, the database or the event loop hangs."""
     timer = threading.Timer(seconds, _force_exit)
-    timer.daemon = True  # the process does not wait for it
+    timer.daemon = True  # a normal exit does not wait for the timer
     timer.start()
 
 
@@ -167,7 +174,7 @@ def _force_exit() -> None:
 
 
 def _running_threads() -> Iterator[str]:
-    """The threads that prevent the exit, with the place in the code where each is."""
+    """Yield a description of each thread that prevents the exit: its name and its current line of code."""
     frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]
     threads = [thread for thread in threading.enumerate() if thread.ident in frames and not thread.daemon]
     for thread in threads[:MAX_NAMED_THREADS]:
@@ -178,14 +185,14 @@ def _running_threads() -> Iterator[str]:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Listen on the port. Raises SetupError before the start, instead of a traceback in the middle of it."""
+    """Return a socket that listens on the port. Raises SetupError if the port is taken or the address is invalid."""
     family = socket.AF_INET6 if ":" in resolve(host) else socket.AF_INET
-    # With this protocol asyncio turns Nagle's algorithm off, which would delay the second part of an answer by 40 ms.
+    # With IPPROTO_TCP asyncio disables Nagle's algorithm, which would delay the second part of an answer by 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen()  # fails at the latest here if another program listens on the port
+        listener.listen()  # raises EADDRINUSE if another program listens on the port and `bind` has not
     except (OSError, OverflowError) as error:
         listener.close()
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
@@ -196,7 +203,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def resolve(host: str) -> str:
-    """The numeric address of a host name."""
+    """Return the numeric address of a host name. Raises SetupError if it is unknown."""
     try:
         return str(socket.getaddrinfo(host, None)[0][4][0])
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The endpoints, by family. `ENDPOINTS` has all of them, in the order of the documents."""
+"""The HTTP endpoints, one module per topic. `ENDPOINTS` lists all of them, in the order of the documentation."""
 
 from limelight.server.endpoint import Endpoint
 from limelight.server.routes import admin, agents, chat, login, probes, runs, sessions

@@ -1,6 +1,6 @@
-"""Administration: lists users and their sessions, deletes sessions, and serves the metrics.
+"""The routes of administration: list users and their sessions, delete sessions, and read the metrics.
 
-The contents of sessions stay private to their owners.
+They do not give access to the contents of sessions.
 """
 
 import msgspec
@@ -18,7 +18,7 @@ router = Router("Administration", scope="admin")
 
 
 class UserView(msgspec.Struct, kw_only=True):
-    """A user who has sessions. `active_at` is when one of them was last active."""
+    """A user who has sessions. `active_at` is the time of the last activity in any of them."""
 
     user: str
     sessions: int
@@ -26,7 +26,7 @@ class UserView(msgspec.Struct, kw_only=True):
 
 
 class UsersView(msgspec.Struct, kw_only=True):
-    """A page of users. `next` is the `after` of the next one."""
+    """A page of users. `next` is the value of `after` for the next page, null on the last one."""
 
     users: list[UserView]
     next: str | None
@@ -43,7 +43,7 @@ class UsersView(msgspec.Struct, kw_only=True):
     errors=(BadRequest,),
 )
 async def list_users(request: ApiRequest) -> UsersView:
-    """All users who have sessions, by name."""
+    """List all users who have sessions, ordered by name."""
     limit = request.query_int("limit", 50, low=1, high=200)
     owners = await request.runtime.store.owners(after=request.query("after") or "", limit=limit + 1)
     users = [UserView(user=o.owner, sessions=o.sessions, active_at=o.active_at) for o in owners[:limit]]
@@ -54,7 +54,7 @@ async def list_users(request: ApiRequest) -> UsersView:
     "GET", "/admin/sessions", "List the sessions of a user", query=(USER, *PAGE_PARAMS), errors=(BadRequest, BadCursor)
 )
 async def list_sessions(request: ApiRequest) -> SessionsView:
-    """The sessions of a user, last active first."""
+    """List the sessions of a user, last active first."""
     return await session_page(request, _user(request))
 
 
@@ -75,7 +75,7 @@ async def delete_session(request: ApiRequest) -> None:
 
 @router.route("GET", "/metrics", "Metrics for Prometheus", response="text/plain")
 async def metrics(request: ApiRequest) -> Response:
-    """The metrics of the server, in the text format of Prometheus. They identify no user."""
+    """Read the metrics of the server, in the text format of Prometheus. They identify no user."""
     return Response(request.runtime.metrics.render(), headers={"content-type": CONTENT_TYPE_PLAIN_0_0_4})
 
 

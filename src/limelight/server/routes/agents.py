@@ -1,4 +1,4 @@
-"""The agents of the server."""
+"""The route that lists the agents of the server."""
 
 from limelight import __version__
 from limelight.server.endpoint import ApiRequest, Router
@@ -9,7 +9,7 @@ router = Router("Agents")
 
 @router.route("GET", "/agents", "List agents")
 async def list_agents(request: ApiRequest) -> AgentsView:
-    """The agents of this server. The default one answers requests that name no agent."""
+    """List the agents of this server. The default agent answers requests that name no agent."""
     agents = request.runtime.agents
     return AgentsView(
         __version__,

@@ -1,4 +1,4 @@
-"""One turn of a conversation: a request in, a stream or a complete answer out."""
+"""The routes that start a run: a request with messages, answered by a stream or by the complete answer."""
 
 import asyncio
 from typing import Any
@@ -45,9 +45,10 @@ from limelight.sources.base import User
 from limelight.tracing.span import TRACEPARENT, normalize_traceparent
 
 OUTPUT_PREVIEW = 10_000
-"""Characters of a tool's output in a complete answer; the route of the tool call has all of it."""
+"""Limit of a tool's output in a complete answer, in characters. The route of the tool call returns all of it."""
 START_SECONDS = 3
-"""Time that the start of a run may delay the response of a stream: httpx waits 5 seconds for it by default."""
+"""Time after which the response of a stream starts, even if its run has not begun. httpx times out after 5 seconds by
+default."""
 BEGIN_ERRORS: tuple[type[LimelightError], ...] = (
     UnknownAgent,
     SessionBusy,
@@ -60,12 +61,12 @@ BEGIN_ERRORS: tuple[type[LimelightError], ...] = (
     TooManyStreams,
     Draining,
 )
-"""Errors of a request whose run does not begin."""
+"""Errors that prevent the run of a request from beginning."""
 router = Router("Chat")
 
 
 class RunFailedResponse(RunError):
-    """The run of a complete answer failed: the response has the code and the message of the run."""
+    """The error response for a failed run, with the code and the message of the run."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run.error.message if run.error else "")
@@ -84,7 +85,7 @@ class RunFailedResponse(RunError):
     errors=(*BEGIN_ERRORS, UnknownFormat),
 )
 async def chat_stream(request: ApiRequest) -> EventStream | ChatView:
-    """Ask an agent and watch it work, as server-sent events. With `"stream": false` the complete answer as JSON."""
+    """Ask an agent and watch its work as server-sent events. With `"stream": false` get the complete answer as JSON."""
     format_ = request.format()
     queued, streams = await _enqueue(request)
     return await _stream(request, queued, format_) if streams else await _complete_answer(request, queued)
@@ -104,7 +105,10 @@ async def chat(request: ApiRequest) -> ChatView:
 
 
 async def _enqueue(request: ApiRequest) -> tuple[QueuedRun, bool]:
-    """Queue the run that the body asks for, which then holds the messages; and whether the answer is a stream."""
+    """Create the run that the body asks for, and return it with whether the answer is a stream.
+
+    The run is not started. The request is counted for the user that the body names.
+    """
     raw = await request.json()
     body = validate(raw, ChatBody)
     user = _user(request, body)
@@ -139,7 +143,10 @@ def _run_request(request: ApiRequest, raw: Any, body: ChatBody, user: User) -> R
 
 
 def _user(request: ApiRequest, body: ChatBody) -> User:
-    """The user that the body names, if the key may act on behalf of users and no header names one."""
+    """Return the user of the run.
+
+    It is the user in the body, if the key may act on behalf of users and no header names a user; else the caller.
+    """
     user_id = (body.user_id or "").strip()
     if not request.caller.has("on-behalf-of") or not user_id or request.caller.is_named:
         return request.user
@@ -150,7 +157,10 @@ def _user(request: ApiRequest, body: ChatBody) -> User:
 
 
 async def _stream(request: ApiRequest, queued: QueuedRun, format_: Format) -> EventStream:
-    """Begin the run and follow it. If it has to wait or takes long to begin, the response starts before it."""
+    """Begin a run and return the stream of its events.
+
+    If the run is queued or takes longer than START_SECONDS to begin, the response starts before the run.
+    """
     runtime = request.runtime
     viewer = runtime.stream_viewer(queued.ref, format_).__enter__()
 
@@ -160,7 +170,7 @@ async def _stream(request: ApiRequest, queued: QueuedRun, format_: Format) -> Ev
         return begun.run.run_id
 
     request.transfer_body(queued)
-    task = runtime.spawn(begin())  # its own task, so that a client that disconnects does not cancel the run
+    task = runtime.spawn(begin())  # a task, so that a disconnect does not cancel the run
     try:
         await asyncio.wait({task, queued.queued}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         headers = {"x-session-id": queued.ref.session_id}
@@ -169,7 +179,7 @@ async def _stream(request: ApiRequest, queued: QueuedRun, format_: Format) -> Ev
             return EventStream(request, viewer, headers)
         if queued.is_identified:
             headers["x-run-id"] = queued.run_id
-        task.add_done_callback(runtime.metrics.count_task_error)  # a later refusal is not a response to count
+        task.add_done_callback(runtime.metrics.count_task_error)  # after this, no error response
         return EventStream(request, viewer, headers, StartingRun(task, queued))
     except BaseException as error:
         viewer.__exit__()
@@ -177,7 +187,7 @@ async def _stream(request: ApiRequest, queued: QueuedRun, format_: Format) -> Ev
 
 
 async def _complete_answer(request: ApiRequest, queued: QueuedRun) -> ChatView:
-    with request.runtime.reserve_stream(queued.ref.owner):  # a client that waits for an answer counts as a stream
+    with request.runtime.reserve_stream(queued.ref.owner):  # counts as a stream while it waits
         run_id = await _run_to_end(request, queued)
         if not await request.is_still_authorized():
             raise Unauthorized("the key of this request is no longer valid; the run has ended and is in its session")
@@ -185,7 +195,10 @@ async def _complete_answer(request: ApiRequest, queued: QueuedRun) -> ChatView:
 
 
 async def _run_to_end(request: ApiRequest, queued: QueuedRun) -> str:
-    """Begin the run and wait for its end, or until the client disconnects. The run continues without the client."""
+    """Begin a run, wait for its end, and return its id.
+
+    Raises BadRequest if the client disconnects first, and Draining if the server shuts down. The run then continues.
+    """
     runtime = request.runtime
 
     async def run() -> str:

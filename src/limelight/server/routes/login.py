@@ -1,4 +1,4 @@
-"""Login of the page: it hands in a key once, and the browser keeps it in a cookie that scripts cannot read."""
+"""The routes for login and logout of the page, which store an API key in a cookie that scripts cannot read."""
 
 from typing import Annotated
 
@@ -11,20 +11,20 @@ from limelight.server.auth.cookies import is_cross_site, set_key_cookie
 from limelight.server.endpoint import ApiRequest, Router
 
 MAX_KEY = 3500
-"""Browsers keep cookies of 4 kB."""
+"""Limit of a key in characters, because browsers limit a cookie to 4 kB."""
 MAX_BODY = 8 * 1024
-"""This route needs no key, so larger bodies are not read."""
+"""Size limit of the body in bytes. It is low because the route needs no key."""
 router = Router("Keys")
 
 
 class LoginBody(msgspec.Struct):
-    """A key as `limelight keys create` shows it."""
+    """An API key, as `limelight keys create` prints it."""
 
     key: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_KEY)]
 
 
 class MeView(msgspec.Struct, kw_only=True):
-    """The caller. `open` is true on a server without keys, where all callers are the same user."""
+    """The caller of a request. `open` is true on a server without keys, where all callers are the same user."""
 
     user: str
     name: str
@@ -42,7 +42,7 @@ class MeView(msgspec.Struct, kw_only=True):
     public=True,
 )
 async def login(request: ApiRequest) -> Response:
-    """Log in with a key. The browser keeps it in a cookie and sends it with each request."""
+    """Log in with a key. The browser stores it in a cookie and sends it with each request."""
     if _is_cross_site(request):
         raise Forbidden("a page of another site cannot hand in a key")
     key = (await request.body(LoginBody, max_bytes=MAX_BODY)).key.strip()
@@ -59,7 +59,7 @@ async def login(request: ApiRequest) -> Response:
 
 @router.route("POST", "/auth/logout", "Log out", response=None, errors=(Forbidden,), public=True)
 async def logout(request: ApiRequest) -> Response:
-    """Delete the key that the browser keeps."""
+    """Log out. This deletes the cookie with the key."""
     if _is_cross_site(request):
         raise Forbidden("a page of another site cannot take a key away")
     response = Response(status_code=204)
@@ -69,7 +69,7 @@ async def logout(request: ApiRequest) -> Response:
 
 @router.route("GET", "/auth/me", "Read the caller", needs_scope=False)
 async def me(request: ApiRequest) -> MeView:
-    """Who you are to this server, and what your key allows."""
+    """Read which user you are on this server, and which scopes your key has."""
     user, scopes = request.user, sorted(request.caller.scopes)
     return MeView(user=user.user_id, name=user.name, scopes=scopes, open=request.runtime.authenticator.is_open)
 

@@ -1,4 +1,4 @@
-"""Health and readiness probes, which need no key."""
+"""The routes of the liveness and readiness probes, which need no key."""
 
 from starlette.responses import Response
 
@@ -11,16 +11,16 @@ router = Router("Probes")
 
 @router.route("GET", "/health", "Liveness probe", public=True)
 async def health(_: ApiRequest) -> HealthView:
-    """The process answers."""
+    """Check that the process answers."""
     return HealthView("ok")
 
 
 @router.route("GET", "/ready", "Readiness probe", response=ReadyView, public=True)
 async def ready(request: ApiRequest) -> Response:
-    """The store can be written to and there are agents. 503 with the failed check otherwise.
+    """Check that the store can be written and the server is not stopping. Otherwise the status is 503.
 
-    Agents that could not be opened are named under `agents_failed`; the next request to one opens it again, so
-    the server must not be taken out of service for them. `retention` is there while retention is paused, and says why.
+    `agents_failed` lists agents that could not be opened. It does not change the status, because the next request to
+    such an agent opens it again. `retention` appears while retention is paused, and gives the reason.
     """
     runtime = request.runtime
     failure = await runtime.readiness.store_failure()

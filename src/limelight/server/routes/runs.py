@@ -1,4 +1,4 @@
-"""Runs: state, stream, Stop, decisions, complete values, files."""
+"""The routes of runs: state, stream, Stop, decisions, complete values and files."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -44,9 +44,9 @@ from limelight.server.schemas import (
 from limelight.server.sse import EventStream, StartingRun
 
 STOP_SECONDS = 2
-"""Time that a Stop waits for the end of the run before it is answered."""
+"""Time for which the response to a Stop waits for the end of the run."""
 CHUNK = 256 * 1024
-"""Bytes of a large value that are sent at once."""
+"""Size in bytes of the chunks in which a large value is sent."""
 ZERO_OR_ONE = {"type": "string", "enum": ["0", "1"]}
 TEXT = Param("text", "1: the text of a structured answer, without its title and sources", ZERO_OR_ONE)
 RAW = Param("raw", "1: the result itself instead of JSON about it", ZERO_OR_ONE)
@@ -55,7 +55,7 @@ router = Router("Runs")
 
 @router.route("GET", "/runs/{run_id}", "Read a run", errors=(RunNotFound,))
 async def get_run(request: ApiRequest) -> RunView:
-    """A run's state: queued, running, waiting, finished, failed or cancelled, with the approvals it waits for."""
+    """Read the state of a run (queued, running, waiting, finished, failed or cancelled) and its open approvals."""
     queued = _own_queued(request)
     if queued is not None:
         return RunView(
@@ -99,7 +99,7 @@ async def _open_approvals(request: ApiRequest, run: Run) -> list[ApprovalView]:
     errors=(RunNotFound, BadCursor, UnknownFormat, TooManyStreams),
 )
 async def stream_run(request: ApiRequest) -> EventStream | Response:
-    """Watch a run, or resume a stream that was cut. 204 if it has ended and the cursor is at its end."""
+    """Watch a run, or resume an interrupted stream. 204 if the run has ended and nothing follows the cursor."""
     cursor = request.cursor()
     format_ = request.format()
     queued = _own_queued(request)
@@ -120,13 +120,13 @@ async def stream_run(request: ApiRequest) -> EventStream | Response:
 
 
 def _own_queued(request: ApiRequest) -> QueuedRun | None:
-    """The queued run of the path, if there is one and it is the caller's."""
+    """Return the caller's queued run that the path names, None if there is none."""
     queued = request.runtime.queues.find(request.path("run_id"))
     return queued if queued is not None and queued.ref.owner == request.user.user_id else None
 
 
 def _stream_queued(request: ApiRequest, queued: QueuedRun, format_: Format) -> EventStream:
-    """Heartbeats until the run begins, then the run."""
+    """Return the stream of a queued run. It sends heartbeats until the run begins, and then the events of the run."""
     runtime = request.runtime
     viewer = runtime.stream_viewer(queued.ref, format_).__enter__()
 
@@ -145,7 +145,7 @@ def _stream_queued(request: ApiRequest, queued: QueuedRun, format_: Format) -> E
     "POST", "/runs/{run_id}/cancel", "Stop a run", body=CancelBody, body_required=False, errors=(RunNotFound,)
 )
 async def cancel_run(request: ApiRequest) -> StateView:
-    """Stop a run. Its log is kept. Has no effect on a run that has ended."""
+    """Stop a run. Its log is not deleted. A run that has ended is not changed."""
     body = CancelBody()
     if request.has_body:
         body = validate(await request.json(), CancelBody)
@@ -168,7 +168,7 @@ async def cancel_run(request: ApiRequest) -> StateView:
     "GET", "/runs/{run_id}/approvals/{approval_id}", "Read an approval", errors=(RunNotFound, ApprovalNotFound)
 )
 async def get_approval(request: ApiRequest) -> DecidedView:
-    """One approval with its complete arguments, and the decision if there is one."""
+    """Read an approval with its complete arguments, and its decision if it is decided."""
     run, store = await request.run(), request.runtime.store
     requested, resolution = await request.runtime.control.approval(run, request.path("approval_id"))
     resolved = None if resolution is None else resolution.event
@@ -223,7 +223,7 @@ async def decide(request: ApiRequest) -> DecisionView:
     errors=(RunNotFound, ToolNotFound),
 )
 async def get_tool(request: ApiRequest) -> ToolView | Response:
-    """One tool call with its complete arguments and result, however large."""
+    """Read a tool call with its complete arguments and result."""
     run, store = await request.run(), request.runtime.store
     call_id = request.path("call_id")
     found = await read_call(store, run, call_id)
@@ -252,7 +252,7 @@ async def get_tool(request: ApiRequest) -> ToolView | Response:
 
 @router.route("GET", "/runs/{run_id}/input", "Read the complete question", response="text/plain", errors=(RunNotFound,))
 async def get_input(request: ApiRequest) -> Response:
-    """The complete question of a run."""
+    """Read the complete question of a run."""
     run = await request.run()
     started = await input_of(request.runtime.store, run)
     if started is None:
@@ -270,7 +270,7 @@ async def get_input(request: ApiRequest) -> Response:
     errors=(RunNotFound,),
 )
 async def get_answer(request: ApiRequest) -> Response:
-    """The complete answer of a run as the agent gave it: a text, or JSON. With `text=1` the text that clients show."""
+    """Read the complete answer of a run as the agent returned it, as text or JSON. With `text=1`, only its text."""
     run = await request.run()
     answer = await read_answer(request.runtime.store, run)
     if answer is None:
@@ -290,14 +290,14 @@ async def get_answer(request: ApiRequest) -> Response:
     errors=(ArtifactNotFound,),
 )
 async def get_artifact(request: ApiRequest) -> Response:
-    """A file that an agent made or a user sent. It is offered for download, never shown as a page of this server."""
+    """Download a file that an agent created or a user sent. Browsers do not display it as a page of this server."""
     artifact = await request.runtime.store.artifact(request.path("artifact_id"))
     if artifact is None or artifact.ref.owner != request.user.user_id:
         raise ArtifactNotFound(f"there is no artifact {request.path('artifact_id')[:100]!r}")
     headers = {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(artifact.name, safe='')}",
         "content-security-policy": "sandbox",
-        "cache-control": "private, max-age=600",  # it never changes, and the page loads it often
+        "cache-control": "private, max-age=600",  # artifacts never change
     }
     media_type = artifact.media_type if artifact.media_type.isascii() and artifact.media_type.isprintable() else ""
     return Response(artifact.body, media_type=media_type or "application/octet-stream", headers=headers)
@@ -311,7 +311,7 @@ def _raw(text: str | bytes, is_text: bool) -> Response:
 
 
 async def _chunks(body: bytes) -> AsyncIterator[memoryview]:
-    """Chunks without a copy. Other tasks run in between while a large body is sent."""
+    """Yield a body in chunks, without copying it. Other tasks run between the chunks."""
     view = memoryview(body)
     for start in range(0, len(body), CHUNK):
         yield view[start : start + CHUNK]

@@ -1,4 +1,4 @@
-"""Sessions: list, read, rename, delete, follow."""
+"""The routes of sessions: list, read, rename, delete and follow."""
 
 import base64
 import binascii
@@ -14,25 +14,25 @@ from limelight.server.sse import EventStream
 STATES: tuple[SessionState, ...] = get_args(SessionState)
 MAX_TITLE = 200
 BATCH = 200
-"""Sessions that are read at once to find those in a state."""
+"""Number of sessions that are read from the store at once when a list is filtered by state."""
 PAGE_PARAMS = (
     Param("q", "Only titles that contain this"),
     Param("state", "Only sessions in this state", {"type": "string", "enum": list(STATES)}),
     Param("after", "The `next` of the page before"),
     Param("limit", "Sessions per page", {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}),
 )
-"""Query parameters of a list of sessions."""
+"""Query parameters of the routes that list sessions."""
 router = Router("Sessions")
 
 
 @router.route("GET", "/sessions", "List sessions", query=PAGE_PARAMS, errors=(BadRequest, BadCursor))
 async def list_sessions(request: ApiRequest) -> SessionsView:
-    """Your sessions, last active first. `next` is the `after` of the next page, null on the last one."""
+    """List your sessions, last active first. `next` is the value of `after` for the next page, null on the last one."""
     return await session_page(request, request.user.user_id)
 
 
 async def session_page(request: ApiRequest, owner: str) -> SessionsView:
-    """The page of an owner's sessions that the query asks for."""
+    """Return the page of an owner's sessions that the query parameters of the request select."""
     state = request.query("state")
     if state is not None and state not in STATES:
         raise BadRequest(f"state is one of {', '.join(STATES)}", path="state")
@@ -55,13 +55,13 @@ async def session_page(request: ApiRequest, owner: str) -> SessionsView:
 
 @router.route("GET", "/sessions/{session_id}", "Read a session", errors=(SessionNotFound,))
 async def get_session(request: ApiRequest) -> SessionView:
-    """One session."""
+    """Read a session."""
     return _view(request, await request.session())
 
 
 @router.route("PATCH", "/sessions/{session_id}", "Rename a session", body=TitleBody, errors=(SessionNotFound,))
 async def rename_session(request: ApiRequest) -> SessionView:
-    """Give a session another title."""
+    """Change the title of a session."""
     session = await request.session()
     title = " ".join((await request.body(TitleBody)).title.split())
     if not 1 <= len(title) <= MAX_TITLE:
@@ -86,7 +86,7 @@ async def delete_session(request: ApiRequest) -> None:
     errors=(SessionNotFound, BadCursor, UnknownFormat, TooManyStreams),
 )
 async def stream_session(request: ApiRequest) -> EventStream:
-    """Follow a session through all its runs, after the cursor. The stream stays open between runs."""
+    """Follow all runs of a session, from the cursor on. The stream stays open between runs."""
     cursor = request.cursor()
     format_ = request.format()
     session = await request.session()

@@ -1,5 +1,4 @@
-"""The interface of the socket as data, and the AsyncAPI document that is made from it. `openapi.py` is its sibling for
-HTTP."""
+"""The AsyncAPI document of the socket, generated from the schemas of its messages. `openapi.py` describes HTTP."""
 
 from typing import Any, get_args
 
@@ -45,14 +44,14 @@ QUERY = (
 
 
 class SessionRecord(Record, frozen=True, kw_only=True):
-    """With `format=records`: a Record of the log. A reconnecting client resumes at its `cursor`."""
+    """A Record of the log, with `format=records`. A client that reconnects resumes after its `cursor`."""
 
     session_id: str
     cursor: str
 
 
 class PackedRecords(msgspec.Struct, frozen=True, kw_only=True):
-    """With `packed=1`: Records of the log, several at once. `cursor` is the number of the last."""
+    """Several Records of the log, with `packed=1`. `cursor` is the cursor of the last one."""
 
     session_id: str
     cursor: str
@@ -60,7 +59,7 @@ class PackedRecords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gap(msgspec.Struct, kw_only=True, tag_field="type", tag="gap"):
-    """The Records from `from` to `to` are no longer kept."""
+    """A gap in the log: the Records from `from` to `to` were deleted."""
 
     session_id: str
     cursor: str
@@ -69,14 +68,14 @@ class Gap(msgspec.Struct, kw_only=True, tag_field="type", tag="gap"):
 
 
 class Range(msgspec.Struct, kw_only=True):
-    """The first and the last number."""
+    """The numbers of the first and the last Record of a gap."""
 
     first: int = msgspec.field(name="from")
     last: int = msgspec.field(name="to")
 
 
 class RecordGap(msgspec.Struct, kw_only=True):
-    """With `format=records`: the Records from `from` to `to` are no longer kept."""
+    """A gap in the log, with `format=records`: the Records from `from` to `to` were deleted."""
 
     session_id: str
     cursor: str
@@ -87,7 +86,7 @@ LogFrame = RunMessage | SessionRecord | PackedRecords | Gap | RecordGap
 
 
 class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of command, and the frames that may answer it."""
+    """A command, its examples, and the frames that may answer it besides `error`."""
 
     schema: type[Command]
     examples: tuple[dict[str, Any], ...]
@@ -126,11 +125,11 @@ COMMANDS = (
     ),
     CommandSpec(schema=Resume, examples=({"type": "resume", "after": "57.1"},)),
 )
-"""The commands of a client. Each of them may be answered by an error."""
+"""All commands that a client can send. Each may also be answered with an error."""
 LOG_FRAMES: tuple[type, ...] = get_args(LogFrame)
 SERVER_MESSAGES: tuple[type, ...] = (*LOG_FRAMES, *replies.Reply.__subclasses__())
 PUSHED_MESSAGES: tuple[type, ...] = (*LOG_FRAMES, replies.State, replies.Error)
-"""Messages that the server sends without a command."""
+"""Frames that the server sends without a command."""
 _NAMES: dict[type, str] = {
     RunMessage: "message",
     SessionRecord: "record",
@@ -141,12 +140,12 @@ _NAMES: dict[type, str] = {
 
 
 def name_of(schema: type) -> str:
-    """The name of a frame in the documents: its `type`, where it has one."""
+    """Return the name of a frame in the document: its `type`, or else a fixed name."""
     return _NAMES.get(schema) or str(schema.__struct_config__.tag)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
 
 
 def summary(schema: type) -> str:
-    """The description of a frame: the docstring of its class."""
+    """Return the description of a frame, which is the docstring of its class."""
     return " ".join((schema.__doc__ or "").split())
 
 
@@ -154,7 +153,7 @@ _CHANNEL = {"$ref": "#/channels/session"}
 
 
 def asyncapi(root: str = "") -> bytes:
-    """The document as JSON; `root` is the path below which the server is reached."""
+    """Return the AsyncAPI document as JSON. `root` is the root path of the server."""
     structs = [*(command.schema for command in COMMANDS), *SERVER_MESSAGES]
     refs, schemas = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     examples = {command.schema: command.examples for command in COMMANDS}
@@ -207,7 +206,7 @@ def _channel(messages: dict[str, Any], root: str) -> dict[str, Any]:
 
 
 def _command(command: CommandSpec) -> dict[str, Any]:
-    """The operation of a command: the server receives it and replies."""
+    """Return the AsyncAPI operation of a command, which the server receives and answers."""
     return {
         "action": "receive",
         "channel": _CHANNEL,
@@ -218,7 +217,7 @@ def _command(command: CommandSpec) -> dict[str, Any]:
 
 
 def _watch() -> dict[str, Any]:
-    """The operation of messages that the server sends without a command."""
+    """Return the AsyncAPI operation of the frames that the server sends without a command."""
     text = "The events of the session, and its state."
     return {"action": "send", "channel": _CHANNEL, "summary": text, "messages": _refs(*PUSHED_MESSAGES)}
 
@@ -228,7 +227,7 @@ def _refs(*schemas: type) -> list[dict[str, str]]:
 
 
 def _without_discriminator(schema: Any) -> Any:
-    """The schema without OpenAPI's `discriminator`, which means something else in AsyncAPI. Each choice has a tag."""
+    """Return a schema without the key `discriminator`, whose meaning in AsyncAPI differs from OpenAPI."""
     if isinstance(schema, dict):
         return {key: _without_discriminator(value) for key, value in schema.items() if key != "discriminator"}  # pyright: ignore[reportUnknownVariableType]
     return [_without_discriminator(one) for one in schema] if isinstance(schema, list) else schema  # pyright: ignore[reportUnknownVariableType]

@@ -1,4 +1,4 @@
-"""The commands of a socket's client: their schemas, how they are parsed, and the handler that carries them out."""
+"""Commands that clients send on a socket: their schemas, their parser, and the handler that executes them."""
 
 import asyncio
 from collections.abc import Callable
@@ -31,15 +31,16 @@ from limelight.server.v2.sender import ClientDisconnected, SocketContext
 from limelight.server.v2.sessions import check_cursor, get_session, max_steps_of, session_info
 
 MAX_EARLIER_RUNS = 3
-"""Runs before the newest that are searched for an approval: a late decision is not later than that."""
+"""Number of runs before the newest that are searched for the approval of a late decision."""
 
 
 class Command(msgspec.Struct, kw_only=True, tag_field="type"):
-    """A message from the client. Unknown keys are ignored."""
+    """A message that a client sends on a socket. Unknown keys are ignored."""
 
 
 class Query(Command, tag="query"):
-    """Ask the agent. `if_busy`: refuse the query, stop the live run, or wait until it has ended."""
+    """Ask the agent. If a run is live, `if_busy` decides: `error` refuses the query, `cancel` stops that run, and
+    `wait` waits for its end."""
 
     query: str
     if_busy: IfBusy = "error"
@@ -47,11 +48,11 @@ class Query(Command, tag="query"):
 
 
 class Ping(Command, tag="ping"):
-    """Answered with `pong`."""
+    """Check the connection. The server answers with `pong`."""
 
 
 class GetMessages(Command, tag="get_messages"):
-    """The newest messages, or those before or after a cursor; then `messages_end`. Without a `limit` 100 at most."""
+    """Get the newest messages, or those before or after a cursor. `messages_end` follows. The default limit is 100."""
 
     limit: int | msgspec.UnsetType = msgspec.UNSET
     before: str | int | None = None
@@ -59,11 +60,11 @@ class GetMessages(Command, tag="get_messages"):
 
 
 class GetState(Command, tag="get_state"):
-    """Answered with `state`."""
+    """Get the state of the session. The server answers with `state`."""
 
 
 class Cancel(Command, tag="cancel"):
-    """Stop the run, or the query of that `request_id`, also while it is queued."""
+    """Stop the live run or, with a `request_id`, the run of that query, even if it is queued."""
 
     reason: str = ""
     request_id: str = ""
@@ -79,7 +80,7 @@ class Approve(Command, tag="approve"):
 
 
 class Resume(Command, tag="resume"):
-    """Resume after this cursor."""
+    """Continue with the messages after this cursor, as after a reconnect."""
 
     after: str | int
 
@@ -89,13 +90,13 @@ COMMAND_TYPES: dict[str, type[AnyCommand]] = {
     str(command.__struct_config__.tag): command for command in get_args(AnyCommand)
 }
 UNCOUNTED = (Ping, Cancel)
-"""Commands that are not counted as requests, so that a rate limit refuses neither a ping nor a Stop. Decisions on an
-open approval are not counted either."""
+"""Commands that do not count as requests, so that the rate limit refuses neither a ping nor a Stop. Decisions on an
+open approval do not count either, see `_decides_open_approval`."""
 ALLOWED_VALUES = {"if_busy": "if_busy is error, cancel or wait", "decision": "decision is approve, edit or reject"}
 
 
 def parse(text: str | None, limit: int) -> AnyCommand:
-    """Parse a text frame; None is a binary one. Raises the RequestError that the client is sent."""
+    """Parse the text of a message; None stands for a binary message. Raises the RequestError to send to the client."""
     if text is None:
         raise BadRequest("Binary frames are not understood: send JSON as text")
     if len(text) > limit or len(text.encode("utf-8", "replace")) > limit:
@@ -130,7 +131,7 @@ def _validate(value: dict[str, Any], kind: str) -> AnyCommand:
 
 
 class CommandHandler:
-    """Carries out the commands of one client about one session, one after the other, also during a run."""
+    """Executes the commands that one socket receives, one at a time, also while a run is live."""
 
     def __init__(self, context: SocketContext, resume: Callable[[Cursor], None]) -> None:
         self._runtime = context.runtime
@@ -140,10 +141,13 @@ class CommandHandler:
         self._resume = resume
         self._history = History(self._runtime.store, self._ref, context.format)
         self._starting = 0
-        """Queries whose runs have not begun."""
+        """Number of queries of this socket whose runs have not begun."""
 
     async def handle(self, text: str | None) -> None:
-        """Carry out one text frame; None is a binary one. Errors are sent, and never end the socket."""
+        """Execute the command in a text; None stands for a binary message. Send errors to the client.
+
+        Raises only ClientDisconnected.
+        """
         try:
             await self._execute(text)
         except ClientDisconnected:
@@ -173,7 +177,7 @@ class CommandHandler:
                 self._resume(cursor)
 
     async def _parse_and_count(self, text: str | None) -> AnyCommand:
-        """Parse a command, and count it as a request, also if it is not valid, unless its kind is not counted."""
+        """Parse a command and count it for the rate limit, unless it is exempt. An invalid command counts too."""
         try:
             command = parse(text, self._runtime.settings.limits.message_bytes)
         except RequestError:
@@ -184,7 +188,7 @@ class CommandHandler:
         return command
 
     def _decides_open_approval(self, command: AnyCommand) -> bool:
-        """Whether it is a decision on an approval of the live run. Other approvals have to be searched in the log."""
+        """Whether a command decides on an open approval of the live run, which can be checked without the log."""
         return isinstance(command, Approve) and self._runtime.control.asking(self._ref, command.approval_id) is not None
 
     async def _live_run(self) -> Run:
@@ -195,7 +199,7 @@ class CommandHandler:
         return run
 
     async def _run_to_cancel(self, command: Cancel) -> str:
-        """The id of the run to stop, which may still be queued."""
+        """Return the id of the live or queued run that a command stops. Raises NotProcessing if there is none."""
         if command.request_id:
             queued = self._runtime.queues.find_request(self._ref, command.request_id)
             run = queued or await self._runtime.store.requested(self._ref, command.request_id)
@@ -213,7 +217,7 @@ class CommandHandler:
         await self._sender.send_frames(FrameBatch(page.messages), end)
 
     async def _start_run(self, command: Query) -> None:
-        """Begin the run, or queue it and return, so that other commands can be handled."""
+        """Start the run of a query. Return when the run has begun, was refused or is queued."""
         session = await get_session(self._runtime, self._ref)
         request = Request(
             agent=self._runtime.agents.get(session.agent),
@@ -262,8 +266,11 @@ class CommandHandler:
         raise ApprovalNotFound(f"run {live.run_id} has no approval {command.approval_id[:100]!r}")
 
     async def _runs_that_may_ask(self, approval_id: str) -> list[Run]:
-        """The runs that may have requested the approval, newest first. If another client has decided it, its run may
-        have ended, and the next one may be live."""
+        """Return the runs that may have requested an approval, newest first.
+
+        The newest run is not enough: if another client has already decided, the run may have ended and a later run may
+        be live.
+        """
         asking = self._runtime.control.asking(self._ref, approval_id)
         if asking is not None:
             return [asking]
@@ -277,7 +284,7 @@ class _QueryId(msgspec.Struct):
 
 
 def query_request_id(text: str | None) -> str:
-    """The `request_id` of a query, also of one that is not valid."""
+    """Return the `request_id` of a query, even if the query is otherwise invalid; "" if there is none."""
     try:
         query = msgspec.json.decode(text or "", type=_QueryId)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -1,7 +1,7 @@
-"""A session's messages read back from its log: pages of them, and their number.
+"""Messages of a session, read from its log: pages of messages for the socket and REST, and their number.
 
-A page is the same for the socket and for REST. Pages are not cached: old messages cost a replay of the runs that they
-belong to, and no more. Messages are counted once per run, and for a live run as far as it has come.
+Pages are not cached. A page encodes only the runs that its messages belong to. The count of an ended run is stored; the
+count of a live run is updated with its new Records.
 """
 
 import asyncio
@@ -23,26 +23,26 @@ from limelight.runs.viewer import Format
 from limelight.stores.base import Store
 
 PAGE_BYTES = 16 * 1024 * 1024
-"""Size at which a page ends, even if more messages were asked for."""
+"""Size in bytes at which a page ends, even if it has fewer messages than its `limit`."""
 DEFAULT_LIMIT = 100
-"""Messages of a page without a `limit`, or fewer if the settings allow fewer."""
+"""Messages of a page if the query has no `limit`. A lower limit in the settings takes precedence."""
 ENCODE_BATCH = 64
-"""Records that are encoded before other tasks run."""
+"""Number of Records that are encoded before the event loop runs other tasks."""
 COUNT_BATCH = 512
-"""Records that are read and counted at once."""
+"""Number of Records that are read from the store at once to count messages."""
 MAX_COUNTERS = 256
-"""Live runs whose count is remembered; the count of others starts over."""
+"""Number of live runs whose message counts are cached."""
 
 
 class MessagePage(NamedTuple):
-    """Messages, oldest first; `more` says whether there are others in the direction of the query."""
+    """A page of messages, oldest first. `more` says whether further messages exist in the direction of the query."""
 
     messages: list[Frame]
     more: bool
 
 
 class PageQuery(NamedTuple):
-    """Which messages a client asks for."""
+    """A client's query for a page of messages. `after` and `before` are cursors."""
 
     limit: int | None = None
     after: str | None = None
@@ -50,7 +50,7 @@ class PageQuery(NamedTuple):
 
 
 class History:
-    """The complete messages of one session, or its Records, in one format."""
+    """Reads the complete messages of one session from its log, in one format."""
 
     def __init__(self, store: Store, ref: SessionRef, format_: Format) -> None:
         self._store = store
@@ -58,7 +58,7 @@ class History:
         self._format = format_
 
     async def page(self, query: PageQuery, max_limit: int) -> MessagePage:
-        """The page of a query. Raises BadRequest if the query is not valid."""
+        """Return the page for a query. Raises BadRequest if the query is invalid."""
         limit = min(DEFAULT_LIMIT, max_limit) if query.limit is None else query.limit
         if not 1 <= limit <= max_limit:
             raise BadRequest(f"limit is a whole number from 1 to {max_limit}", path="limit")
@@ -69,7 +69,7 @@ class History:
         return await self.after(limit, Cursor.parse(query.after))
 
     async def last(self, limit: int, before: Cursor | None = None) -> MessagePage:
-        """The newest messages, or those right before a cursor."""
+        """Return the page of the newest messages, or of the messages directly before a cursor."""
         end = (before or Cursor(2**62)).sort_key
         found: deque[Frame] = deque()
         size = 0
@@ -86,7 +86,10 @@ class History:
         return MessagePage(list(found), more=False)
 
     async def _newest(self, run: Run, limit: int, room: int, end: tuple[int, float]) -> tuple[list[Frame], bool]:
-        """The newest messages of a run before `end` that fit, and whether there are older ones."""
+        """Return the newest messages of a run before `end`, and whether the run has older ones.
+
+        There are at most `limit` messages, with at most `room` bytes unless a single message is larger.
+        """
         kept: deque[Frame] = deque()
         size, dropped = 0, False
         async for frame in self._messages(run):
@@ -100,7 +103,7 @@ class History:
         return list(kept), dropped
 
     async def after(self, limit: int, after: Cursor) -> MessagePage:
-        """The messages right after a cursor."""
+        """Return the page of the messages directly after a cursor."""
         found: list[Frame] = []
         size = 0
         for run in await self._store.runs(self._ref):
@@ -116,7 +119,7 @@ class History:
         return MessagePage(found, more=False)
 
     async def _messages(self, run: Run) -> AsyncIterator[Frame]:
-        """The messages of a run, without increments, with the cursors that a viewer of the run got."""
+        """Yield the complete messages of a run, without increments. Their cursors are those of the live stream."""
         encoder = self._format.encoder()
         async for record in records_of(self._store, run):
             if record.seq % ENCODE_BATCH == 0:
@@ -127,7 +130,7 @@ class History:
 
 
 class MessageCounts:
-    """The number of messages of a session. The store keeps the counts of ended runs."""
+    """Counts the messages of sessions. The store has the counts of ended runs."""
 
     def __init__(self, store: Store, format_: Format) -> None:
         self._store = store
@@ -147,13 +150,13 @@ class MessageCounts:
             if len(self._counters) > MAX_COUNTERS:
                 self._counters.popitem(last=False)
         else:
-            with suppress(StoreUnavailable):  # a full disk must not prevent reading: the run is counted again
+            with suppress(StoreUnavailable):  # with a full disk, the run is counted again next time
                 await self._store.note_messages(run.run_id, counter.count)
         return counter.count
 
 
 class RunCounter:
-    """The count of one run, as far as it has been read."""
+    """Counts the complete messages of one run, incrementally."""
 
     def __init__(self, encoder: FrameEncoder, first_seq: int) -> None:
         self.count = 0
@@ -161,7 +164,7 @@ class RunCounter:
         self._seq = first_seq - 1
 
     async def advance(self, store: Store, run: Run) -> None:
-        """Count up to `run.last_seq` and no further: the log may have grown, or another run may have begun."""
+        """Count the messages up to `run.last_seq`. Later Records of the session may belong to another run."""
         while self._seq < run.last_seq:
             records = await store.records(run.ref, after=self._seq, limit=COUNT_BATCH)
             own = [record for record in records if record.seq <= run.last_seq]
@@ -177,7 +180,10 @@ class RunCounter:
 
 
 def _without_streaming(record: Record) -> Record:
-    """A run without streaming has the same complete messages, and spares the encoder the increments."""
+    """Return a `run_started` Record with streaming disabled, and any other Record unchanged.
+
+    Without streaming, the encoder produces the same complete messages, and no increments.
+    """
     if not isinstance(record.event, RunStarted):
         return record
     return msgspec.structs.replace(record, event=msgspec.structs.replace(record.event, enable_streaming=False))

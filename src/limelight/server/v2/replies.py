@@ -1,4 +1,4 @@
-"""The frames of the socket that are not messages of the log: one struct each, distinguished by `type`."""
+"""Frames that the server sends on a socket and that are not in the log, distinguished by their `type`."""
 
 import logging
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class Reply(msgspec.Struct, kw_only=True, tag_field="type"):
-    """A frame that is not in the log: it has no cursor and is not replayed."""
+    """A frame that is not in the log. It has no cursor and is not replayed."""
 
 
 class Pong(Reply, tag="pong"):
@@ -23,16 +23,16 @@ class Pong(Reply, tag="pong"):
 
 
 class State(Reply, tag="state"):
-    """The session: on connecting, on `get_state`, when a run begins and when it has ended."""
+    """The state of the session, sent on connecting, in answer to `get_state`, and when a run begins or ends."""
 
     state: SessionInfo
 
 
 class Error(Reply, tag="error"):
-    """An error of a command. The socket stays open unless a close frame follows.
+    """An error of a command or of the socket. The socket stays open unless a close frame follows.
 
-    `request_id` is that of the query that was refused, `run_id` the run that is in its way, `retry_after` the seconds
-    after which a retry may succeed, left out if no time helps.
+    `request_id` is the id of the refused query. `run_id` is the live run because of which a query was refused.
+    `retry_after` is the number of seconds after which a retry may succeed; it is left out if a retry does not help.
     """
 
     message: str
@@ -43,28 +43,28 @@ class Error(Reply, tag="error"):
 
 
 class MessagesEnd(Reply, tag="messages_end"):
-    """The end of the messages of `get_messages`: how many they were, and whether there are more in that direction."""
+    """The end of the answer to `get_messages`: the number of messages, and whether `more` exist in that direction."""
 
     count: int
     more: bool
 
 
 class Accepted(Reply, tag="accepted"):
-    """A query with a `request_id` has this run; the same id again gets the same run."""
+    """The run of a query with a `request_id`. A repeated query with the same id gets the same run."""
 
     request_id: str
     run_id: str
 
 
 class Decided(Reply, tag="decided"):
-    """The decision on an approval counts."""
+    """The decision on an approval was accepted."""
 
     approval_id: str
     decision: Decision
 
 
 def error_reply(error: Exception, request_id: str = "") -> Error:
-    """The frame for an error. Unexpected errors are logged, and the frame has the id of the log entry."""
+    """Return the frame for an error. An unexpected error is logged, and the frame has the id of the log entry."""
     reply = Error(message=_message(error), error_code=error.code if isinstance(error, LimelightError) else "internal")
     reply.request_id = request_id or msgspec.UNSET
     if isinstance(error, LimelightError):

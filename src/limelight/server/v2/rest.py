@@ -1,4 +1,4 @@
-"""Web API v2 over HTTP: sessions, their messages, health."""
+"""The HTTP routes of Web API v2: sessions, their messages, and a health probe."""
 
 import uuid
 
@@ -28,13 +28,13 @@ from limelight.timestamps import iso
 VERSION = "2.0.0"
 PREFIX = "/api/v2"
 MAX_SESSIONS = 1000
-"""Sessions that one response lists by default: old clients do not know of pages."""
+"""Default and maximum number of sessions in a list. The list has no pages, which old clients do not support."""
 _CURSOR = "The `cursor` of a message"
 router = Router(TAG)
 
 
 class NewSessionBody(msgspec.Struct, kw_only=True):
-    """A new session. `agent_type` is one of `GET /agents`; without it codact, or the server's default."""
+    """A new session. `agent_type` is a name from `GET /agents`. Its default is codact, or else the server's default."""
 
     agent_type: str | None = None
     max_steps: int | None = None
@@ -52,7 +52,7 @@ class SessionDeleted(msgspec.Struct, kw_only=True):
 
 
 class MessagesView(msgspec.Struct, kw_only=True):
-    """A page of complete messages, oldest first. `total` counts all messages of the session."""
+    """A page of complete messages, oldest first. `total` is the number of all messages of the session."""
 
     session_id: str
     messages: list[RunMessage]
@@ -61,7 +61,7 @@ class MessagesView(msgspec.Struct, kw_only=True):
 
 
 class _EncodedMessages(msgspec.Struct, kw_only=True):
-    """The same, with messages that are encoded."""
+    """`MessagesView` with messages that are already encoded as JSON."""
 
     session_id: str
     messages: list[msgspec.Raw]
@@ -85,7 +85,7 @@ class HealthV2(msgspec.Struct, kw_only=True):
     errors=(TooManySessions,),
 )
 async def create_session(request: ApiRequest) -> SessionCreated:
-    """Create a session; then connect to its `websocket_url`."""
+    """Create a session. Connect to its `websocket_url` to use it."""
     body = await _new_session_body(request) if request.has_body else NewSessionBody()
     agent = choose_agent(request.runtime.agents, body.agent_type)
     session = await get_or_create_session(request.runtime, request.ref(str(uuid.uuid4())), agent.name, body.max_steps)
@@ -99,7 +99,7 @@ async def create_session(request: ApiRequest) -> SessionCreated:
 
 
 async def _new_session_body(request: ApiRequest) -> NewSessionBody:
-    """The body. A value of the wrong type gets the same error as a wrong value, which names the allowed ones."""
+    """Return the validated body. A field of the wrong type raises the same error as a value that is not allowed."""
     value = await request.json()
     try:
         return validate(value, NewSessionBody)
@@ -121,7 +121,7 @@ async def _new_session_body(request: ApiRequest) -> NewSessionBody:
     errors=(BadRequest,),
 )
 async def list_sessions_v2(request: ApiRequest) -> list[SessionInfo]:
-    """Your sessions, last active first, without expired ones. `GET /sessions` has all, in pages."""
+    """List your sessions that have not expired, last active first. `GET /sessions` lists all sessions, in pages."""
     limit = request.query_int("limit", MAX_SESSIONS, low=1, high=MAX_SESSIONS)
     sessions = await request.runtime.store.sessions(request.user.user_id, limit=limit)
     return [
@@ -133,7 +133,7 @@ async def list_sessions_v2(request: ApiRequest) -> list[SessionInfo]:
 
 @router.route("GET", f"{PREFIX}/sessions/{{session_id}}", "Read a session (v2)", errors=(SessionNotFound,))
 async def get_session_v2(request: ApiRequest) -> SessionInfo:
-    """One session, also if it has expired."""
+    """Read a session. Expired sessions can be read too."""
     return await session_info(request.runtime, await _session(request))
 
 
@@ -157,7 +157,7 @@ async def delete_session_v2(request: ApiRequest) -> SessionDeleted:
     errors=(SessionNotFound, BadRequest, BadCursor),
 )
 async def get_messages(request: ApiRequest) -> _EncodedMessages:
-    """Complete messages: the newest, or those right before or after a message's `cursor`."""
+    """Read complete messages: the newest, or those directly before or after the `cursor` of a message."""
     session = await _session(request)
     max_limit = request.runtime.settings.limits.session_messages
     limit = request.query_int("limit", min(DEFAULT_LIMIT, max_limit), low=1, high=max_limit)
@@ -174,7 +174,7 @@ async def get_messages(request: ApiRequest) -> _EncodedMessages:
 
 @router.route("GET", f"{PREFIX}/health", "Liveness probe (v2)", public=True)
 async def health_v2(request: ApiRequest) -> HealthV2:
-    """The API answers. `active_sessions` are those of the whole server that have not expired."""
+    """Check that the API and the store work. `active_sessions` counts the unexpired sessions of all users."""
     active = await request.runtime.readiness.active_sessions()
     if active is None:
         raise StoreUnavailable("the store of this server fails; its log says why")

@@ -1,4 +1,4 @@
-"""Sending on a socket: frames of the log as WebSocket text messages, and replies, one message at a time."""
+"""Sending on a socket: the encoding of frames as WebSocket text messages, and a sender that serializes all sends."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,16 +21,16 @@ from limelight.sources.base import User
 PACKED = "packed_records"
 PACKED_BATCH = 2048
 MESSAGE_BYTES = 128 * 1024
-"""Size at which a message with many records ends. A single record may be larger."""
+"""Size limit in bytes of a message with several packed Records. A single Record may be larger."""
 
 
 def packed_records(root: str = "") -> Format:
-    """The internal format of `packed=1`. It has its own name, so that it shares no frame buffer with `records`."""
+    """Return the internal format of `packed=1`. Its name differs from `records`, so that frame buffers are separate."""
     return Format(PACKED, JoinedRecordsDialect, root, PACKED_BATCH)
 
 
 class SocketFraming:
-    """Encodes frames as text messages. `socket_framing` makes one per session, so that its sockets share the texts."""
+    """Encodes frames as text messages. `socket_framing` caches one per session, so that its sockets share the texts."""
 
     def __init__(self, session_id: str, packed: bool) -> None:
         self.session_id = session_id
@@ -40,7 +40,10 @@ class SocketFraming:
         return list(self._texts(frames))
 
     def texts(self, batch: FrameBatch) -> Iterable[str]:
-        """The messages of a batch. Those of a replay are made one by one: a client that does not read holds one."""
+        """Return the text messages of a batch.
+
+        Messages of a replay are encoded one at a time, so that a client that does not read holds only one in memory.
+        """
         return batch.encoded(self) if batch.is_shared else self._texts(batch.frames)
 
     def _texts(self, frames: Sequence[Frame]) -> Iterator[str]:
@@ -48,7 +51,7 @@ class SocketFraming:
         return (message.decode() for message in messages)
 
     def _packed(self, frames: Iterable[Frame]) -> Iterator[bytes]:
-        """Messages with many records each. A gap has its own message, as without packing."""
+        """Yield messages that contain several Records each. A gap is a separate message."""
         payloads: list[bytes] = []
         size, cursor = 0, ""
         for frame in frames:
@@ -76,7 +79,7 @@ def socket_framing(session_id: str, *, packed: bool = False) -> SocketFraming:
 
 
 def addressed(frame: Frame, session_id: str) -> bytes:
-    """A message of the log with its session and its cursor."""
+    """Return the JSON of a frame with its session id and cursor added."""
     return b'{"session_id":"%b","cursor":"%b",%b' % (session_id.encode(), frame.cursor.encode(), frame.payload[1:])
 
 
@@ -85,7 +88,7 @@ class ClientDisconnected(Exception):
 
 
 class Sender:
-    """Sends for the two tasks of a socket. A client that does not read blocks its own socket; nothing is queued."""
+    """Sends messages for both tasks of a socket, one at a time. If the client does not read, `send` waits."""
 
     def __init__(self, websocket: WebSocket, session_id: str, count_error: Callable[[Exception], None]) -> None:
         self._websocket = websocket
@@ -102,14 +105,14 @@ class Sender:
             await self._send_text(msgspec.json.encode(reply).decode())
 
     async def send_error(self, error: Exception, request_id: str = "") -> Error:
-        """Send an error frame and count it."""
+        """Send an error frame, and count the error in the metrics."""
         self._count_error(error)
         reply = error_reply(error, request_id)
         await self.send(reply)
         return reply
 
     async def send_frames(self, batch: FrameBatch, end: Reply | None = None) -> None:
-        """Send frames of the log, and a reply after them, with no other message in between."""
+        """Send frames of the log and then a reply, without other messages in between."""
         async with self._lock:
             for text in self.framing.texts(batch):
                 await self._send_text(text)
@@ -126,12 +129,12 @@ class Sender:
     async def _send(self, message: Message) -> None:
         try:
             await self._websocket.send(message)
-        except (WebSocketDisconnect, RuntimeError) as error:  # RuntimeError once the close is known
+        except (WebSocketDisconnect, RuntimeError) as error:  # Starlette raises RuntimeError after a close
             raise ClientDisconnected from error
 
 
 class SocketContext(NamedTuple):
-    """What the subscription and the command handler of one socket share."""
+    """The objects that the subscription and the command handler of one socket share."""
 
     runtime: Runtime
     ref: SessionRef

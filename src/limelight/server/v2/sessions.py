@@ -1,4 +1,4 @@
-"""Sessions of Web API v2: how they are created, which agent they have, and how they are described."""
+"""Sessions of Web API v2: creation, choice of the agent, and the description that clients get."""
 
 import logging
 
@@ -23,10 +23,10 @@ log = logging.getLogger(__name__)
 
 
 class SessionInfo(msgspec.Struct, kw_only=True):
-    """A session. `cursor` is the end of its log, `run_id` its newest run.
+    """A session. `cursor` is the end of its log, and `run_id` its newest run.
 
-    `message_count` counts v2's complete messages; it is left out of the states on a socket with format=records, and of
-    a session whose messages cannot be counted.
+    `message_count` is the number of complete v2 messages. It is missing from states on a socket with `format=records`,
+    and if the messages cannot be counted.
     """
 
     session_id: str
@@ -42,7 +42,7 @@ class SessionInfo(msgspec.Struct, kw_only=True):
 
 
 async def session_info(runtime: Runtime, session: Session, *, counted: bool = True) -> SessionInfo:
-    """The description of a session. The first count of its messages takes as long as reading them all."""
+    """Return the description of a session. With `counted`, the first call reads and encodes the complete log."""
     return SessionInfo(
         session_id=session.ref.session_id,
         agent_type=session.agent,
@@ -66,7 +66,10 @@ def _state(runtime: Runtime, session: Session) -> SessionState:
 
 
 async def _message_count(runtime: Runtime, session: Session) -> int | UnsetType:
-    """The count, which encodes the whole log. A log that cannot be encoded must not hide its session, or others."""
+    """Return the number of messages of a session, UNSET if its log cannot be encoded.
+
+    Such a log must not make the list of sessions fail.
+    """
     try:
         return await runtime.message_counts.of_session(session.ref)
     except LimelightError:
@@ -77,13 +80,16 @@ async def _message_count(runtime: Runtime, session: Session) -> int | UnsetType:
 
 
 def max_steps_of(runtime: Runtime, session: Session) -> int:
-    """The step limit of the session's runs: that of its creation, or that of its agent."""
+    """Return the step limit for runs of a session: the session's own, else the agent's, else DEFAULT_STEPS."""
     agent = runtime.agents.get(session.agent) if session.agent in runtime.agents else None
     return session.max_steps or (agent.max_steps if agent else None) or DEFAULT_STEPS
 
 
 def choose_agent(agents: Agents, agent_type: str | None) -> Agent:
-    """The named agent; without a name codact, or the server's default if codact is not served."""
+    """Return the named agent. Without a name, return codact, or the server's default agent if it does not have codact.
+
+    Raises InvalidBody for an unknown name.
+    """
     default = DEFAULT_AGENT if DEFAULT_AGENT in agents else agents.default.name
     name = default if agent_type is None else agent_type
     if name not in agents:
@@ -92,19 +98,19 @@ def choose_agent(agents: Agents, agent_type: str | None) -> Agent:
 
 
 def unknown_agent(agents: Agents, agent_type: object) -> InvalidBody:
-    """The error for an `agent_type` that is not served, or is not a name at all."""
+    """Return the error for an `agent_type` that is not the name of an agent of this server."""
     names = ", ".join(agent.name for agent in agents)
     return InvalidBody(f"there is no agent_type {repr(agent_type)[:100]}; this server has: {names}", path="agent_type")
 
 
 def check_cursor(after: Cursor, last_seq: int) -> None:
-    """Raise BadCursor for a cursor beyond the end of the log: it is from an earlier session of this name."""
+    """Raise BadCursor if a cursor is beyond the end of the log. It is then from a deleted session with the same id."""
     if after.seq > last_seq:
         raise BadCursor(f"the session's log ends at {last_seq}: after is from another one", path="after")
 
 
 async def get_session(runtime: Runtime, ref: SessionRef) -> Session:
-    """The session. Raises SessionNotFound."""
+    """Return a session. Raises SessionNotFound."""
     session = await runtime.store.session(ref)
     if session is None:
         raise SessionNotFound("Session not found")
@@ -114,7 +120,10 @@ async def get_session(runtime: Runtime, ref: SessionRef) -> Session:
 async def get_or_create_session(
     runtime: Runtime, ref: SessionRef, agent_type: str | None = None, max_steps: int | None = None
 ) -> Session:
-    """The session of this name, created if there is none. Raises AgentMismatch if it has another agent."""
+    """Return the session, and create it if it does not exist.
+
+    Raises AgentMismatch if it exists with another agent, and InvalidBody for invalid arguments.
+    """
     check_session_id(ref.session_id, "session_id")
     if max_steps is not None and not 1 <= max_steps <= MAX_STEPS:
         raise InvalidBody(INVALID_STEPS, path="max_steps")

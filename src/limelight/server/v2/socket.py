@@ -1,7 +1,8 @@
 """The WebSocket of a session: a client watches the session and sends commands to it.
 
-Each socket has two tasks, the subscription and the command handler. A client that disconnects stops nothing; one that
-does not read is sent nothing more until it does, and catches up from the store. The ASGI server sends the pings.
+Each socket has two tasks, the subscription and the command handler. A run continues when the client disconnects. A
+client that does not read is sent nothing further until it reads again, and then catches up from the store. Pings are
+sent by uvicorn.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ TRY_AGAIN_LATER = 1013
 SESSION_DELETED = 4404
 MESSAGE_BURST = 200
 MESSAGES_PER_SECOND = 50
-"""Limits of the messages of a client: a burst, and a rate. Pings and invalid messages count too."""
+"""Limit of the messages of a client: a burst of MESSAGE_BURST, and this rate. Every message counts, even a ping."""
 TOO_MANY_MESSAGES = f"a socket takes {MESSAGE_BURST} messages at once and {MESSAGES_PER_SECOND} per second: send fewer"
 NOT_AUTHORIZED = "the key that opened this socket is no longer valid"
 
@@ -61,7 +62,7 @@ class SessionSocket:
         self.is_still_authorized = websocket.state.is_still_authorized
         self._revoked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._message_budget = TokenBucket(MESSAGE_BURST, MESSAGES_PER_SECOND, asyncio.get_running_loop().time)
-        self.last_sent = math.inf  # no heartbeats: the protocol has its own pings
+        self.last_sent = math.inf  # disables heartbeats: uvicorn pings sockets
 
     def ping(self) -> None: ...
 
@@ -82,7 +83,7 @@ class SessionSocket:
                     self._sender.framing = socket_framing(self._ref.session_id, packed=True)
                 with self._runtime.reserve_stream(self._ref.owner):
                     await self._open_session(after)
-                # Nothing is awaited from here until the viewer is entered, which then counts as the stream.
+                # The reservation has ended. Do not await anything before the viewer is entered, which counts instead.
                 await self._serve_session(format_, after)
             except ClientDisconnected:
                 raise
@@ -109,7 +110,7 @@ class SessionSocket:
         return None if after is None else Cursor.parse(after)
 
     async def _open_session(self, after: Cursor | None) -> None:
-        """Create the session if there is none. Raises RequestError, before that, if the query is not valid."""
+        """Create the session if it does not exist. Raises RequestError if the query of the socket's URL is invalid."""
         query = self._websocket.query_params
         steps = query.get("max_steps")
         if steps is not None and not (steps.isascii() and steps.isdecimal() and len(steps) < 10):
@@ -117,13 +118,13 @@ class SessionSocket:
         session = await self._runtime.store.session(self._ref)
         if after is not None:
             check_cursor(after, 0 if session is None else session.last_seq)
-        agent_type = query.get("agent_type") or None  # an empty field of a form means none
+        agent_type = query.get("agent_type") or None  # an empty value counts as missing
         await get_or_create_session(self._runtime, self._ref, agent_type, None if steps is None else int(steps))
 
     async def _serve_session(self, format_: Format, after: Cursor | None) -> None:
         context = SocketContext(self._runtime, self._ref, self._user, format_, self._sender)
         with Subscription(context) as subscription:
-            # Read after the viewer is entered, which notices all later changes, also that the session is deleted.
+            # Read the session after the viewer was entered: the viewer notices all later changes, including a deletion.
             session = await self._runtime.store.session(self._ref)
             if session is None:
                 await self._close_deleted()
@@ -141,20 +142,23 @@ class SessionSocket:
                 self._runtime.heartbeat.remove(self)
 
     async def _start_cursor(self, session: Session) -> Cursor:
-        """The beginning of the live run, even if it has ended just now; otherwise the end of the log."""
+        """Return the cursor at which a client without a cursor starts.
+
+        It is the beginning of the run that was live when `session` was read, or else the end of the log.
+        """
         run = None if session.run_id is None else await self._runtime.store.run(session.run_id)
         is_live = session.run_state in LIVE_STATES
         return Cursor(run.first_seq - 1 if run is not None and is_live else session.last_seq)
 
     async def _run_tasks(self, subscription: Subscription, start: Cursor, handler: CommandHandler) -> None:
-        """Run both tasks until one ends or the authorization is revoked, and close the socket accordingly."""
+        """Run both tasks until one of them ends or the authorization is revoked. Then close the socket."""
         sending = asyncio.create_task(subscription.run(start))
         receiving = asyncio.create_task(self._receive(handler))
         ends: set[asyncio.Future[object]] = {sending, receiving, self._revoked}  # pyright: ignore[reportAssignmentType]
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if self._revoked.done():
-                sending.cancel()  # no further frame, and it may hold the lock of the sender
+                sending.cancel()  # sends nothing further, and frees the sender's lock
                 await self._close_with_error(Unauthorized(NOT_AUTHORIZED))
             elif receiving.done():
                 await self._close_after_receiving(receiving)
@@ -185,7 +189,7 @@ class SessionSocket:
                 await self._close_deleted()
 
     async def _close_with_error(self, error: Exception) -> None:
-        """Send the error, and close with a code that says whether a reconnect may succeed."""
+        """Send an error, and close the socket with a code that says whether a reconnect may succeed."""
         reply = await self._sender.send_error(error)
         await self._sender.close(close_code(error), reply.error_code)
 
@@ -202,11 +206,11 @@ class SessionSocket:
                 if not await self.is_still_authorized():
                     raise Unauthorized(NOT_AUTHORIZED)
                 await handler.handle(message.get("text"))
-                await asyncio.sleep(0)  # many messages that arrive at once must not block other tasks
+                await asyncio.sleep(0)  # let other tasks run between messages
 
 
 def close_code(error: Exception) -> int:
-    """The close code for an error that a retry may resolve, that the client caused, or that the server caused."""
+    """Return the close code: one if a retry may succeed, one if the client caused the error, and one otherwise."""
     if isinstance(error, LimelightError) and error.retry_after:
         return TRY_AGAIN_LATER
     return POLICY_VIOLATION if isinstance(error, RequestError) else INTERNAL_ERROR

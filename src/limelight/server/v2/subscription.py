@@ -1,4 +1,4 @@
-"""The subscription of a socket: sends the frames of the session, and its state when a run begins and ends."""
+"""The sending side of a socket: frames of the session, and its state whenever a run begins or ends."""
 
 from limelight.dialects.base import Cursor
 from limelight.models import LIVE_STATES, Run, Session
@@ -10,7 +10,11 @@ from limelight.server.v2.sessions import session_info
 
 
 class Subscription:
-    """A context manager. Once entered, it misses nothing. It sends the states of live runs, not of replayed ones."""
+    """Sends the frames and state changes of a session to one socket.
+
+    From entering this context manager on, all Records of the session are received. State changes are sent for runs that
+    begin or end while the client is connected, not for replayed runs.
+    """
 
     def __init__(self, context: SocketContext) -> None:
         self._runtime = context.runtime
@@ -18,14 +22,14 @@ class Subscription:
         self._format = context.format
         self._sender = context.sender
         self._counts_messages = context.format.name == "v2"
-        """Whether states have the number of v2's messages, which may take long to count."""
+        """Whether states contain the number of v2 messages, which may take long to count."""
         self._viewer = self._runtime.viewer(self._ref, self._format)
         self._known_seq = 0
-        """Runs up to this Record are history."""
+        """Number of the Record up to which the client's state is current. Runs up to it cause no state changes."""
         self._ended_seq = 0
-        """The client knows that the runs up to this Record have ended."""
+        """Number of the last Record of the runs that the client knows to have ended."""
         self._announced_run: str | None = None
-        """The run that the client knows to be live."""
+        """The run of the last state that was sent."""
         self._current_run: Run | None = None
         """The run whose frames are being sent."""
         self._resume_at: Cursor | None = None
@@ -39,31 +43,31 @@ class Subscription:
         self._viewer.__exit__()
 
     def close(self) -> None:
-        """End after the frames that are there."""
+        """End `run` after it has sent the frames that are available now."""
         self._is_closing = True
         self._viewer.wake()
 
     def resume(self, cursor: Cursor) -> None:
-        """Continue after another cursor."""
+        """Make `run` continue after another cursor."""
         self._resume_at = cursor
         self._viewer.wake()
 
     async def send_initial_state(self, session: Session) -> None:
-        """Send the state of the session. Changes after it are sent by `run`."""
+        """Send the current state of the session. `run` sends later changes."""
         self._known_seq, self._announced_run = session.last_seq, session.run_id
         self._ended_seq = await self._last_end(session)
         info = await session_info(self._runtime, session, counted=self._counts_messages)
         await self._sender.send(State(state=info))
 
     async def _last_end(self, session: Session) -> int:
-        """The last Record of the newest run that has ended."""
+        """Return the number of the last Record of the newest ended run."""
         if session.run_state not in LIVE_STATES:
             return session.last_seq
         run = await self._runtime.store.run(session.run_id or "")
         return 0 if run is None else run.first_seq - 1
 
     async def run(self, cursor: Cursor) -> bool:
-        """Send frames after `cursor`, until the server closes. False if the session was deleted."""
+        """Send frames and state changes after `cursor`. Return True after `close`, False if the session was deleted."""
         await self._start_viewer(cursor)
         while True:
             batch = await self._viewer.next()
@@ -81,13 +85,19 @@ class Subscription:
                 return True
 
     async def _start_viewer(self, cursor: Cursor) -> None:
-        """Start after the cursor. A run around the cursor may end without a further frame; its end is sent as well."""
+        """Start the viewer after a cursor, and set the current run.
+
+        The run is looked up here because it may end without a further frame, and its end has to be sent all the same.
+        """
         self._viewer.start(cursor, only_run=True, through=self._ended_seq)
         run = await self._runtime.store.run_covering(self._ref, cursor.seq + 1)
         self._current_run = run if run is not None and run.first_seq <= cursor.seq else None
 
     async def _restart_viewer(self, cursor: Cursor) -> bool:
-        """Start a new viewer. False if the session was deleted before it was entered, which it would not notice."""
+        """Replace the viewer by a new one after a cursor. Return False if the session was deleted.
+
+        A viewer does not notice a deletion before it was entered, so this is checked in the store.
+        """
         viewer = self._runtime.viewer(self._ref, self._format).__enter__()
         self._viewer.__exit__()
         self._viewer, self._resume_at = viewer, None
@@ -105,7 +115,7 @@ class Subscription:
         await self._sender.send_frames(batch)
 
     async def _end_run(self) -> bool:
-        """Send the state after the run, and continue with the next run. False if the session was deleted."""
+        """Send the state after the current run, and go on to the next run. Return False if the session was deleted."""
         run = None if self._current_run is None else await self._runtime.store.run(self._current_run.run_id)
         self._current_run = None
         self._viewer.next_run()
@@ -115,7 +125,7 @@ class Subscription:
         return await self._send_state(run, STATE_AFTER_RUN[run.state])
 
     async def _send_state(self, run: Run, state: SessionState) -> bool:
-        """Send the state of the session. False if the session was deleted."""
+        """Send the state of the session for a run. Return False if the session was deleted."""
         session = await self._runtime.store.session(self._ref)
         if session is None:
             return False
