@@ -117,9 +117,9 @@ class Grammar:
     def closing_events(self, reason: str, agent_id: str = "", *, succeeded: bool = False) -> list[AnyEvent]:
         """Return the events that close everything that an agent and its sub-agents have open, innermost first.
 
-        For the main agent these close the whole run, except for the terminal event. An open tool call fails with `reason` as its
-        error. If the agent `succeeded`, the call ends without an error, with a result that was not seen; a call that
-        waits for an approval fails in either case, because it did not run.
+        For the main agent, these are all open things of the run; the terminal event is not included. An open tool call
+        fails with `reason` as its error. If the agent `succeeded`, the call ends without an error, with a result that
+        was not seen; a call that waits for an approval fails in either case, because it did not run.
         """
         events: list[AnyEvent] = []
         for child, agent in self.agents.items():

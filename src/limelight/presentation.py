@@ -1,8 +1,8 @@
 """Derives the fields of events that clients show for tool calls and answers. Pure.
 
-A call gets a `summary`, and a `language` and `code_key` if it runs code. The title and the sources of an answer become
-fields. The engine adds these fields before an event is truncated and stored; dialects add them to events of logs that an
-older version has written. No dialect, page, pipe or terminal derives them again.
+A call gets a `summary`, and a `language` and `code_key` if it runs code. The title and sources of an answer become
+fields. The engine adds these fields before an event is truncated and stored; dialects add them to events of logs that
+an older version has written. No dialect, page, pipe or terminal derives them again.
 """
 
 from typing import Any, NamedTuple, cast, get_args
@@ -137,7 +137,7 @@ def summarize(args: Args | None) -> str:
 
 
 def code_in(name: str, args: Args | None, python_tools: frozenset[str]) -> Code | None:
-    """Return the language and the argument of a call's code; None if it runs no code. `args` is None while streaming."""
+    """Return where the code of a call is; None if it runs no code. `args` is None while the arguments stream."""
     is_python = name in python_tools
     if not isinstance(args, dict):
         return Code("python") if is_python else None
@@ -157,7 +157,7 @@ def _language(name: str, args: dict[str, Any]) -> str:
 
 
 def _words(value: JsonValue) -> str:
-    """Return a value as text for a summary: the texts in a list, joined; "" for other lists and for objects."""
+    """Return a value as text for a summary: the items of a list joined, and "" for an object or None."""
     if isinstance(value, list):
         items = cast("list[JsonValue]", value[:SUMMARY_ITEMS])
         is_texts = all(isinstance(item, str) for item in items)

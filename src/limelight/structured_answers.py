@@ -39,8 +39,8 @@ class AnswerParts(NamedTuple):
 def with_parts(answer: FinalAnswer) -> FinalAnswer:
     """Return an answer whose title, content and sources are fields, if its content is an object with these keys.
 
-    A title and sources that the event already has take precedence. `data` is the object if the fields do not contain all
-    of it. The prefix "Final answer:" is removed from texts.
+    A title and sources that the event already has take precedence. `data` is the object if the fields do not contain
+    all of it. The prefix "Final answer:" is removed from texts.
     """
     if isinstance(answer.content, str) and len(answer.content) > MAX_PARSED:
         return answer

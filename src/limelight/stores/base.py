@@ -218,7 +218,7 @@ class Store(ABC):
 
     @abstractmethod
     async def sweep(self, before: int, limit: int = 500) -> Swept:
-        """Delete up to `limit` runs that ended before a time, and sessions that then have no run and were idle since."""
+        """Delete up to `limit` runs that ended before a time, and idle sessions that then have no run."""
 
     # 2. Members with defaults: opening and closing
 

@@ -1,7 +1,7 @@
 """The in-memory store, `memory://`: for tests and for trying things out. Everything is lost when the process exits.
 
-It implements the complete contract of `stores/base.py`: leases, limits, busy sessions, retention and signals behave as in the
-SQLite store. Several store objects can share one `MemoryDatabase`; each of them then represents one process.
+It implements the complete contract of `stores/base.py`: leases, limits, busy sessions, retention and signals behave as
+in the SQLite store. Several store objects can share one `MemoryDatabase`; each of them then represents one process.
 """
 
 import asyncio
