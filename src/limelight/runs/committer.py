@@ -78,14 +78,14 @@ class Committer:
         self._unwoken: set[SessionRef] = set()
         """Sessions with published Records for which viewers were not woken yet."""
         self._scheduled = asyncio.Event()
-        """Set when the task has to look what is due."""
+        """Set when the task has to check which commits and wake-ups are due."""
         self._task: asyncio.Task[None] | None = None
         self.failing = False
         """Whether the last attempt to commit has failed."""
         self._separate: dict[int, asyncio.Task[None]] = {}
         """Runs that are being committed separately."""
         self._again: dict[int, CommittedRun] = {}
-        """Those of them that have appended more since."""
+        """Runs in `_separate` that have appended more events since their commit began."""
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="limelight-committer")

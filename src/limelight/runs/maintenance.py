@@ -38,7 +38,7 @@ class Maintenance:
         self._retention_ms = round(retention_days * DAY_MS)
         self._guard = guard
         self._reported: Pause | None = None
-        """The pause of retention that is in the log, None if retention is not paused."""
+        """The pause of retention that was logged last; None if retention is not paused."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:

@@ -41,9 +41,9 @@ class Memories:
         self._agents = agents
         self._idle_seconds = idle_seconds
         self._used: dict[str, tuple[Agent, float]] = {}
-        """The agent of each memory that this process has used and not released, and the time of its last use."""
+        """Memories that this process has used and not released: by key, the agent and the time of the last use."""
         self._busy: dict[str, str] = {}
-        """The keys of live runs, by run id."""
+        """The memory keys that live runs use, by run id."""
 
     async def recall(
         self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], continues_session: bool

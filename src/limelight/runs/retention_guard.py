@@ -1,7 +1,7 @@
 """Prevents retention from deleting by a wrong clock: the I/O for the decisions of `retention_clock.py`.
 
-Two small files in the data folder preserve the state between restarts. Each has one writer, so neither needs a lock: the
-server writes `retention.json`, and `limelight retention confirm` writes `retention-confirmed.json`, with a server
+Two small files in the data folder preserve the state between restarts. Each has one writer, so neither needs a lock:
+the server writes `retention.json`, and `limelight retention confirm` writes `retention-confirmed.json`, with a server
 running or not. A server notices a confirmation in its next round of maintenance.
 """
 

@@ -29,7 +29,7 @@ async def pause_before_retry(tries: int) -> None:
 
 
 async def retry_while_unavailable(work: Callable[[], Awaitable[T]]) -> T:
-    """Repeat an operation until the store works. Raises StoreUnavailable if it fails repeatedly without naming a fault."""
+    """Repeat an operation until it succeeds. Raises StoreUnavailable after TRIES_UNEXPLAINED unexplained failures."""
     tries = 0
     while True:
         try:

@@ -66,9 +66,9 @@ class Sessions:
         self._workspaces = workspaces
         self._memories = memories
         self._starting: Counter[str] = Counter()
-        """How many runs of each owner are being written to the store."""
+        """Number of runs of each owner that are being created in the store."""
         self.closed = False
-        """Whether no run can begin any more."""
+        """Whether the server shuts down, so that no run can begin."""
 
     @property
     def count(self) -> int:

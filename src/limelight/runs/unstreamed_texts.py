@@ -1,8 +1,8 @@
 """Replaces deltas by complete texts, for agents with `enable_streaming = false`. Pure.
 
-Deltas of a text or a reasoning are held until the text is finished, and then become one delta. Deltas of arguments and plans
-are dropped, because `tool_ready` and `plan` have the complete value. Output of running tools is not held. A request for
-approval releases the texts of its agent first, so that a person sees what led to it.
+Deltas of a text or a reasoning are held until the text is finished, and then become one delta. Deltas of arguments and
+plans are dropped, because `tool_ready` and `plan` have the complete value. Output of running tools is not held. A
+request for approval releases the texts of its agent first, so that a person sees what led to it.
 """
 
 from limelight.events import (

@@ -28,7 +28,7 @@ class Watchdog:
         self._timer: asyncio.TimerHandle | None = None
         self._paused_at: float | None = None
         self.last_event_at = self._loop.time()
-        """When the source last emitted an event."""
+        """Time of the last event of the source, on the clock of the event loop."""
         self._deadline = self.last_event_at + run_seconds
 
     def check(self) -> None:
@@ -49,7 +49,7 @@ class Watchdog:
             )
 
     def pause(self, waiting: bool) -> None:
-        """Pause the limits while an approval is open (`waiting`), and resume them otherwise. Called after each event."""
+        """Pause the limits while an approval is open (`waiting`), else resume them. Called after each event."""
         if waiting and self._paused_at is None:
             self._paused_at = self._loop.time()
             self.stop()

@@ -22,7 +22,7 @@ class Workspaces:
         return self._root / workspace_name(ref)
 
     def made(self, ref: SessionRef) -> Path:
-        """Return the folder of a session, and create it if needed. Raises StoreUnavailable if the data folder is missing.
+        """Return the folder of a session; create it if needed. Raises StoreUnavailable if the data folder is missing.
 
         The data folder is never created here, because an operator may have moved it by mistake.
         """

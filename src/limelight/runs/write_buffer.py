@@ -23,7 +23,7 @@ class WriteBuffer:
 
     def __init__(self, run_id: str, last_seq: int, at: int) -> None:
         self.uncommitted = 0
-        """Events that were appended and are not committed, including those that were taken."""
+        """Number of events that are not committed, including those that were taken for a commit."""
         self._run_id = run_id
         self._seq = last_seq
         self._at = at
@@ -75,7 +75,7 @@ class WriteBuffer:
         self._delta, self._pieces, self._room = event, [event.text], MAX_JOINED - size
 
     def take(self) -> list[Record]:
-        """Return all Records that were not taken yet, for a commit. Each call must be followed by a call of `committed`."""
+        """Return the Records to commit, and remove them from the buffer. Call `committed` once after each call."""
         self._finish_delta()
         records, self._records = self._records, []
         self._taken.append((self._waiting, self._seq))
@@ -83,7 +83,7 @@ class WriteBuffer:
         return records
 
     def committed(self) -> None:
-        """Remove the Records of the oldest `take`, because they are committed."""
+        """Count the Records of the oldest uncommitted `take` as committed."""
         count, self.committed_seq = self._taken.popleft()
         self.uncommitted -= count
 

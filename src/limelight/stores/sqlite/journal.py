@@ -3,8 +3,8 @@
 A model that streams text makes commits of one token per run, so one row per run and commit would be one row per token.
 Instead, a commit writes one page for all runs into the journal table, and the records are added to the tail of their
 run, a list in memory. When a tail is long, or the run ends, the tail is written as one packed chunk. Pages whose
-records are all in chunks are deleted. Pages are read only after a crash. Everything runs on the writer thread, except that readers copy
-`LiveState.tail`, which grows and is replaced, but is never shortened in place.
+records are all in chunks are deleted. Pages are read only after a crash. Everything runs on the writer thread, except
+that readers copy `LiveState.tail`, which grows and is replaced, but is never shortened in place.
 """
 
 import sqlite3
