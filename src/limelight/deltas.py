@@ -21,7 +21,7 @@ QUOTES = 2
 
 
 class Joined(NamedTuple):
-    """A Record whose delta was joined from the deltas of `parts`, or the only one of `parts`."""
+    """A Record, and the Records from whose deltas it was joined; `parts` is the Record itself if it was not joined."""
 
     parts: list[Record]
     record: Record
@@ -45,7 +45,7 @@ def delta_key(event: Delta) -> tuple[Any, ...]:
 
 
 def join(records: Iterable[Record]) -> Iterator[Joined]:
-    """Yield Records, with neighbouring deltas of one text joined. A joined Record has the last one's `seq` and time."""
+    """Yield Records, with neighbouring deltas of one text joined. A joined Record has the last `seq` and time."""
     group: list[Record] = []
     texts: list[str] = []
     key: tuple[Any, ...] = ()

@@ -401,7 +401,7 @@ class LeaseLost(StoreError):
 
 
 class SetupError(LimelightError):
-    """The server cannot start: a setting, a target or a port is wrong. `detail` is shown; one line for each mistake."""
+    """The server cannot start: a setting, a target or a port is wrong. `detail` has one line for each mistake."""
 
     code = "setup"
     title = "Limelight cannot start"

@@ -214,7 +214,7 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Swept(msgspec.Struct, frozen=True):
-    """The outcome of a sweep: the number of runs and the sessions that it deleted."""
+    """The outcome of a sweep: the number of deleted runs, and the deleted sessions."""
 
     runs: int
     sessions: list[SessionRef]

@@ -155,7 +155,7 @@ class Committer:
         self._wake_viewers(self._unwoken - due)  # other viewers are woken after the commit that is due
 
     async def _commit_separately(self, run: CommittedRun, append: Append) -> None:
-        """Commit a run separately from others. Records that it appends until then are committed afterwards."""
+        """Commit a run separately from others. Records that it appends during this commit are committed afterwards."""
         await self._commit([(run, append)])
         del self._separate[id(run)]
         if self._again.pop(id(run), None) is not None:

@@ -189,14 +189,14 @@ class Execution:
         """Store a file and emit `artifact_made`, or a status if the file cannot be read."""
         try:
             data = await file.read()
-            size = memoryview(data).nbytes  # raises if it is not bytes
+            size = memoryview(data).nbytes  # raises TypeError if `data` is not bytes
         except Exception as error:
             self.emit(Status(agent_id=file.agent_id, text=f"The file {file.name} cannot be read: {error}"))
             return
         name, media_type = clean_text(file.name), clean_text(file.media_type)  # the values as they will be in the event
         artifact_id = sortable_id("art_")
         artifact = Artifact(artifact_id=artifact_id, ref=self.ref, name=name, media_type=media_type, body=data)
-        if size <= self._bytes_left:  # if it does not fit, the run ends
+        if size <= self._bytes_left:  # else the run ends below, because the session is full
             self._storing = True
             await retry_while_unavailable(lambda: self.engine.store.put_artifact(artifact, self.run.run_id))
             self._storing = False

@@ -91,7 +91,7 @@ class Writer:
         db.close()
 
     def _next_group(self) -> list[Job]:
-        """Return the queued jobs up to the second one of the same run; an empty list means stop."""
+        """Return the queued jobs for one transaction, at most one for each run; [] means that the thread must stop."""
         if not self._backlog:
             self._backlog.append(self._jobs.get())
         while not self._jobs.empty():
