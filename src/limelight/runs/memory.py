@@ -48,8 +48,10 @@ class Memories:
     async def recall(
         self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], continues_session: bool
     ) -> Recalled:
-        """Return the memory for this turn. A request with one message continues the session if
-        `continues_session`."""
+        """Return the memory for a turn, and store that the turn is part of it.
+
+        `continues_session` says whether a request without earlier messages continues the newest memory.
+        """
         known = await retry_while_unavailable(lambda: self._store.memory(ref, agent.name))
         past = before_question(messages)
         question = fingerprint(question_of(messages))

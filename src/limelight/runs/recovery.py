@@ -1,8 +1,9 @@
 """Recovery of runs whose process has ended: they are sealed or, if they wait for a decision, reopened.
 
 Recovery runs at start and after each renewal of leases. The work of a run is never repeated: the run is sealed, which
-means that it ends with `run_failed` and the code `interrupted`. A run that waits for a decision is reopened if its
-framework has stored the state: it continues to wait, and resumes with the decision.
+means that everything open in its log is closed and that it ends, with `run_failed` and the code `interrupted`. A run
+that waits for a decision is reopened if its framework has stored the state: it continues to wait, and resumes with the
+decision.
 """
 
 import logging

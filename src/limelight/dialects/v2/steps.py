@@ -62,7 +62,7 @@ class Steps:
             self._end_step()
 
     def finish_pending(self) -> None:
-        """Write the footer that was delayed until the end of a text."""
+        """Write the footer of the step if it was delayed, because of an open text or an error."""
         if self._pending_end is not None:
             self._end_step()
 
@@ -162,7 +162,7 @@ class Steps:
         self._plans.begin(self.number)
 
     def _end_plan(self) -> None:
-        """End the open plan, unless it is a planning step, which ends later."""
+        """End the open plan, unless it is a planning step, whose plan ends with the step."""
         if self._plans.is_open and self._open_kind != "planning":
             self._plans.end({})
 

@@ -118,7 +118,7 @@ class Texts:
 
 
 def _answer_metadata(event: FinalAnswer) -> Metadata:
-    """Return the metadata of an answer: the parts of a structured answer, and the truncation."""
+    """Return the metadata that says whether an answer is structured, with its parts."""
     if not is_structured(event):
         return {"has_structured_data": False}
     return {

@@ -136,7 +136,7 @@ def step_number(number: int | None) -> Metadata:
 
 
 def error_type(message: str, default: str) -> str:
-    """Return the name of the exception class at the start of an error message, or `default`."""
+    """Return the name of the exception class in an error message; `default` if there is none."""
     found = ERROR_CLASS.search(message)
     return found[1] if found else default
 

@@ -74,8 +74,8 @@ class Writer:
         """Run `work` in the next transaction, and return its result after the commit.
 
         `committed` is called with the result in the writer thread, right after the commit. `runs` are the runs that
-        the job concerns. The runs in `retried_by` will repeat the job if it fails. `is_last` is False if a job of these
-        runs that has to succeed as well follows.
+        the job concerns. The runs in `retried_by` will repeat the job if it fails. `is_last` is False if
+        further jobs belong to the same write.
         """
         if self._thread is None:
             raise StoreUnavailable("the database is closed")
