@@ -1,8 +1,8 @@
 """Limelight puts an agent's work in the light: one durable log of typed events, streamed live to any client.
 
-`limelight.Client` and `limelight.SyncClient` talk to a server, `limelight.events` is the vocabulary; `limelight.status`
-and `limelight.current` are for an agent's tools. They are loaded when they are first named: importing this package
-alone pulls in no agent framework, no web server and no HTTP.
+`limelight.Client` and `limelight.SyncClient` are clients of a server, `limelight.events` defines the events, and
+`limelight.status` and `limelight.current` are for an agent's tools. They are imported at their first use: importing
+this package alone imports no agent framework, no web server and no HTTP library.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""`python -m limelight` is `limelight`."""
+"""Runs the command line: `python -m limelight` is the same as `limelight`."""
 
 from limelight.cli import main
 

@@ -1,6 +1,6 @@
-"""Deltas, and how neighbouring deltas of one text are joined, so that a slow viewer gets fewer frames. Pure.
+"""Joins neighbouring deltas of one text, so that a viewer that catches up gets fewer frames. Pure.
 
-The packed form of the log groups deltas by `delta_key`; viewers that catch up get the Records of `join`.
+Stores that compress the log group deltas by `delta_key`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,16 +12,16 @@ from limelight.events import PlanDelta, ReasoningDelta, Record, TextDelta, ToolA
 
 Delta = TextDelta | ReasoningDelta | PlanDelta | ToolArgsDelta | ToolOutputDelta
 DELTA_TYPES = (TextDelta, ReasoningDelta, PlanDelta, ToolArgsDelta, ToolOutputDelta)
-"""The types of Delta as a tuple, with which `isinstance` is faster."""
+"""The types of Delta as a tuple, because `isinstance` is faster with a tuple."""
 
 MAX_DELTA = 16 * 1024
-"""The limit for the text of a delta, in bytes of JSON. Larger deltas are split, and joined ones do not exceed it."""
+"""Limit for the text of a delta, in bytes of JSON. Larger deltas are split. Joined deltas do not exceed it."""
 QUOTES = 2
-"""Bytes of the quotes in MAX_DELTA."""
+"""Bytes of the two quotes of a JSON string, which MAX_DELTA includes."""
 
 
 class Joined(NamedTuple):
-    """A Record that was joined from `parts`."""
+    """A Record, and the Records from whose deltas it was joined; `parts` is the Record itself if it was not joined."""
 
     parts: list[Record]
     record: Record
@@ -32,7 +32,7 @@ class Joined(NamedTuple):
 
 
 def delta_key(event: Delta) -> tuple[Any, ...]:
-    """Return a key that pieces of one text have in common."""
+    """Return a key that is equal for all deltas of one text."""
     match event:
         case TextDelta() | ReasoningDelta():
             return (type(event), event.agent_id, event.message_id)
@@ -45,7 +45,7 @@ def delta_key(event: Delta) -> tuple[Any, ...]:
 
 
 def join(records: Iterable[Record]) -> Iterator[Joined]:
-    """Join neighbouring deltas of one text. A joined Record has the `seq` and the time of the last one."""
+    """Yield Records, with neighbouring deltas of one text joined. A joined Record has the last `seq` and time."""
     group: list[Record] = []
     texts: list[str] = []
     key: tuple[Any, ...] = ()

@@ -1,4 +1,4 @@
-"""The error tree: each error has a `code`, which is the same on every wire and in the documents.
+"""The error classes. Each has a `code`, which is the same in every wire format and in the documentation.
 
     LimelightError (500, internal)
         RequestError (400, bad_request)
@@ -56,16 +56,16 @@
         SetupError (500, setup)
             TryLater (500, setup)
 
-A RequestError is answered as a problem document before a stream starts. A RunError ends a run as `run_failed`. A
-SetupError ends the command line with one line that names the fix. This module must not know HTTP beyond a status
-number, nor any store or framework.
+A RequestError is sent as a problem document before a stream starts. A RunError ends a run as `run_failed`. A
+SetupError ends the command line with one line that names the fix. This module knows of HTTP only status numbers, and
+no store or framework.
 """
 
 import math
 
 
 class LimelightError(Exception):
-    """The base of all errors. `detail` is one sentence for people, which names the fix where possible."""
+    """The base class of all errors. `detail` is one sentence for people, which names the fix where possible."""
 
     code: str = "internal"
     status: int = 500
@@ -73,7 +73,7 @@ class LimelightError(Exception):
     is_limit: bool = False
     """Whether the error says that a limit was reached."""
     retry_after: int = 0
-    """Seconds after which the client should try again; 0 if that would not help."""
+    """Seconds after which the client should try again; 0 if a retry would not help."""
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(detail or self.title)
@@ -81,7 +81,7 @@ class LimelightError(Exception):
 
 
 class RequestError(LimelightError):
-    """The client sent a wrong request. `errors` are (path, message) pairs; `run_id` is the run that it concerns."""
+    """The client sent a wrong request. `errors` are (path, message) pairs; `run_id` is the run of the request."""
 
     code = "bad_request"
     status = 400
@@ -95,7 +95,7 @@ class RequestError(LimelightError):
 
 
 class BadRequest(RequestError):
-    """A wrong request for which there is no other code, for example a parameter out of range."""
+    """A wrong request without a more specific code, for example with a parameter out of range."""
 
 
 class BadJson(RequestError):
@@ -314,7 +314,7 @@ class IssuerUnavailable(LimelightError):
 
 
 class RunError(LimelightError):
-    """Ends a run with `run_failed` and this code."""
+    """The base class of errors that end a run with `run_failed` and their code."""
 
     status = 502
     title = "The run failed"
@@ -359,7 +359,7 @@ class Interrupted(RunError):
 
 
 class StoreError(LimelightError):
-    """The store cannot be used."""
+    """The base class of errors of the store."""
 
     code = "store_error"
     status = 503
@@ -401,7 +401,7 @@ class LeaseLost(StoreError):
 
 
 class SetupError(LimelightError):
-    """The server cannot start: a setting, a target or a port is wrong. `detail` is shown; one line for each mistake."""
+    """The server cannot start: a setting, a target or a port is wrong. `detail` has one line for each mistake."""
 
     code = "setup"
     title = "Limelight cannot start"

@@ -1,8 +1,8 @@
-"""The events of a run, as frozen values of one tagged union.
+"""The events of a run: immutable types, which form one tagged union.
 
 An Event is one thing that an agent did. It has no storage id and no time; a Record is an Event with its number in the
-log. Sources emit events, the grammar checks their order, stores keep them, dialects encode them as frames. This module
-imports none of those.
+log. Sources emit events, the grammar checks their order, stores store them, and dialects encode them as frames. This
+module imports none of these layers.
 """
 
 import re
@@ -41,7 +41,7 @@ class Todo(msgspec.Struct, frozen=True):
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file or image in the user's message. If the message had its bytes, they are stored as an artifact."""
+    """A file or image in the user's message. If the message contained the bytes, they are stored as an artifact."""
 
     media_type: str
     name: str = ""
@@ -60,7 +60,7 @@ class RunStarted(Event, frozen=True, kw_only=True):
     framework: str = ""
     """The name of the source, e.g. `smolagents`."""
     python_tools: tuple[str, ...] = ()
-    """Tools that run Python code, if the agent's settings name any."""
+    """Names of the tools that run Python code, if the agent's settings list them."""
     traceparent: str = ""
     """The `traceparent` header (W3C Trace Context) of the request that started the run."""
     attachments: tuple[Attachment, ...] = ()
@@ -76,20 +76,20 @@ class Status(Event, frozen=True, kw_only=True):
 
 
 class TextDelta(Event, frozen=True, kw_only=True, gc=False):
-    """A piece of a text message. The first delta with a `message_id` opens the message."""
+    """The next part of a text message. The first delta with a `message_id` opens the message."""
 
     message_id: str
     text: str
 
 
 class TextFinished(Event, frozen=True, kw_only=True, gc=False):
-    """The text message is complete: its text is all its deltas joined."""
+    """The text message is complete. Its text is the joined text of its deltas."""
 
     message_id: str
 
 
 class ReasoningDelta(Event, frozen=True, kw_only=True, gc=False):
-    """A piece of the agent's reasoning. The first delta with a `message_id` opens the message."""
+    """The next part of the agent's reasoning. The first delta with a `message_id` opens the message."""
 
     message_id: str
     text: str
@@ -102,7 +102,7 @@ class ReasoningFinished(Event, frozen=True, kw_only=True, gc=False):
 
 
 class PlanDelta(Event, frozen=True, kw_only=True, gc=False):
-    """A piece of a plan in words, sent while the agent writes it. The `plan` event after it has the complete plan."""
+    """The next part of a plan text, sent while the agent writes it. A `plan` event with the complete plan follows."""
 
     text: str
     update: bool = False
@@ -125,7 +125,7 @@ class StepStarted(Event, frozen=True, kw_only=True):
 
 
 class StepFinished(Event, frozen=True, kw_only=True):
-    """The step ended. It has the token counts if the framework reports them."""
+    """The step ended. The event has token counts if the framework reports them."""
 
     number: int
     step_kind: str = "action"
@@ -136,7 +136,7 @@ class StepFinished(Event, frozen=True, kw_only=True):
 
 
 class ToolStarted(Event, frozen=True, kw_only=True):
-    """A tool call began. `args` is None while they are streaming, and a text if they are not valid JSON.
+    """A tool call began. `args` is None while the arguments stream, and a text if they are not a JSON object.
 
     The server derives `summary`, `language` and `code_key` from the name and the arguments (`presentation.py`); sources
     leave them empty.
@@ -148,23 +148,26 @@ class ToolStarted(Event, frozen=True, kw_only=True):
     summary: str = ""
     """The argument that describes the call best, as one line of at most 80 characters."""
     language: str = ""
-    """The language of the code that the call runs: "" if it runs none, "text" if it is not known."""
+    """The language of the code that the call runs: "" if it runs no code, "text" if the language is not known."""
     code_key: str = ""
-    """The argument that has the code."""
+    """The name of the argument that contains the code."""
     truncated: bool = False
     size: int = 0
     result_url: str = ""
 
 
 class ToolArgsDelta(Event, frozen=True, kw_only=True, gc=False):
-    """A piece of the JSON text of the arguments."""
+    """The next part of the JSON text of a call's arguments."""
 
     call_id: str
     text: str
 
 
 class ToolReady(Event, frozen=True, kw_only=True):
-    """The arguments are complete: the tool runs now, or waits for an approval. Derived fields as in `ToolStarted`."""
+    """The arguments of a call are complete: the tool runs now, or waits for an approval.
+
+    `summary`, `language` and `code_key` are derived as in `ToolStarted`.
+    """
 
     call_id: str
     args: dict[str, Any] | str
@@ -177,7 +180,7 @@ class ToolReady(Event, frozen=True, kw_only=True):
 
 
 class ToolOutputDelta(Event, frozen=True, kw_only=True, gc=False):
-    """A piece of the output of a running tool."""
+    """The next part of the output of a running tool."""
 
     call_id: str
     text: str
@@ -189,7 +192,7 @@ NO_RESULT_SEEN = "No result seen"
 
 
 class ToolFinished(Event, frozen=True, kw_only=True):
-    """The call ended. If it failed, `error` is the error message, and `result` is "Error: " and that message.
+    """The tool call ended. If it failed, `error` is the error message, and `result` is "Error: " and that message.
 
     A call without an error succeeded, unless `result_seen` is False: then its outcome is unknown.
     """
@@ -206,7 +209,7 @@ class ToolFinished(Event, frozen=True, kw_only=True):
 
 
 class AgentStarted(Event, frozen=True, kw_only=True):
-    """A sub-agent started. `agent_id` is its own id, `parent_id` its parent's, `call_id` the call that started it."""
+    """A sub-agent started. `agent_id` is its id, `parent_id` the parent agent, `call_id` the call that started it."""
 
     name: str
     parent_id: str = ""
@@ -214,7 +217,7 @@ class AgentStarted(Event, frozen=True, kw_only=True):
 
 
 class AgentFinished(Event, frozen=True, kw_only=True):
-    """The sub-agent ended. Its report is the result of the call that started it."""
+    """The sub-agent ended. Its report is the result of the tool call that started the sub-agent."""
 
     error: str | None = None
 
@@ -222,7 +225,7 @@ class AgentFinished(Event, frozen=True, kw_only=True):
 class ApprovalRequested(Event, frozen=True, kw_only=True):
     """The agent waits for the decision of a person. `expires_at` is in ms since the epoch.
 
-    Derived fields as in `ToolStarted`.
+    `summary`, `language` and `code_key` are derived as in `ToolStarted`.
     """
 
     approval_id: str
@@ -240,9 +243,9 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
 
 
 class ApprovalResolved(Event, frozen=True, kw_only=True):
-    """A person decided, or the approval expired. `by` is the user, or `system`.
+    """The approval was decided by a person, expired or was withdrawn. `by` is the user, or `system`.
 
-    `args` are the edited arguments, with derived fields as in `ToolStarted`.
+    `args` are the edited arguments. `summary`, `language` and `code_key` are derived as in `ToolStarted`.
     """
 
     approval_id: str
@@ -286,10 +289,10 @@ class Usage(Event, frozen=True, kw_only=True):
 
 
 class FinalAnswer(Event, frozen=True, kw_only=True):
-    """The answer of the run. `message_id` names the text message that it repeats; None if it was not streamed.
+    """The answer of the run. `message_id` is the text message that the answer repeats; None if it was not streamed.
 
-    If the content is an object, or a text that contains one, with a title, a content and sources, the server moves
-    these to the fields of the event (`structured_answers.py`).
+    If the agent's answer is an object, or the text of one, with a title, a content and sources, the server moves these
+    to the fields of the event (`structured_answers.py`).
     """
 
     content: JsonValue = ""
@@ -297,14 +300,14 @@ class FinalAnswer(Event, frozen=True, kw_only=True):
     title: str = ""
     sources: tuple[str, ...] = ()
     data: dict[str, Any] | None = None
-    """The object as the agent gave it, if it has more than title, content and sources."""
+    """The object that the agent answered, if it contains more than the other fields."""
     truncated: bool = False
     size: int = 0
     result_url: str = ""
 
 
 class RunFinished(Event, frozen=True, kw_only=True):
-    """Terminal: the agent finished. `code` names the limit that ended it, e.g. `max_steps`; "" if none did."""
+    """Terminal: the agent finished. `code` names the limit that ended the run, e.g. `max_steps`; "" if none."""
 
     code: str = ""
 

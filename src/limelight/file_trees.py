@@ -1,7 +1,7 @@
-"""Walks, opens and removes trees of files that agents have made.
+"""Reads and removes folders with files that agents have created.
 
-Nothing here is recursive, because an agent can nest folders as deep as it likes, and no link is followed. Agents write
-into workspaces while a backup reads them, so a path there is opened part by part: none of the parts may be a link.
+No function is recursive, because an agent can nest folders deeper than the recursion limit. No link is followed. Agents
+may write into a folder while a backup reads it, so a path is opened one part at a time, and no part may be a link.
 """
 
 import errno
@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-"""Non-blocking, because opening a pipe would wait for a writer."""
+"""Flags for opening a file. Non-blocking, because opening a pipe would wait for a writer."""
 GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
-"""The file was removed, or replaced by something that is not part of a backup, as a link or a socket."""
+"""Error numbers that mean that a file was removed, or replaced by a link, a socket or the like."""
 
 
 class Gone(Exception):
@@ -26,7 +26,7 @@ class Unreadable(Exception):
 
 @contextmanager
 def translate_errors() -> Generator[None]:
-    """Raise Gone or Unreadable instead of OSError."""
+    """Context manager that raises Gone or Unreadable in place of an OSError."""
     try:
         yield
     except OSError as error:
@@ -36,7 +36,7 @@ def translate_errors() -> Generator[None]:
 
 
 def open_inside(root: Path, name: str) -> int:
-    """Open a file or folder by its path inside of a folder, and return the descriptor. Raises OSError."""
+    """Open a file or folder by its path below `root`, and return the descriptor. Raises OSError, also for links."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     for part in name.split("/"):
         try:
@@ -48,7 +48,7 @@ def open_inside(root: Path, name: str) -> int:
 
 
 def list_folder(root: Path, name: str) -> tuple[list[str], list[str]]:
-    """Return the folders and the files in one folder, as paths inside of the root. Raises OSError."""
+    """Return the folders and the files in the folder `name`, as paths below `root`. Raises OSError."""
     descriptor = open_inside(root, name)
     folders, files = list[str](), list[str]()
     try:
@@ -63,11 +63,11 @@ def list_folder(root: Path, name: str) -> tuple[list[str], list[str]]:
     return folders, files
 
 
-# The functions below are for folders into which no other process writes.
+# The functions below are for folders that no other process changes.
 
 
 def walk(folder: Path) -> Iterator[Path]:
-    """Yield everything inside of a folder, each folder before its content. Raises OSError."""
+    """Yield all files and folders below a folder, each folder before its content. Raises OSError."""
     pending = [folder]
     while pending:
         for path in sorted(pending.pop().iterdir()):
@@ -87,7 +87,7 @@ def make_folders(folder: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a file, or a folder with its content, as far as possible. It raises nothing."""
+    """Remove a file, or a folder with its content, as far as possible. Raises nothing."""
     found = [path]
     with suppress(OSError):
         found.extend(walk(path))

@@ -1,4 +1,4 @@
-"""The grammar of events: which order is legal, what is open, and which events close it.
+"""The grammar of events: checks the order of a run's events, and knows which calls, texts and agents are open.
 
 One Grammar follows one run. It checks every event before that event is appended to the log. It does no I/O and has no
 clock; the engine and the recovery after a crash use it.
@@ -47,7 +47,7 @@ from limelight.events import (
 )
 
 RUN_ENDED = "the run ended before this did"
-"""The error of what is still open when a run finishes."""
+"""The error of calls, steps and sub-agents that are still open when a run finishes."""
 
 
 class OpenCall(msgspec.Struct):
@@ -55,9 +55,9 @@ class OpenCall(msgspec.Struct):
 
     agent_id: str
     args_text: list[str] | None
-    """The pieces of the arguments; None once these are complete."""
+    """The texts of the argument deltas; None when the arguments are complete."""
     approval_id: str = ""
-    """The approval that the call waits for, "" if none."""
+    """The id of the approval that the call waits for, "" if none."""
 
 
 class OpenAgent(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ class OpenAgent(msgspec.Struct, frozen=True):
 
 
 class Grammar:
-    """The state of one run: what has started, what is open, and how it ended."""
+    """The state of one run: its open calls, texts, steps, agents and approvals, and its terminal event."""
 
     def __init__(self) -> None:
         self.started = False
@@ -97,9 +97,9 @@ class Grammar:
         return bool(self.calls or self.approvals)
 
     def check(self, event: AnyEvent) -> None:
-        """Apply an event. Raises BadEvent if it is illegal, and then the state does not change."""
+        """Check an event and update the state. Raises BadEvent, without a change of state, if the event is illegal."""
         if type(event) is TextDelta and self.texts.get(event.message_id) == event.agent_id and self.terminal is None:
-            return  # most events are this: one more piece of an open message
+            return  # a fast path for most events: another delta of an open message
         if self.terminal is not None:
             raise _bad(event, "the run has already ended")
         if isinstance(event, RunStarted):
@@ -117,9 +117,9 @@ class Grammar:
     def closing_events(self, reason: str, agent_id: str = "", *, succeeded: bool = False) -> list[AnyEvent]:
         """Return the events that close everything that an agent and its sub-agents have open, innermost first.
 
-        For the main agent this is everything, but not the terminal event. An open tool call fails with `reason` as its
-        error. If the agent `succeeded`, the call ends without an error, with a result that was not seen; a call that
-        waits for an approval fails in either case, because it did not run.
+        For the main agent, these are all open things of the run; the terminal event is not included. An open tool call
+        fails with `reason` as its error. If the agent `succeeded`, the call ends without an error, with a result that
+        was not seen; a call that waits for an approval fails in either case, because it did not run.
         """
         events: list[AnyEvent] = []
         for child, agent in self.agents.items():
@@ -129,7 +129,7 @@ class Grammar:
         events += [ReasoningFinished(agent_id=a, message_id=m) for m, a in self.reasonings.items() if a == agent_id]
         requests = [r for r in self.approvals.values() if r.agent_id == agent_id and not r.call_id]
         events += [_rejection(request, reason) for request in requests]
-        for call_id, call in reversed(self.calls.items()):  # a call may have been made by an earlier one
+        for call_id, call in reversed(self.calls.items()):  # newest first, because a call may have started a later call
             if call.agent_id == agent_id:
                 unseen = succeeded and not call.approval_id
                 events += self._before_call_end(reason, call_id)
@@ -140,7 +140,7 @@ class Grammar:
         return events
 
     def missing_before(self, event: AnyEvent, reason: str) -> list[AnyEvent]:
-        """Return the events that have to come before this one, so that what it ends has nothing open inside."""
+        """Return the events that close what is still open in the run, agent or call that this event ends."""
         match event:
             case RunFinished() | RunFailed() | RunCancelled():
                 return self.closing_events(reason, succeeded=isinstance(event, RunFinished))
@@ -159,7 +159,7 @@ class Grammar:
         return [*closed, AgentFinished(agent_id=agent_id, error=reason)]
 
     def _before_call_end(self, reason: str, call_id: str) -> list[AnyEvent]:
-        """Return the event that a call needs before it can end: a decision, or its complete arguments."""
+        """Return the event that has to precede the end of a call: a rejection or `tool_ready`, or none."""
         call = self.calls[call_id]
         if call.approval_id:
             return [_rejection(self.approvals[call.approval_id], reason)]
@@ -322,7 +322,7 @@ class Grammar:
 
 
 def closing_reason(terminal: Terminal) -> str:
-    """Return the error of the events that close calls, steps and sub-agents before this end of a run."""
+    """Return the error text of calls, steps and sub-agents that are closed because of this terminal event."""
     match terminal:
         case RunFinished():
             return RUN_ENDED
@@ -333,12 +333,12 @@ def closing_reason(terminal: Terminal) -> str:
 
 
 def unseen_result(agent_id: str, call_id: str) -> ToolFinished:
-    """Return the end of a call whose result was not seen. It has no error, because the outcome is unknown."""
+    """Return the `tool_finished` of a call whose result was not seen. It has no error: the outcome is unknown."""
     return ToolFinished(agent_id=agent_id, call_id=call_id, result=NO_RESULT_SEEN, result_seen=False)
 
 
 def parse_args(text: str) -> dict[str, Any] | str:
-    """Parse the arguments of a call. Returns the text itself if it is not a JSON object."""
+    """Parse the JSON text of a call's arguments. Return the text unchanged if it is not a JSON object."""
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):

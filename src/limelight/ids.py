@@ -1,4 +1,4 @@
-"""Unique ids that sort by creation time, in the form of ULIDs, and the wall clock that they begin with."""
+"""Unique ids that sort by creation time, in the form of ULIDs, and the wall clock."""
 
 import secrets
 import time

@@ -1,4 +1,4 @@
-"""Converts any Python value to JSON that the log can hold, or to text. Pure."""
+"""Converts any Python value to a valid JSON value, or to text if it has no JSON form. Pure."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -9,14 +9,14 @@ import msgspec
 from limelight.events import JsonValue
 
 MAX_DEPTH = 200
-"""The deepest nesting of a value. All known JSON parsers allow more."""
+"""Limit for the nesting of a value. All known JSON parsers allow more."""
 _ITEMS: dict[type, Callable[[Any], Iterable[Any]]] = {dict: dict[Any, Any].values, list: iter, tuple: iter}
 
 
 def json_value(value: object) -> JsonValue:
-    """Convert a value to JSON, or to text if that is not possible; None becomes "".
+    """Convert a value to a JSON value, or to text if that is not possible; None becomes "".
 
-    An object inside of the value that JSON has no form for becomes a dict, if it is a model of pydantic, or else text.
+    Objects without a JSON form inside of the value become dicts if they are pydantic models, else texts.
     """
     if value is None:
         return ""
@@ -42,7 +42,7 @@ def is_too_deep(value: Any) -> bool:
 
 
 def clean_text(text: str) -> str:
-    """Replace halves of surrogate pairs: two that belong together by their character, others by U+FFFD."""
+    """Return a text without surrogates: a pair becomes its character, and a lone surrogate becomes U+FFFD."""
     try:
         text.encode()
         return text
@@ -77,7 +77,7 @@ def _convert(value: Any) -> Any:
 
 
 def _clean(value: Any) -> Any:
-    """Return a JSON value with texts and keys that can be encoded."""
+    """Return a JSON value whose texts and keys contain no surrogates."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, dict):

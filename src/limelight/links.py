@@ -1,14 +1,14 @@
-"""Links to artifacts and to complete values that the log has truncated.
+"""Links to artifacts, and to stored values of which the log has only a preview.
 
-Links are paths without a host. Those in the log have no root path either, because it may change; `link` adds it to
-what is sent to clients.
+A link is a path without a host. Links in the log do not include the root path of the server, because it may change;
+`link` adds the root path to links that are sent to clients.
 """
 
 from urllib.parse import quote
 
 
 def link(root: str, path: str) -> str:
-    """Return a path of the log with the root path before it; "" stays ""."""
+    """Return a link of the log with the root path before it; "" stays ""."""
     return root + path if path else ""
 
 
@@ -18,7 +18,7 @@ def artifact_url(artifact_id: str) -> str:
 
 
 def result_url(run_id: str, kind: str, id_: str) -> str:
-    """Return the path of a complete value: the input, the answer (`content`), an approval or a tool call."""
+    """Return the path of a value in the results table: of the input, the answer (`content`), an approval or a call."""
     match kind:
         case "input":
             return f"/runs/{run_id}/input"

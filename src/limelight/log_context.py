@@ -1,7 +1,7 @@
 """Fields of log records that name the run, the session, the agent and the error.
 
 The code that starts to work for a run or a session binds the fields once, with `bind_log_fields`. They apply to
-everything that is logged in that task, in tasks that it starts and in threads that get its context, also to records of
+all log records of that task, in tasks that it starts and in threads that get its context, also to records of
 libraries that agents use. A single log call can add fields with `extra=log_fields(…)`.
 """
 
@@ -17,7 +17,7 @@ _BOUND: ContextVar[Mapping[str, str]] = ContextVar("limelight_log_context", defa
 
 
 def log_fields(*, run_id: str = "", session_id: str = "", agent: str = "", error_id: str = "") -> dict[str, str]:
-    """Return the fields that are known, for `bind_log_fields` or as `extra` of a log call."""
+    """Return the fields that are not empty as a dict, for `bind_log_fields` or as `extra` of a log call."""
     fields = {"run_id": run_id, "session_id": session_id, "agent": agent, "error_id": error_id}
     return {name: value for name, value in fields.items() if value}
 
@@ -33,7 +33,7 @@ def bind_log_fields(fields: Mapping[str, str]) -> Generator[None]:
 
 
 def fields_of_record(record: logging.LogRecord) -> dict[str, str]:
-    """Return the fields of a record: its own, and the bound ones of the current context."""
+    """Return the fields of a log record: those of its `extra`, and those bound in the current context."""
     fields = {**_BOUND.get()}
     fields.update((name, str(value)) for name in FIELDS if (value := getattr(record, name, None)))
     return fields

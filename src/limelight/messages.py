@@ -1,6 +1,6 @@
 """Messages in the format of OpenAI: dicts with `role` and `content`, as clients send them and agents get them.
 
-`content` is a string or a list of parts (`text`, `image_url`, `file`, …). Unknown parts are kept.
+`content` is a string or a list of parts (`text`, `image_url`, `file`, …). Unknown parts are passed on unchanged.
 """
 
 import base64
@@ -22,7 +22,7 @@ class Message(dict[str, Any]):
 
     @property
     def text(self) -> str:
-        """The text of the content: of the string, or of all text parts."""
+        """The text of the message: the content if it is a string, else its text parts joined."""
         content: Any = self.get("content")
         if isinstance(content, str):
             return content
@@ -34,7 +34,7 @@ class Message(dict[str, Any]):
 
 
 class InlineFile(msgspec.Struct, frozen=True):
-    """A file or image in a message: its bytes, or its URL if the message does not contain them."""
+    """A file or image in a message: its bytes, or its URL if the message does not contain the bytes."""
 
     name: str
     media_type: str

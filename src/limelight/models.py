@@ -1,7 +1,7 @@
 """Domain types that several layers share: sessions, runs, commits, artifacts, agent memories and signals.
 
 They are values, without I/O and without a clock. Times are milliseconds since the epoch. Events and records are in
-`events.py`, messages in `messages.py`; `stores/base.py` defines the store that keeps these types.
+`events.py`, messages in `messages.py`; `stores/base.py` defines the store for these types.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class SessionRef(NamedTuple):
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation. `run_id` and `run_state` are those of its newest run, None before the first."""
+    """A conversation with an agent. `run_id` and `run_state` describe the newest run; None before the first run."""
 
     ref: SessionRef
     agent: str
@@ -43,7 +43,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str | None
     run_state: RunState | None
     max_steps: int | None = None
-    """Step limit of this session; None means the agent's own."""
+    """Step limit of this session; None means the step limit of the agent."""
 
 
 class NewSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class NewSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """A user who has sessions: their number, and the time of the latest activity in one of them."""
+    """A user who has sessions, with the number of the sessions and the time of the latest activity."""
 
     owner: str
     sessions: int
@@ -91,7 +91,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str = ""
     error: RunFault | None = None
     messages: int | None = None
-    """Number of complete messages, if it has been counted; it is counted only after the end of the run."""
+    """Number of complete messages of an ended run; None if they have not been counted."""
 
     @property
     def live(self) -> bool:
@@ -99,7 +99,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to begin a run. `title` names a session that has no title yet."""
+    """A request to begin a run. `title` becomes the title of the session if the session has none."""
 
     run_id: str
     ref: SessionRef
@@ -109,18 +109,18 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     lease_until: int
     request_id: str = ""
     create_session: bool = True
-    """Whether a session that does not exist is created."""
+    """Whether to create the session if it does not exist."""
     max_session_bytes: int = 0
     """Limit on the stored size of the session before the run begins; 0 means unlimited."""
     max_sessions: int = 0
     """Per-owner session limit; 0 means unlimited."""
 
     def to_session(self) -> NewSession:
-        """Return the request for the session that this run needs, if it does not exist."""
+        """Return the request to create the session of this run."""
         return NewSession(ref=self.ref, agent=self.agent, at=self.at, max_sessions=self.max_sessions)
 
     def to_run(self, *, turns: int, last_seq: int) -> Run:
-        """Return the run as it begins in a session with this many turns, whose log ends at `last_seq`."""
+        """Return the new run of a session that has had `turns` turns and whose log ends at `last_seq`."""
         return Run(
             run_id=self.run_id,
             ref=self.ref,
@@ -136,7 +136,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """The outcome of a NewRun. `created` is False if the request id already has a run, which is then `run`."""
+    """The outcome of a NewRun. `created` is False if `run` began earlier, by a request with the same request id."""
 
     run: Run
     created: bool
@@ -145,7 +145,7 @@ class Begun(msgspec.Struct, frozen=True):
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Options of a request besides its question. They are not part of the log, so no viewer receives them."""
+    """Options of a request besides its question. They are stored outside of the log, so no viewer receives them."""
 
     system: tuple[str, ...] = ()
     """The texts of the client's system messages."""
@@ -184,7 +184,7 @@ def refers_to(record: Record, id_: str) -> bool:
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """A complete value that is too large for the log. `key` is a call id with the kind of the value."""
+    """A value in the results table, usually one that is too large for the log. `key` has the form `kind:id`."""
 
     key: str
     media_type: str
@@ -192,7 +192,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Append(msgspec.Struct, kw_only=True):
-    """One run's part of a commit. `state` is set if the state of the run changes with these records."""
+    """The part of a commit that concerns one run. `state` is its new state; None if the state does not change."""
 
     run_id: str
     records: Sequence[Record]
@@ -214,14 +214,14 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Swept(msgspec.Struct, frozen=True):
-    """The outcome of a sweep: the number of runs and the sessions that it deleted."""
+    """The outcome of a sweep: the number of deleted runs, and the deleted sessions."""
 
     runs: int
     sessions: list[SessionRef]
 
 
 class RetentionCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """The number of all sessions and runs, and of those that a sweep would delete."""
+    """The number of all sessions and runs, and of the sessions and runs that retention would delete."""
 
     sessions: int
     runs: int
@@ -233,14 +233,14 @@ class RetentionCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryTurn(msgspec.Struct, frozen=True):
-    """One turn of an agent's memory: the hash of the question, and the run."""
+    """One turn in an agent's memory: a hash of the question, and the id of the run."""
 
     asked: str
     run_id: str
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """The conversation state that a framework keeps under `key` in its own storage, and the turns that are in it."""
+    """A reference to a conversation that a framework stores under `key` in its own storage, with its turns."""
 
     key: str
     agent: str
@@ -259,7 +259,7 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
 
     @property
     def key(self) -> str:
-        """Identifies what a run takes once."""
+        """The key of the signal within its run. A store accepts one signal per key, so a run is cancelled once."""
         return "cancel"
 
 
@@ -275,10 +275,10 @@ class Decide(msgspec.Struct, frozen=True, tag="decide"):
 
     @property
     def key(self) -> str:
-        """Identifies what a run takes once."""
+        """The key of the signal within its run. A store accepts one signal per key: one decision per approval."""
         return self.approval_id
 
 
 Signal = Cancel | Decide
 SignalOutcome = Literal["sent", "duplicate", "unowned", "ended"]
-"""What became of a signal; `Store.signal` explains the values."""
+"""The outcome of sending a signal; `Store.signal` explains the values."""

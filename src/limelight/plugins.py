@@ -1,4 +1,4 @@
-"""Finds sources, dialects and stores by entry point, the built-in ones and those of other packages."""
+"""Finds sources, dialects and stores, built-in ones and those of other packages, by their entry points."""
 
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -13,7 +13,7 @@ def find(group: str) -> dict[str, Any]:
 
 
 def get(group: str, name: str) -> Any:
-    """Load the plug-in with this name. Raises SetupError, which lists the installed ones."""
+    """Load and return the plug-in with this name. Raises SetupError, which lists the installed plug-ins."""
     entries = _entries(group)
     if name in entries:
         return entries[name].load()

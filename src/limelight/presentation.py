@@ -1,8 +1,8 @@
-"""What clients show of calls and answers: fields that the server derives once and the events carry. Pure.
+"""Derives the fields of events that clients show for tool calls and answers. Pure.
 
-A call has a `summary`, and a `language` and `code_key` if it runs code. An answer has its title, content and sources
-apart. The engine adds these fields before an event is truncated and stored; dialects add them to events of logs that an
-older version has written. No dialect, page, pipe or terminal derives them again.
+A call gets a `summary`, and a `language` and `code_key` if it runs code. The title and sources of an answer become
+fields. The engine adds these fields before an event is truncated and stored; dialects add them to events of logs that
+an older version has written. No dialect, page, pipe or terminal derives them again.
 """
 
 from typing import Any, NamedTuple, cast, get_args
@@ -23,11 +23,11 @@ from limelight.events import (
 from limelight.structured_answers import to_text, with_parts
 
 PYTHON_TOOLS = frozenset({"python_interpreter", "python", "execute_python", "run_python"})
-"""The usual names of tools that run Python, for agents that name none themselves."""
+"""The usual names of tools that run Python code, for agents whose settings name no such tools."""
 PYTHON_KEYS = ("code", "source", "script")
-"""Names under which Python tools take their code."""
+"""Names of the argument in which Python tools take their code."""
 CODE_KEY = "code"
-"""The same for other tools: their `source` or `script` may be a URL."""
+"""Name of the argument in which other tools take their code. Their `source` or `script` may be a URL."""
 SUMMARY_KEYS = (
     "path",
     "file_path",
@@ -50,10 +50,10 @@ SUMMARY_KEYS = (
     "text",
     "content",
 )
-"""Names of arguments that describe a call, the best first."""
+"""Names of arguments that describe a call well, the best first."""
 SUMMARY_CHARS = 80
 SUMMARY_ITEMS = 20
-"""How many items of a list a summary reads at most."""
+"""The most items of a list that a summary uses."""
 LANGUAGE_NAMES = {
     "py": "python",
     "sql": "sql",
@@ -65,20 +65,20 @@ LANGUAGE_NAMES = {
     "javascript": "javascript",
     "node": "javascript",
 }
-"""Parts of the names of tools, and the language of their code; the first that fits counts."""
+"""Parts of tool names, and the language of the code of such tools. The first match counts."""
 
 Args = dict[str, Any] | str
 
 
 class Code(NamedTuple):
-    """The language of a call's code, and the argument that has it; "" if the arguments as a whole are the code."""
+    """The language of a call's code, and the name of the argument with the code; "" if all arguments are the code."""
 
     language: str
     key: str = ""
 
 
 class Presentation:
-    """Adds the derived fields to the events of one run, which must be fed in order."""
+    """Adds the derived fields to the events of one run. The events must be passed in order."""
 
     def __init__(self) -> None:
         self._python_tools = PYTHON_TOOLS
@@ -86,7 +86,7 @@ class Presentation:
         self._approval_names: dict[str, str] = {}
 
     def add_to(self, event: AnyEvent) -> AnyEvent:
-        """Return the event with its derived fields. An event that has them already is returned unchanged."""
+        """Return the event with its derived fields. An event that already has these fields is returned unchanged."""
         if type(event) not in _TYPES:
             return event
         match event:
@@ -137,7 +137,7 @@ def summarize(args: Args | None) -> str:
 
 
 def code_in(name: str, args: Args | None, python_tools: frozenset[str]) -> Code | None:
-    """Return where the code of a call is. `args` is None while they are streaming."""
+    """Return where the code of a call is; None if it runs no code. `args` is None while the arguments stream."""
     is_python = name in python_tools
     if not isinstance(args, dict):
         return Code("python") if is_python else None
@@ -157,7 +157,7 @@ def _language(name: str, args: dict[str, Any]) -> str:
 
 
 def _words(value: JsonValue) -> str:
-    """Return a value as words: a list of texts or of objects as their texts, other lists and objects as ""."""
+    """Return a value as text for a summary: the items of a list joined, and "" for an object or None."""
     if isinstance(value, list):
         items = cast("list[JsonValue]", value[:SUMMARY_ITEMS])
         is_texts = all(isinstance(item, str) for item in items)
@@ -170,6 +170,6 @@ def _item(value: JsonValue) -> str:
 
 
 def _first_line(text: str) -> str:
-    """Return the first line that has any text, cut to the length of a summary."""
+    """Return the first line that is not blank, shortened to the length of a summary."""
     line = text.strip().split("\n", 1)[0].strip()
     return line if len(line) <= SUMMARY_CHARS else line[: SUMMARY_CHARS - 1] + "…"

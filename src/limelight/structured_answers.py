@@ -1,7 +1,7 @@
-"""Structured answers: an object, or a text that contains one, with a title, a content and sources. Pure.
+"""Structured answers: answers that are an object, or the text of one, with a title, a content and sources. Pure.
 
-`with_parts` is the only place that decides whether an answer is structured. The engine calls it, the event carries the
-result, and every dialect, the page, the pipe and the terminal show the fields of the event.
+`with_parts` is the only place that decides whether an answer is structured. The engine calls it and stores the
+result in the event. Every dialect, the page, the pipe and the terminal show the fields of the event.
 """
 
 import ast
@@ -16,10 +16,10 @@ from limelight.events import FinalAnswer, JsonValue
 
 PREFIX = "Final answer:"
 FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
-"""A text that is one markdown code block and nothing else."""
+"""Matches a text that consists of one markdown code block."""
 KEYS = frozenset({"title", "content", "sources"})
 MAX_PARSED = 1024 * 1024
-"""Longer texts are not parsed, because that would block the event loop."""
+"""Limit for texts that are parsed, in characters. Parsing longer texts would block the event loop."""
 MAX_SOURCES = 100
 TITLE_KEYS = ("title", "name")
 URL_KEYS = ("url", "link", "href", "source")
@@ -37,9 +37,10 @@ class AnswerParts(NamedTuple):
 
 
 def with_parts(answer: FinalAnswer) -> FinalAnswer:
-    """Move the title, the content and the sources inside of an answer's content to the fields of the event.
+    """Return an answer whose title, content and sources are fields, if its content is an object with these keys.
 
-    A title and sources that the event already has win. `data` keeps the object if these fields lose a part of it.
+    A title and sources that the event already has take precedence. `data` is the object if the fields do not contain
+    all of it. The prefix "Final answer:" is removed from texts.
     """
     if isinstance(answer.content, str) and len(answer.content) > MAX_PARSED:
         return answer
@@ -54,12 +55,12 @@ def with_parts(answer: FinalAnswer) -> FinalAnswer:
 
 
 def strip_prefix(text: str) -> str:
-    """Remove "Final answer:", with which some agents begin their answer."""
+    """Remove the prefix "Final answer:", with which some agents begin their answer."""
     return text.lstrip().removeprefix(PREFIX).lstrip() if text.lstrip().startswith(PREFIX) else text
 
 
 def markdown_of(answer: FinalAnswer) -> str:
-    """Return the title, the content and the sources as one text."""
+    """Return an answer as one markdown text: its title, its content and its sources."""
     heading = f"## {answer.title}\n\n" if answer.title else ""
     listed = "\n".join(f"- {source}" for source in answer.sources)
     return f"{heading}{to_text(answer.content)}" + (f"\n\n**Sources**\n\n{listed}" if listed else "")
@@ -73,15 +74,15 @@ def to_text(value: JsonValue) -> str:
 
 
 def _is_structured(value: dict[str, Any], content: JsonValue) -> bool:
-    """Whether an object is a structured answer: it has a content, or a title.
+    """Whether an object is a structured answer: it has the key `content`, or `title`.
 
-    A text may contain any JSON. If that has a title but no content, it must not have other keys.
+    An object that was parsed from a text may be any JSON. If it has no `content`, it must have no keys besides KEYS.
     """
     return "content" in value or ("title" in value and (content is value or value.keys() <= KEYS))
 
 
 def _parts_of(value: dict[str, Any]) -> AnswerParts:
-    """Return the parts of an object. Without a content, its other keys are the content, as JSON."""
+    """Return the parts of a structured answer. Without the key `content`, the other keys as JSON are the content."""
     content = to_text(value.get("content"))
     rest = {key: item for key, item in value.items() if key not in KEYS}
     if "content" not in value and rest:
@@ -90,13 +91,13 @@ def _parts_of(value: dict[str, Any]) -> AnswerParts:
 
 
 def _object_of(title: str, content: str, sources: tuple[str, ...]) -> dict[str, Any]:
-    """Return the object that these parts describe completely."""
+    """Return the object that has exactly these parts, without empty ones."""
     given: dict[str, Any] = {"title": title, "content": content, "sources": list(sources)}
     return {key: value for key, value in given.items() if value or key == "content"}
 
 
 def _sources(value: JsonValue) -> tuple[str, ...]:
-    """Return the sources of a list, or of a single value, as texts."""
+    """Return the sources in a list, or a single source, as texts."""
     listed = value if isinstance(value, list) else [value]
     return tuple(text for source in listed[:MAX_SOURCES] if (text := _source(source)))
 
@@ -113,7 +114,7 @@ def _source(value: JsonValue) -> str:
 
 
 def _parse_object(content: JsonValue) -> dict[str, Any] | None:
-    """Return a dict unchanged, and parse a text that is JSON or a Python literal. None if it is not an object."""
+    """Return the object that a content is or, as JSON or as a Python literal, contains; None if there is none."""
     if isinstance(content, dict):
         return content
     if not isinstance(content, str):
@@ -126,7 +127,7 @@ def _parse_object(content: JsonValue) -> dict[str, Any] | None:
     for parse in (msgspec.json.decode, _parse_literal):
         try:
             found = parse(text)
-            encode(found)  # raises if it cannot be sent
+            encode(found)  # raises if the object has no JSON form
         except PARSE_ERRORS:
             continue
         if isinstance(found, dict):
@@ -135,5 +136,5 @@ def _parse_object(content: JsonValue) -> dict[str, Any] | None:
 
 
 def _parse_literal(text: str) -> Any:
-    """Parse a Python literal. Raises if JSON has no form for a part of it, as for `...`, `1j` or a lone surrogate."""
+    """Parse a Python literal. Raises if a part of it has no JSON form, as `...`, `1j` or a lone surrogate."""
     return msgspec.json.decode(json.dumps(ast.literal_eval(text), allow_nan=False, ensure_ascii=False))

@@ -1,1 +1,1 @@
-"""Creates and restores backups of a data folder, while a server uses it or not."""
+"""Creates and restores backups of a data folder. A backup can be created while a server runs."""

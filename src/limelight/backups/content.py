@@ -10,13 +10,13 @@ from limelight.file_trees import Gone, Unreadable, list_folder, translate_errors
 from limelight.stores.sqlite.snapshots import is_database
 
 DATABASE = "limelight.db"
-"""Name of the store's file in a backup, whatever its name outside is."""
+"""Name of the store's file in a backup. The original file may have another name."""
 MANIFEST = "backup.json"
 LAST_BACKUP = "last-backup.json"
 RESTORING = ".restoring"
-"""Folder in which a backup is prepared that is restored into an existing folder."""
+"""Name of the draft folder inside of an existing data folder, while a backup is restored into it."""
 VOLUME = "lost+found"
-"""Folder of the file system, also in an empty volume."""
+"""Name of a folder that the file system creates, even in an empty volume. It is ignored."""
 EXCLUDED = (
     "*-wal",
     "*-shm",
@@ -31,7 +31,7 @@ EXCLUDED = (
     RESTORING,
     VOLUME,
 )
-"""SQLite's own files, whose content is in the copies of the databases; locks, drafts and older copies."""
+"""Patterns of files that are not copied: SQLite's auxiliary files, locks, drafts and older copies."""
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class Content(msgspec.Struct, frozen=True):
 
 
 def find_content(data: Path, store: Path) -> Content:
-    """List the store's file, the databases of frameworks in the folder, the keys and the workspaces of sessions."""
+    """Return the content to back up: the store's file, databases of frameworks, keys, and workspaces of sessions."""
     content = Content(data, {DATABASE: store}, [], {})
     for path in sorted(data.iterdir()) if data.is_dir() else ():
         if path == store or path.name == DATABASE or any(fnmatch(path.name, pattern) for pattern in EXCLUDED):
@@ -63,7 +63,7 @@ def find_content(data: Path, store: Path) -> Content:
 
 
 def _add(content: Content, path: Path) -> None:
-    # The suffix identifies a database whose first bytes are damaged.
+    # The suffix also identifies a database whose first bytes are damaged.
     if path.is_file() and (path.suffix == ".db" or is_database(path)):
         content.databases[path.name] = path
     elif path.is_symlink():
@@ -75,7 +75,7 @@ def _add(content: Content, path: Path) -> None:
 
 
 def _add_folder(content: Content, name: str) -> None:
-    """Add all regular files below a folder. Links are not followed."""
+    """Add all regular files below a folder to `content`. Links are not followed."""
     pending, found = [name], list[str]()
     while pending:
         name = pending.pop()
@@ -93,7 +93,7 @@ def _add_folder(content: Content, name: str) -> None:
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of a backup. It is written last: a folder that has one is complete."""
+    """The description of a backup. It is written last, so a folder with a manifest is a complete backup."""
 
     limelight: str
     """The version of Limelight that created the backup."""
@@ -105,7 +105,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LastBackup(msgspec.Struct, frozen=True):
-    """When the newest backup of a data folder was created, and where it is."""
+    """The time and the path of the newest backup of a data folder."""
 
     at: int
     target: str
@@ -128,7 +128,7 @@ def write_last_backup(data: Path, backup: LastBackup) -> None:
 
 
 def read_last_backup(data: Path) -> LastBackup | None:
-    """Read when the newest backup was created and where it is; None if no backup is known."""
+    """Return the time and the path of the newest backup; None if no backup is known."""
     try:
         return msgspec.json.decode((data / LAST_BACKUP).read_bytes(), type=LastBackup)
     except (OSError, msgspec.DecodeError):

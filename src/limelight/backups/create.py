@@ -1,7 +1,7 @@
-"""Creates a backup: a folder, or the same folder as a .tar.gz.
+"""Creates a backup of a data folder: a folder, or a .tar.gz of it.
 
-The backup is prepared and checked in a draft beside the target, and renamed at the end, so there is never an incomplete
-one. A running server is not interrupted.
+The backup is prepared and checked in a draft folder beside the target, and renamed at the end, so an incomplete backup
+never has the name of the target. A running server is not interrupted.
 """
 
 import os
@@ -47,7 +47,7 @@ def create_backup(data: Path, store: Path, target: Path, *, at: int, version: st
         raise SetupError(f"{target} is there already: a backup is never overwritten, choose another name")
     if not store.is_file():
         raise SetupError(f"there is nothing to back up: no {store}")
-    if target.resolve().is_relative_to(data.resolve()):  # also through a link
+    if target.resolve().is_relative_to(data.resolve()):  # resolved, because the target may be a link
         raise SetupError(f"{target} is inside the data folder: a backup belongs somewhere else")
     try:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def create_backup(data: Path, store: Path, target: Path, *, at: int, version: st
         raise SetupError(f"the backup cannot be made: {error}; no part of it is left") from error
     finally:
         remove_tree(draft)
-    with suppress(OSError):  # the data folder may be read-only, which is a good reason for a backup
+    with suppress(OSError):  # the data folder may be read-only; the backup is still useful
         write_last_backup(data, LastBackup(at, str(target.absolute())))
     return created
 
@@ -92,7 +92,10 @@ def _fill(folder: Path, content: Content, at: int, version: str, progress: Progr
 
 @contextmanager
 def _skip_unreadable(name: str, unread: dict[str, str], missing: set[str]) -> Generator[None]:
-    """Leave out a file that an agent has deleted, and also report one that cannot be read."""
+    """Ignore errors at reading one file inside of a `with` block: the file is left out of the backup.
+
+    A file that cannot be read is added to `unread`; a file that an agent has deleted is not.
+    """
     try:
         yield
     except Unreadable as error:
@@ -103,7 +106,7 @@ def _skip_unreadable(name: str, unread: dict[str, str], missing: set[str]) -> Ge
 
 
 def make_private(folder: Path) -> None:
-    """Remove the permissions of others from a folder and everything in it. Executable files stay executable."""
+    """Make a folder and its content accessible to the owner only. Executable files stay executable."""
     folder.chmod(0o700)
     for path in walk(folder):
         if not path.is_symlink():

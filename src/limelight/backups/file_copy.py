@@ -1,7 +1,7 @@
 """Copies the files and databases of a data folder into the draft of a backup.
 
 Errors at reading concern one file: they are returned, or raised as Gone or Unreadable. Errors at writing are raised as
-OSError or sqlite3.Error and fail the backup.
+OSError or sqlite3.Error, and the backup fails.
 """
 
 import errno
@@ -22,11 +22,11 @@ LOGS = ("-wal", "-journal")
 """Suffixes of files that belong to a database and are copied with it byte by byte."""
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 Progress = Callable[[str, int, int], None]
-"""Called with the name of a step, how much of it is done, and its total."""
+"""Called with the name of a step, the amount of it that is done, and the total amount."""
 
 
 def copy_file(root: Path, name: str, target: Path) -> None:
-    """Copy a file up to its current size, even if it grows. Raises Gone, Unreadable, and OSError for the target."""
+    """Copy a file up to its current size, even if it grows. Raises Gone or Unreadable; OSError if writing fails."""
     with translate_errors():
         source = open_inside(root, name)
     try:
@@ -61,9 +61,9 @@ def _read(source: int, size: int) -> bytes:
 
 
 def copy_databases(databases: dict[str, Path], folder: Path, progress: Progress) -> dict[str, str]:
-    """Copy databases and check the copies. Return those that are damaged or unreadable, with the reason.
+    """Copy databases and check the copies. Return the damaged or unreadable ones, with the reason.
 
-    A backup without these is still useful, unless it is the store's: for that one, raise SetupError or sqlite3.Error.
+    Raises SetupError or sqlite3.Error if the store's database is damaged or unreadable: a backup without it is useless.
     """
     doubtful, sources = dict[str, str](), dict[str, sqlite3.Connection]()
     with ExitStack() as stack:
@@ -106,7 +106,7 @@ def _add_damage(name: str, reason: str, doubtful: dict[str, str]) -> None:
 
 def copy_database_bytes(path: Path, target: Path) -> None:
     """Copy the files of a database that SQLite cannot copy, byte by byte. Raises Gone, Unreadable, OSError."""
-    _remove(target)  # an incomplete copy
+    _remove(target)  # an incomplete copy by SQLite may be there
     path = path.resolve()
     try:
         copy_file(path.parent, path.name, target)
@@ -114,7 +114,7 @@ def copy_database_bytes(path: Path, target: Path) -> None:
             with suppress(Gone):
                 copy_file(path.parent, path.name + ending, target.with_name(target.name + ending))
     except Unreadable:
-        _remove(target)  # without its log it would be another database
+        _remove(target)  # without the log, the copied database would lack committed data
         raise
 
 

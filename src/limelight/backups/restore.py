@@ -1,7 +1,7 @@
-"""Restores a data folder from a backup. It is prepared and checked in a draft, and moved to its place at the end.
+"""Restores a data folder from a backup. It is prepared and checked in a draft folder, and moved at the end.
 
 An existing folder may be a volume, which cannot be renamed or replaced, and beside which nothing can be written. So the
-draft is inside of it, and its parts are moved up, the database last: a server finds a complete folder or an empty one.
+draft is inside of the folder. Its content is moved up, the database last: a server finds a complete folder or none.
 """
 
 import platform
@@ -20,9 +20,9 @@ from limelight.file_trees import remove_tree, walk
 
 
 def restore(source: Path, data: Path, examine: Callable[[Path], object]) -> Manifest:
-    """Restore into a folder that is empty or does not exist. Raises SetupError.
+    """Restore a backup into a folder that is empty or does not exist. Return the manifest. Raises SetupError.
 
-    `examine` is called with the draft of the folder, and raises if it cannot be used.
+    `examine` is called with the draft, and raises an error if the draft cannot be used as a data folder.
     """
     _check_paths(source, data)
     exists = data.is_dir()
@@ -96,14 +96,14 @@ def _unpack(source: Path, draft: Path) -> Path:
                 " upgrade it, or unpack the file yourself and restore the folder"
             )
         with tarfile.open(source, "r:gz") as archive:
-            archive.extractall(draft, filter="data")  # rejects paths that lead out of the folder
+            archive.extractall(draft, filter="data")  # rejects paths outside of the folder
     else:
         raise SetupError(f"{source} is neither a folder nor a .tar.gz")
     return folder
 
 
 def _move_up(folder: Path, data: Path) -> None:
-    """Move everything, or nothing if something fails."""
+    """Move the content of the draft into the data folder. If a step fails, remove what was moved."""
     moved: list[Path] = []
     try:
         for path in sorted(folder.iterdir(), key=lambda path: path.name == DATABASE):

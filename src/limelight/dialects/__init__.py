@@ -1,1 +1,1 @@
-"""Dialects: each turns Records into the frames of one wire format, without I/O and without a clock."""
+"""Dialects: each encodes Records as frames of one wire format, without I/O and without a clock."""

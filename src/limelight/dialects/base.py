@@ -28,6 +28,7 @@ from limelight.events import (
 )
 from limelight.links import link
 from limelight.presentation import Presentation
+from limelight.structured_answers import to_text
 
 encode = msgspec.json.Encoder().encode
 STOPPED = "Stopped"
@@ -36,16 +37,16 @@ WAITING_FOR_APPROVAL = "Waiting for approval"
 
 
 class Dialect(Protocol):
-    """One wire format. `DROPS` lists the events without a frame, so that none is left out by accident."""
+    """A translator of one run into one wire format. `DROPS` lists the event types that the format does not send."""
 
     event_name: ClassVar[str]
     """The SSE `event:` of every frame; "" for none."""
     joins: ClassVar[bool]
-    """Whether a viewer that catches up may get neighbouring deltas as one."""
+    """Whether neighbouring deltas may be joined into one for a viewer that catches up."""
     DROPS: ClassVar[frozenset[type[Event]]]
 
     def __init__(self, root: str = "") -> None:
-        """`root` is the path prefix of links, as `/limelight` behind a proxy; "" for none."""
+        """Start the translation of a run. `root` is the path prefix of links, as `/limelight` behind a proxy."""
         ...
 
     def feed(self, record: Record) -> list[bytes]:
@@ -53,14 +54,15 @@ class Dialect(Protocol):
         ...
 
     def fits(self, event: Delta) -> bool:
-        """Whether a joined delta may be fed as one.
+        """Whether a joined delta can be encoded in one message of the format, so that it may be fed as one Record.
 
-        It may not if a frame would end inside of it: a resume could not find what comes after that frame by its cursor.
+        If it needs several, the delta is fed unjoined: a client that reconnects between two of the frames could not
+        resume exactly, because no Record of the log ends there.
         """
         ...
 
     def gap(self, first: int, last: int) -> bytes:
-        """Return the payload that says that Records `first` to `last` are no longer kept."""
+        """Return the payload that says that Records `first` to `last` were deleted."""
         ...
 
 
@@ -92,11 +94,11 @@ class Frame(NamedTuple):
 
 
 class GapFrame(Frame):
-    """The frame that says which Records are no longer kept."""
+    """The frame that says which Records were deleted."""
 
 
 class Increment(bytes):
-    """A payload with a piece of a text; the complete text follows in a later payload."""
+    """A payload with a part of a text. A later payload has the complete text."""
 
 
 class AgentTree:
@@ -118,39 +120,39 @@ BLANK_LINE = "\n\n"
 
 
 class Paragraphs:
-    """Separates an agent's messages by blank lines, for formats in which all of them are one text."""
+    """Separates the messages of an agent by blank lines, for formats that join all messages into one text."""
 
     def __init__(self) -> None:
         self._last_message: dict[str, str | None] = {}
 
     def separator(self, agent_id: str, message_id: str | None) -> str:
-        """Return what goes before a piece of a message: a blank line if another message of the agent came before."""
+        """Return the text to send before a delta: a blank line if the agent's last delta had another message id."""
         last = self._last_message.get(agent_id, message_id)
         self._last_message[agent_id] = message_id
         return "" if last == message_id else BLANK_LINE
 
     def separator_of_notice(self) -> str:
-        """Return what goes before a text that belongs to no message: a blank line if any agent has sent text."""
+        """Return the text to send before a notice, which has no message: a blank line if an agent has sent text."""
         return BLANK_LINE if self._last_message else ""
 
 
 class ApprovalStatus(NamedTuple):
-    """The status text after an approval event: a label, and the approval that the label is about."""
+    """The status text after an approval event: a label, and the approval (`subject`) that the label describes."""
 
     label: str
     subject: ApprovalRequested
     request: ApprovalRequested
-    """The approval of the event. It is not the subject if another approval is still open."""
+    """The approval of the event. It differs from `subject` if another approval is still open."""
 
 
 class Approvals:
-    """The open approvals of a run, as status texts for formats without a documented frame for approvals."""
+    """Tracks the open approvals of a run, and describes them as status texts for formats without approval frames."""
 
     def __init__(self) -> None:
         self._open: dict[str, ApprovalRequested] = {}
 
     def feed(self, event: ApprovalRequested | ApprovalResolved) -> ApprovalStatus:
-        """Return the status after an event. After a decision, it shows another open approval, if there is one."""
+        """Return the status after an event: the newest open approval or, if none is open, the decision."""
         if isinstance(event, ApprovalRequested):
             self._open[event.approval_id] = event
             return ApprovalStatus(WAITING_FOR_APPROVAL, event, event)
@@ -162,7 +164,7 @@ class Approvals:
 
 
 def _decision_label(event: ApprovalResolved) -> str:
-    """Name a decision. The server itself rejects an approval that expires, or that is open when its agent ends."""
+    """Return the label of a decision. The server rejects approvals that expire or are open when their agent ends."""
     match event.decision:
         case "approve":
             return "Approved"
@@ -175,7 +177,7 @@ def _decision_label(event: ApprovalResolved) -> str:
 
 
 class Truncatable(Protocol):
-    """An event with a value that the log may have truncated."""
+    """An event with a value that may be truncated to a preview."""
 
     @property
     def truncated(self) -> bool: ...
@@ -186,21 +188,21 @@ class Truncatable(Protocol):
 
 
 def truncation_fields(event: Truncatable) -> dict[str, Any]:
-    """Return the fields that say that a value is truncated and where the complete one is; none if it is complete."""
+    """Return the fields `truncated`, `size` and `result_url` if the value of an event is truncated, else {}."""
     if not event.truncated:
         return {}
     return {"truncated": True, "size": event.size, "result_url": event.result_url}
 
 
 def result_seen_field(event: ToolFinished) -> dict[str, Any]:
-    """Return the field that says that the result of a call was not seen; none if it was."""
+    """Return the field `result_seen` if the result of a call was not seen, else {}."""
     return {} if event.result_seen else {"result_seen": False}
 
 
 class EventReader:
     """Prepares the events of one run for a dialect.
 
-    It adds the root path to links, and the derived fields to events of logs that an older version has written.
+    It adds the root path to links, and the derived fields to events that an older version has logged.
     """
 
     def __init__(self, root: str) -> None:
@@ -215,8 +217,8 @@ class EventReader:
 
 
 def text_of(value: JsonValue) -> str:
-    """Return a string unchanged, and any other value as JSON."""
-    return value if isinstance(value, str) else encode(value).decode()
+    """Return a string unchanged, and any other value as JSON, also None as "null"."""
+    return "null" if value is None else to_text(value)
 
 
 def is_structured(answer: FinalAnswer) -> bool:
@@ -225,5 +227,5 @@ def is_structured(answer: FinalAnswer) -> bool:
 
 
 def summary_field(event: ToolStarted | ToolReady | ApprovalRequested | ApprovalResolved) -> dict[str, Any]:
-    """Return the field with the summary of a call; none if it is empty."""
+    """Return the field `summary` of a call if the summary is not empty, else {}."""
     return {"summary": event.summary} if event.summary else {}

@@ -1,8 +1,8 @@
-"""Encodes the Records of a session as frames of one dialect, with cursors for an exact resume.
+"""Encodes the Records of a session as frames of one dialect, with cursors for an exact resume. Pure.
 
-A Record may have several frames: the last has the cursor `seq`, those before it `seq.1`, `seq.2` … If the Record was
-joined from several, the inner cursors have the `seq` of the first of them, because a resume reads from there.
-Pure; the hub's buffers and viewers use it.
+A Record may have several frames: the last has the cursor `seq`, the others have `seq.1`, `seq.2` … If the Record was
+joined from several Records, the cursors with a point have the `seq` of the first of these, because a resume reads the
+log from there.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,14 +13,14 @@ from limelight.events import Record, RunStarted
 
 
 class FrameEncoder:
-    """Encodes the Records of one session. Every `run_started` starts a new dialect object."""
+    """Encodes the Records of one session. Creates a new dialect object at every `run_started`."""
 
     def __init__(self, make_dialect: Callable[[], Dialect]) -> None:
         self._make_dialect = make_dialect
         self._dialect = make_dialect()
 
     def encode(self, record: Record, first_seq: int | None = None, skip: int = 0) -> list[Frame]:
-        """Return the frames of one Record, without the first `skip` of them."""
+        """Return the frames of one Record, without the first `skip` frames."""
         if isinstance(record.event, RunStarted):
             self._dialect = self._make_dialect()
         payloads = self._dialect.feed(record)
@@ -51,5 +51,5 @@ class FrameEncoder:
         return [frame.payload for frame in self.encode(record)]
 
     def gap(self, first: int, last: int) -> GapFrame:
-        """Return the frame for Records that are no longer kept. Its cursor resumes after the gap."""
+        """Return the frame that says that Records `first` to `last` were deleted. Its cursor resumes after them."""
         return GapFrame(str(last), self._dialect.gap(first, last))

@@ -1,4 +1,4 @@
-"""The lossless dialect: each Record as JSON. The client library, the page and exports read it."""
+"""The lossless dialects: each Record as JSON, for the client library, the page and exports."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from limelight.events import Event, Record
 
 
 class RecordsDialect:
-    """Sends one frame per Record: `{"seq", "run_id", "at", "event": {"kind", …}}`."""
+    """The dialect `records`, with one frame per Record: `{"seq", "run_id", "at", "event": {"kind", …}}`."""
 
     event_name: ClassVar[str] = ""
     joins: ClassVar[bool] = False
@@ -31,9 +31,9 @@ class RecordsDialect:
 
 
 class JoinedRecordsDialect(RecordsDialect):
-    """Like RecordsDialect, but a viewer that catches up gets neighbouring deltas joined to one Record.
+    """RecordsDialect with joined deltas: a viewer that catches up gets neighbouring deltas as one Record.
 
-    The page uses it, because it needs texts and not each piece of them. Exports need each Record.
+    The page uses it, because it does not need single deltas. Exports need each Record.
     """
 
     joins: ClassVar[bool] = True

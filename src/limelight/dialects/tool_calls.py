@@ -1,8 +1,8 @@
-"""The flat wire format of the Agno documents: `event: message`, seven types, keys beside `type` and no envelope.
+"""The flat wire format of the Agno documents: `event: message`, seven types, and all keys on the level of `type`.
 
 It is for chats that show an answer and the tool calls behind it. A call is announced when its arguments are complete,
 the text of sub-agents is not sent, and their tools are named `agent › tool`. `docs/protocols/tool_calls.md` describes
-it.
+the format.
 """
 
 from typing import Any, ClassVar, NamedTuple, assert_never
@@ -58,16 +58,16 @@ DONE = b'{"type":"done"}'
 
 
 class _Call(NamedTuple):
-    """The fields of an open call that its last frame repeats. `args` is None until they are complete."""
+    """An open tool call: the fields that its last frame repeats. `args` is None until the arguments are complete."""
 
     name: str
     args: dict[str, Any] | str | None
     extra: dict[str, Any]
-    """The fields that say how the call is summarised and whether its arguments are truncated."""
+    """The fields with the summary of the call and the truncation of its arguments."""
 
 
 class ToolCallsDialect:
-    """Translates one run into flat frames. It keeps the open calls, and the names of sub-agents."""
+    """Translates one run into flat frames. Its state is the open calls and the names of sub-agents."""
 
     event_name: ClassVar[str] = "message"
     joins: ClassVar[bool] = True
@@ -156,18 +156,18 @@ class ToolCallsDialect:
         return [_frame("message", content=self._paragraphs.separator("", event.message_id) + event.text)]
 
     def _answer(self, event: FinalAnswer) -> list[bytes]:
-        """Send the answer with its title and sources, unless it was streamed as a message."""
+        """Return the frames of the answer, with its title and sources; none if it was streamed as a message."""
         text = markdown_of(event) if is_structured(event) else text_of(event.content)
         if event.message_id is not None or not text:
             return []
         return [_frame("message", content=self._paragraphs.separator("", None) + text, **truncation_fields(event))]
 
     def _qualified(self, agent_id: str, text: str) -> str:
-        """Return a text with the name of its sub-agent before it."""
+        """Return a text with the name of the agent before it, if that is a sub-agent."""
         return f"{self._agents.get(agent_id, agent_id)} › {text}" if agent_id else text
 
     def _tool_started(self, event: ToolStarted | ToolReady) -> list[bytes]:
-        """Announce a call as soon as its arguments are complete: this format sends them once."""
+        """Return the frame that announces a call; none until its arguments are complete."""
         if isinstance(event, ToolStarted):
             name = self._qualified(event.agent_id, event.name)
         else:
@@ -179,7 +179,7 @@ class ToolCallsDialect:
     def _tool_finished(self, event: ToolFinished, run_id: str) -> list[bytes]:
         call = self._calls.pop(event.call_id)
         frames: list[bytes] = []
-        if call.args is None:  # it failed before its arguments were complete
+        if call.args is None:  # the call failed before its arguments were complete
             call = call._replace(args={})
             frames.append(_start_frame(event.call_id, call))
         call_fields = {"tool_call_id": event.call_id, "tool_name": call.name, "tool_args": call.args}

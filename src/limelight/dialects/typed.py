@@ -1,8 +1,9 @@
 """The typed wire format of the Deep Agent document: `{"type": …, "data": {…}}`, with additional types and keys.
 
-A client that knows only the document's seven types works unchanged; `docs/protocols/typed.md` lists the additions.
+A client that supports only the document's seven types works unchanged; `docs/protocols/typed.md` lists the additions.
 Failures, stops and approvals have additional types (`error`, `cancelled`, `approval`) and are also sent in a documented
-type. Such a frame names the additional type in `fallback_for`; clients that know this type skip the frame.
+type. The frame with the documented type names the additional type in `fallback_for`, so that clients that support the
+additional type can skip this frame.
 """
 
 from typing import Any, ClassVar, assert_never
@@ -57,7 +58,7 @@ DONE = b'{"type":"done"}'
 
 
 class TypedDialect:
-    """Translates one run into typed frames. It keeps open calls, open approvals and the depth of each agent."""
+    """Translates one run into typed frames. Its state is the open calls and approvals, and the depth of each agent."""
 
     event_name: ClassVar[str] = ""
     joins: ClassVar[bool] = True
@@ -158,12 +159,12 @@ class TypedDialect:
 
     def _token(self, event: TextDelta) -> bytes:
         text = self._paragraphs.separator(event.agent_id, event.message_id) + event.text
-        if not event.agent_id:  # most frames are these, so they are formatted by hand
+        if not event.agent_id:  # a fast path: most frames are tokens
             return b'{"type":"token","data":{"content":%b,"agent_depth":0}}' % encode(text)
         return _frame("token", content=text, **self._agent_fields(event))
 
     def _error_text(self, event: RunFailed) -> bytes:
-        """Return the error message as a token frame: a client replaces a status when it gets `done`."""
+        """Return the error message as a token frame, because a client would replace a status at `done`."""
         text = f"{self._paragraphs.separator_of_notice()}Error: {event.message}"
         return _frame("token", content=text, agent_depth=0, fallback_for="error")
 
@@ -173,7 +174,7 @@ class TypedDialect:
         return _frame("reasoning", content=text, agent_id=agent_id, agent_depth=self._tree.depth(agent_id))
 
     def _answer(self, event: FinalAnswer) -> list[bytes]:
-        """Send the answer as text, unless it was streamed, and its parts, if it is structured."""
+        """Return the frames of the answer: its text, unless it was streamed, and its parts, if it is structured."""
         text = text_of(event.content)
         frames: list[bytes] = []
         if event.message_id is None and text:
@@ -261,7 +262,7 @@ class TypedDialect:
     def _approval_frame(
         self, request: ApprovalRequested, current: ApprovalRequested | ApprovalResolved, **state: Any
     ) -> bytes:
-        """Return a frame that describes the request, with the current arguments."""
+        """Return an `approval` frame that describes a request, with the arguments of `current`."""
         return _frame(
             "approval",
             approval_id=request.approval_id,
@@ -300,5 +301,5 @@ def _frame(type_: str, **data: Any) -> bytes:
 
 
 def _present(**data: Any) -> dict[str, Any]:
-    """Return only the keys that have a value: this format has no keys for missing values."""
+    """Return the keyword arguments as a dict, without those that have no value."""
     return {key: value for key, value in data.items() if value is not None and value != "" and value is not False}

@@ -3,8 +3,8 @@
 All rules apply to the input and output of tools, errors, plans, sources and approvals. Only the server's secrets are
 removed from texts of models, and nothing from the user's input.
 
-Pieces of tool output and of texts are held back while they may contain the beginning of a secret (`stream.py`). With
-patterns, pieces of arguments and of plans are dropped, since `tool_ready` and `plan` have the complete value.
+Deltas of tool output and of texts are held while they may contain the beginning of a secret (`stream.py`). If there
+are patterns, deltas of arguments and of plans are dropped, because `tool_ready` and `plan` have the complete value.
 """
 
 from typing import Any, NamedTuple
@@ -56,11 +56,11 @@ REDACTED_FIELDS: dict[type[AnyEvent], tuple[str, ...]] = {
     FinalAnswer: ("content", "title", "sources", "data"),
 }
 FIELD_TYPES: dict[str, Any] = {"items": tuple[Todo, ...], "sources": tuple[str, ...]}
-"""Fields that have to be converted from and to JSON."""
+"""The types of fields that are converted to JSON for redaction, and back."""
 
 
 class EventRedactor:
-    """Redacts the events of one run, in order."""
+    """Redacts the events of one run, which must be passed in order."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -74,16 +74,16 @@ class EventRedactor:
 
     @property
     def redacts_texts(self) -> bool:
-        """Whether texts of models have to be fed: only if there are secrets."""
+        """Whether texts of models are redacted, so that their deltas must be fed: only if there are secrets."""
         return self._text_redactor is not None
 
     def passes(self, piece: TextDelta | ReasoningDelta) -> bool:
-        """Accept a piece of an open text that passes unchanged; return False for one that has to be fed."""
+        """Whether a delta of an open text needs no redaction. If True, it is processed; if False, `feed` it."""
         stream = self._text_streams.get((type(piece), piece.message_id))
         return stream is not None and stream.redactor.passes(piece.text)
 
     def redact(self, event: AnyEvent) -> AnyEvent:
-        """Redact the complete values of an event. An answer that was streamed is redacted like its text."""
+        """Return an event with its complete values redacted. A streamed answer is redacted like a text of a model."""
         redactor = self._redactor
         if isinstance(event, FinalAnswer) and event.message_id is not None:
             if self._text_redactor is None:
@@ -100,7 +100,10 @@ class EventRedactor:
         return msgspec.structs.replace(event, **changes) if changes else event
 
     def feed(self, event: AnyEvent) -> list[AnyEvent]:
-        """Redact pieces of texts. Return the event, after the pieces that were held back and have to come before it."""
+        """Return the events to log for an event: the held deltas that must precede it, and the event.
+
+        Deltas are redacted, and may be held or dropped; other events are not redacted here.
+        """
         match event:
             case ToolArgsDelta() | PlanDelta() if self._redactor.needs_complete_texts:
                 return []
@@ -132,7 +135,7 @@ class EventRedactor:
                 return [event]
 
     def flush(self) -> list[AnyEvent]:
-        """Return everything that is still held back."""
+        """Return the text that is still held, as redacted deltas."""
         calls = dict.fromkeys(key[1] for key in self._tool_streams)
         tools = [piece for call_id in calls for piece in self._flush_call(call_id)]
         plans = [piece for agent_id in list(self._plans) for piece in self._flush_plan(agent_id)]
@@ -167,9 +170,9 @@ class EventRedactor:
         return plan.events(plan.redactor.feed(event.text))
 
     def _finish_plan(self, event: Plan) -> list[AnyEvent]:
-        """Replace the text of a plan that came in pieces by the pieces that were passed on.
+        """Return a complete plan. If it came in deltas, its text is replaced by that of the redacted deltas.
 
-        The pieces may have a few more characters of the beginning of a secret than a redacted text.
+        The two may differ: redacted deltas may contain the first characters of a secret.
         """
         plan = self._plans.get(event.agent_id)
         held = self._flush_plan(event.agent_id)
@@ -183,18 +186,18 @@ class EventRedactor:
 
 
 class _Stream(NamedTuple):
-    """A text, or the arguments or the output of a call, in pieces."""
+    """The state of a text, or of the arguments or the output of a call, that comes in deltas."""
 
     last: Delta
     redactor: StreamRedactor
 
     def events(self, text: str) -> list[AnyEvent]:
-        """Return a piece like the last one with this text; none without text."""
+        """Return the last delta with its text replaced by `text`, as a list; [] if `text` is empty."""
         return [msgspec.structs.replace(self.last, text=text)] if text else []
 
 
 class _PlanStream:
-    """A plan in pieces: those that were received, and those that were passed on."""
+    """The state of a plan that comes in deltas: the received texts, and the redacted texts."""
 
     def __init__(self, redactor: StreamRedactor) -> None:
         self.redactor = redactor
@@ -203,7 +206,7 @@ class _PlanStream:
         self.last = PlanDelta(text="")
 
     def events(self, text: str) -> list[AnyEvent]:
-        """Return a piece like the last one with this text; none without text."""
+        """Return the last delta with its text replaced by `text`, as a list; [] if `text` is empty."""
         if not text:
             return []
         self.passed.append(text)

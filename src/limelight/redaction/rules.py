@@ -1,7 +1,8 @@
 """Redaction rules: secrets that the server knows, and patterns and field names from the settings.
 
-A Redactor replaces what they match in texts and in JSON values. The engine applies it to events before they are stored
-(`events.py`), the command line to each line of the log. Pure, except for `make_redactor`, which reads the environment.
+A Redactor replaces the matches of these rules in texts and in JSON values. The engine applies it to events before they
+are stored (`events.py`), the command line to each line of the log. Pure, except for `make_redactor`, which reads the
+environment.
 """
 
 import os
@@ -23,9 +24,9 @@ REDACTED = "[redacted]"
 """The text that replaces everything that is redacted."""
 SECRET_VARIABLES = ("*_API_KEY", "*_TOKEN", "*_SECRET", "*_PASSWORD", "*_SECRET_KEY", "*_ACCESS_KEY")
 HEADER_VARIABLES = "OTEL_*_HEADERS"
-"""Variables with HTTP headers for trace collectors, as `name=value,name=value`. The values are secrets."""
+"""Name pattern of variables with HTTP headers for trace collectors, `name=value,…`. The values are secrets."""
 PREFIX_LENGTH = 4
-"""How many characters of a secret have to match before a stream holds text back."""
+"""Number of characters of a secret that must match before a stream holds text."""
 MIN_SECRET_LENGTH = 12
 """Shorter values are not redacted: they may be ordinary words."""
 
@@ -36,9 +37,9 @@ Span = tuple[int, int]
 
 
 class Redactor:
-    """Replaces secrets, matches of patterns and fields of JSON by name, and always API keys of a server.
+    """Replaces secrets, matches of patterns, JSON fields with certain names, and API keys of Limelight servers.
 
-    `fields` are names, in which `*` stands for anything.
+    `fields` are field names, in which `*` matches any characters.
     """
 
     def __init__(
@@ -51,12 +52,12 @@ class Redactor:
 
     @cached_property
     def secrets_only(self) -> "Redactor | None":
-        """A Redactor for the secrets alone, which texts of models are checked for; None if there are no secrets."""
+        """A Redactor with only the secrets of this one, for texts of models; None if there are no secrets."""
         return Redactor(secrets=self.secrets) if self.secrets else None
 
     @cached_property
     def secret_prefixes(self) -> re.Pattern[str]:
-        """A pattern that matches where a secret or a key may begin. Few texts have a match, so this check is fast."""
+        """A pattern that matches where a secret or a key may begin. It is a fast test, because few texts match."""
         prefixes = {f"{api_keys.PREFIX}_", *(secret[:PREFIX_LENGTH] for secret in self.secrets)}
         return re.compile("|".join(map(re.escape, sorted(prefixes))))
 
@@ -66,7 +67,7 @@ class Redactor:
         return bool(self.patterns or self._fields)
 
     def redact_text(self, text: str) -> str:
-        """Return a text with everything that is secret replaced."""
+        """Return a text with its secret parts replaced."""
         redacted, position = "", 0
         for start, end in self.spans(text):
             redacted, position = redacted + text[position:start] + REDACTED, end
@@ -104,7 +105,7 @@ class Redactor:
                 return value
 
     def redact_field(self, name: Any, value: Any) -> Any:
-        """Return the value of a field, all of it replaced if its name is secret."""
+        """Return the redacted value of a field. If the name of the field is secret, the whole value is replaced."""
         lower = str(name).lower()
         return REDACTED if any(fnmatchcase(lower, field) for field in self._fields) else self.redact_value(value)
 
@@ -120,11 +121,11 @@ class Redactor:
 
 
 DEFAULT_REDACTOR = Redactor()
-"""Redacts API keys of a server, and nothing else."""
+"""A Redactor that replaces only API keys of Limelight servers."""
 
 
 def restore_redacted(edited: Any, original: Any, redactor: Redactor) -> Any:
-    """Put the original values back where a person who saw a redacted value has not changed it."""
+    """Return an edited value with its placeholders replaced by the original values, where the person kept them."""
     if edited == original or edited == redactor.redact_value(original):
         return original
     if isinstance(edited, list) and isinstance(original, list):
@@ -146,7 +147,7 @@ def restore_redacted(edited: Any, original: Any, redactor: Redactor) -> Any:
 
 
 def contains_redacted(value: Any) -> bool:
-    """Whether a part of a value was replaced."""
+    """Whether a value contains the placeholder of a redacted part."""
     return REDACTED.encode() in msgspec.json.encode(value)
 
 
@@ -184,12 +185,12 @@ def _merged(spans: list[Span]) -> list[Span]:
 
 
 def _escaped(text: str) -> str:
-    """Return a text as it is inside of a JSON string."""
+    """Return a text escaped as inside of a JSON string."""
     return msgspec.json.encode(text).decode()[1:-1]
 
 
 def environment_secrets(environ: Mapping[str, str]) -> list[str]:
-    """Return the values of environment variables that are named like secrets, and of HTTP headers in variables."""
+    """Return the values of environment variables with names of secrets, and of HTTP headers in HEADER_VARIABLES."""
     secrets = [
         value
         for name, value in environ.items()

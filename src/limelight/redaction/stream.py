@@ -1,7 +1,7 @@
-"""Redacts a text that comes in pieces, wherever it is split. Pure.
+"""Redacts a text that comes in deltas, even if a secret is split between deltas. Pure.
 
-Text that may be the beginning of a secret is held back until the next pieces show whether it is one. A pattern may
-match text that has not come yet, so with patterns a line is held back until it ends.
+Text that may be the beginning of a secret is held until the next deltas show whether it is a secret. A pattern may
+match text that has not come yet, so if there are patterns, each line is held until it ends.
 """
 
 import re
@@ -10,32 +10,32 @@ from limelight.auth import api_keys
 from limelight.redaction.rules import PREFIX_LENGTH, REDACTED, Redactor, Span
 
 MAX_LINE = 64 * 1024
-"""Of a longer line, only the end is held back."""
+"""Limit for a line that is held completely, in characters. Of a longer line, only the end is held."""
 _OVERLAP = 1024
-"""How much of a longer line is held back, so that a pattern can match across the split."""
+"""Characters at the end of a long line that are held, so that a pattern can match across the split."""
 _PASSED_PREFIX = PREFIX_LENGTH - 1
-"""How many characters of a secret may pass before it is recognised. Otherwise too many words would be held back."""
+"""Number of characters of a secret that may pass before it is recognised. With fewer, too much would be held."""
 _LINE_END = re.compile(r"[\r\n]")
 
 
 class StreamRedactor:
-    """Takes the pieces of one text and returns what may be passed on."""
+    """Redacts one text that comes in deltas."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._text: str = ""
-        """The end of the text: what is held back, after a few characters with which a secret may have begun."""
+        """The end of the text: the held text, and before it a few characters with which a secret may have begun."""
         self._done: int = 0
-        """How many characters of `_text` were passed on or redacted."""
+        """Number of characters at the start of `_text` that were returned or redacted."""
         self._ends_redacted: bool = False
         self._skips_line = False
-        """Whether the rest of the line is redacted, because a match in it became too long to keep."""
+        """Whether the rest of the line is dropped, because a match in it was too long to hold."""
         self._prefixes = None if redactor.needs_complete_texts else redactor.secret_prefixes
 
     def passes(self, piece: str) -> bool:
-        """Accept a piece that passes unchanged; return False for one that has to be fed.
+        """Whether a delta needs no redaction. If True, it is processed; if False, `feed` it.
 
-        A piece passes if nothing is held back and no secret can begin in it. This is the fast path for texts of models.
+        A delta passes if no text is held and no secret can begin in it. This is the fast path for texts of models.
         """
         if self._prefixes is None or self._done != len(self._text):
             return False
@@ -48,7 +48,7 @@ class StreamRedactor:
         return True
 
     def feed(self, piece: str) -> str:
-        """Add a piece, and return the text that can be passed on now."""
+        """Add a delta, and return the redacted text that need not be held."""
         if self.passes(piece):
             return piece
         self._text += piece
@@ -62,13 +62,13 @@ class StreamRedactor:
                 end = max(end, stop)
         passed = self._redacted(spans, end)
         self._keep(min(first_open, len(self._text) - _PASSED_PREFIX))
-        if len(self._text) > 2 * MAX_LINE + self._longest_secret:  # a match that does not end
+        if len(self._text) > 2 * MAX_LINE + self._longest_secret:  # a match without an end
             self._text, self._done, self._skips_line = "", 0, True
             passed += REDACTED
         return passed
 
     def flush(self) -> str:
-        """Return what is still held back at the end of the text."""
+        """Return the redacted text that is still held, at the end of the text."""
         return self._redacted(self._redactor.spans(self._text, self._done), len(self._text))
 
     @property
@@ -76,7 +76,7 @@ class StreamRedactor:
         return max(map(len, self._redactor.secrets), default=0)
 
     def _redacted(self, spans: list[Span], end: int) -> str:
-        """Return the redacted text up to `end`, which is not inside of a span, and mark it as done."""
+        """Return the redacted text up to `end`, and remove it from the held text. `end` is not inside of a span."""
         parts: list[str] = []
         position = self._done
         for start, stop in spans:
@@ -95,14 +95,14 @@ class StreamRedactor:
         self._text, self._done = self._text[since:], self._done - since
 
     def _skip_line(self) -> bool:
-        """Drop the rest of a redacted line, and return whether it has ended."""
+        """Drop the rest of a redacted line from the held text. Return whether the line has ended."""
         ends = _LINE_END.search(self._text)
         self._text = "" if ends is None else self._text[ends.start() :]
         self._skips_line = ends is None
         return ends is not None
 
     def _first_open(self) -> int:
-        """Return the position from which a secret may begin that is not complete yet."""
+        """Return the position at which an incomplete secret may begin; the end of the text if there is none."""
         text = self._text
         key = api_keys.KEY_BEGINNING.search(text, max(0, len(text) - api_keys.LENGTH))
         positions = [
@@ -112,7 +112,7 @@ class StreamRedactor:
         return min(*positions, self._open_line() if self._redactor.needs_complete_texts else len(text))
 
     def _open_line(self) -> int:
-        """Return the position from which the last line is held back."""
+        """Return the position from which the last line is held."""
         line = max(self._text.rfind("\n"), self._text.rfind("\r")) + 1
         if len(self._text) - line <= MAX_LINE:
             return line
@@ -121,7 +121,7 @@ class StreamRedactor:
 
 
 def _begin_of(secret: str, text: str) -> int:
-    """Return where a secret begins whose rest is missing at the end of the text; the text's length if none does."""
+    """Return the position where an incomplete secret begins at the end of the text; the text's length if none does."""
     prefix = secret[:PREFIX_LENGTH]
     start = text.find(prefix, max(0, len(text) - len(secret) + 1))
     while start >= 0 and not secret.startswith(text[start:]):

@@ -1,4 +1,4 @@
-"""The agents that a server offers, by name."""
+"""The registry of the agents that a server offers, by name."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -16,20 +16,20 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     description: str
     model: str = ""
-    """The model, if Limelight has chosen it; `understudy` is the offline model."""
+    """The name of the model, if Limelight has chosen it; `understudy` is the offline model."""
     enable_streaming: bool = True
     """Whether texts, reasoning and arguments are sent in deltas."""
     max_steps: int | None = None
     status: Mapping[str, str] = {}
-    """The status to show when a tool starts, by the name of the tool."""
+    """Status texts to show when a tool starts, by tool name."""
     python_tools: tuple[str, ...] = ()
-    """Tools whose argument is Python code; () means the default names."""
+    """Names of tools that run Python code; () means the default names."""
     workspace: str = ""
-    """A folder that all sessions share; "" means one folder per session."""
+    """Path of a folder that all sessions of the agent share; "" means one folder per session."""
 
 
 class Agents:
-    """The agents on offer. The first one is the default."""
+    """The agents that the server offers. The first one is the default."""
 
     def __init__(self, agents: Iterable[Agent]) -> None:
         self._by_name: dict[str, Agent] = {}

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 MAX_FILES = 20
 MAX_URL = 2000
-"""Limits of the attachments in the log. The agent gets all files unchanged."""
+"""Limit for the URL of an attachment in the log, in characters. The agent gets all files unchanged."""
 
 
 async def keep_files(store: Store, question: Message, run: Run) -> tuple[Attachment, ...]:

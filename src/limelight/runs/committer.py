@@ -1,13 +1,13 @@
-"""Commits the Records of all live runs, and delivers them afterwards.
+"""Commits the Records of all live runs, and then delivers them to viewers.
 
-The Records that runs have appended since their last commit become one batch; viewers get it when the store has
-committed it, and not before. If the store fails, the batch is retried: nothing is skipped and nothing is delivered. No
-error of a run or a viewer ends the task. A run with a large result takes long to commit, so it is committed separately.
+The Records that runs have appended since their last commit form one batch. Viewers get the batch after the store has
+committed it. If the store fails, the batch is retried: no Record is skipped or delivered uncommitted. No error of a run
+or a viewer ends the task. A run with a large result takes long to commit, so it is committed separately.
 
-The committer alone decides the pace, because a commit, a wake-up of viewers and a write each cost far more than an
-event. Time is divided into intervals. Deltas are committed at the end of an interval, for all runs together. Another
-event is committed at once, unless its run was committed in the same interval. The viewers of a session are woken once
-per interval, and at the end of a run. After a pause everything is committed and delivered at once.
+The committer limits how often it commits, because a commit and a wake-up of viewers cost far more than an event. Time
+is divided into intervals. Deltas are committed at the end of an interval, for all runs together. Another event is
+committed at once, unless its run was committed in the same interval. The viewers of a session are woken once per
+interval, and at the end of a run. After a pause everything is committed and delivered at once.
 """
 
 import asyncio
@@ -29,30 +29,30 @@ log = logging.getLogger(__name__)
 INTERVAL = 0.025
 """Seconds between two deliveries of a session: a text that grows forty times per second looks continuous."""
 LARGE = 256 * 1024
-"""Bytes of results above which a run is committed separately."""
+"""Size of results, in bytes, above which a run is committed separately."""
 
 
 class CommittedRun(Protocol):
-    """The members of a run that the committer uses."""
+    """The interface of a run that the committer uses."""
 
     @property
     def ref(self) -> SessionRef: ...
 
     def take(self) -> Append:
-        """Take what was appended since the last call."""
+        """Return the Records and results that were appended since the last call."""
         ...
 
     def committed(self) -> None:
-        """The oldest of the taken batches is committed."""
+        """Called when the oldest batch that `take` returned is committed."""
         ...
 
     def lease_lost(self) -> None:
-        """Another process has sealed the run, so it cannot write any more."""
+        """Called when another process has sealed the run, so that it cannot write any more."""
         ...
 
 
 class Committer:
-    """One task that commits for all runs."""
+    """The task that commits the Records of all live runs."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Committer:
         wake: Callable[[SessionRef], None],
         metrics: RunMetrics = NO_METRICS,
     ) -> None:
-        """`publish` hands committed Records to viewers; `wake` makes the viewers of a session send them."""
+        """Create the committer. `publish` gets committed Records; `wake` makes the viewers of a session send them."""
         self._store = store
         self._metrics = metrics
         self.publish = publish
@@ -78,14 +78,14 @@ class Committer:
         self._unwoken: set[SessionRef] = set()
         """Sessions with published Records for which viewers were not woken yet."""
         self._scheduled = asyncio.Event()
-        """Set when the task has to look what is due."""
+        """Set when the task has to check which commits and wake-ups are due."""
         self._task: asyncio.Task[None] | None = None
         self.failing = False
         """Whether the last attempt to commit has failed."""
         self._separate: dict[int, asyncio.Task[None]] = {}
         """Runs that are being committed separately."""
         self._again: dict[int, CommittedRun] = {}
-        """Those of them that have appended more since."""
+        """Runs in `_separate` that have appended more events since their commit began."""
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run(), name="limelight-committer")
@@ -98,8 +98,10 @@ class Committer:
             await asyncio.wait(tasks)
 
     def schedule(self, run: CommittedRun, *, can_wait: bool = False, must_not_wait: bool = False) -> None:
-        """Schedule a commit of this run. It waits for the end of the interval if it `can_wait` or if the run was
-        committed in this interval, unless it `must_not_wait`; otherwise it is due at once."""
+        """Schedule a commit of a run: at once, or at the end of the interval.
+
+        It waits if it `can_wait`, or if the run was committed in this interval, unless it `must_not_wait`.
+        """
         key = id(run)
         if key in self._separate:
             self._again[key] = run
@@ -116,7 +118,7 @@ class Committer:
             for run in await self._due_runs():
                 try:
                     append = run.take()
-                except Exception:  # the other runs are committed all the same
+                except Exception:  # the other runs are committed nevertheless
                     about = log_fields(session_id=run.ref.session_id)
                     log.exception("a run of session %s cannot be committed", run.ref.session_id, extra=about)
                     continue
@@ -150,10 +152,10 @@ class Committer:
         self._committed.clear()
         self._woken.clear()
         due = {run.ref for run in self._urgent.values()}
-        self._wake_viewers(self._unwoken - due)  # the others are woken after the commit that is due
+        self._wake_viewers(self._unwoken - due)  # other viewers are woken after the commit that is due
 
     async def _commit_separately(self, run: CommittedRun, append: Append) -> None:
-        """Commit one run separately. What it appends in the meantime is committed after that, so that order is kept."""
+        """Commit a run separately from others. Records that it appends during this commit are committed afterwards."""
         await self._commit([(run, append)])
         del self._separate[id(run)]
         if self._again.pop(id(run), None) is not None:
@@ -171,12 +173,12 @@ class Committer:
             except LeaseLost:
                 await self._commit_one_by_one(work)
                 return
-            except Exception as error:  # also for a bug of ours: what is not committed is neither delivered nor skipped
+            except Exception as error:  # also for a programming error: no Record may be skipped
                 if not tries and not is_logged(error):
                     unexpected = not isinstance(error, StoreError)
                     log.error("the log cannot be written, trying again: %s", error, exc_info=unexpected)
                 self.failing = True
-                self._wake_viewers(self._unwoken)  # what was published before does not wait for the store
+                self._wake_viewers(self._unwoken)  # Records that were published before need not wait for the store
                 await pause_before_retry(tries)
                 tries += 1
         self.failing = False
@@ -190,8 +192,10 @@ class Committer:
             _notify(append.run_id, run.committed)
 
     def wake_soon(self, ref: SessionRef, *, is_end: bool = False) -> None:
-        """Wake the viewers of a session with new Records: at once if they were not woken in this interval, or if a run
-        has ended; otherwise at the end of the interval."""
+        """Wake the viewers of a session that has new Records: at once, or at the end of the interval.
+
+        They are woken at once if a run has ended (`is_end`), or if they were not woken in this interval.
+        """
         self._unwoken.add(ref)
         if is_end or ref not in self._woken:
             self._wake_viewers({ref})
@@ -203,7 +207,7 @@ class Committer:
         self._unwoken -= refs
 
     async def _commit_one_by_one(self, work: list[tuple[CommittedRun, Append]]) -> None:
-        """Commit the runs one by one, to find the one whose lease was lost."""
+        """Commit the runs one by one, so that a run whose lease was lost does not affect the others."""
         for run, append in work:
             if len(work) == 1:
                 about = log_fields(run_id=append.run_id, session_id=run.ref.session_id)

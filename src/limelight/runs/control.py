@@ -1,8 +1,11 @@
-"""Control of runs by their users: Stop, and decisions on approvals.
+"""Control of runs by users: stopping a run, and deciding on its approvals.
 
-Both take one path, whichever process owns the run. The signal is stored, which is a compare-and-set: the first one
-counts. The store wakes the process that owns the run, and that process applies the signals that are stored for it. A
-signal that no process would receive is refused with an error.
+Both are signals to the run. The store accepts only the first signal with a key (a compare-and-set), and wakes the
+process that owns the run, which applies its signals. A decision that no process would receive is refused with an error;
+a run that no process owns is stopped by sealing it.
+
+Both built-in stores serve one process, so their signals stay inside of it. A store that several processes share
+overrides `signal`, `signals` and `wakes`.
 """
 
 import asyncio
@@ -28,7 +31,7 @@ from limelight.stores.base import Store
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.05
-"""How often `end` looks whether a run of another process is over."""
+"""How long `end` waits for a run that is not live in this process."""
 
 
 class LiveRun(msgspec.Struct, frozen=True):
@@ -38,7 +41,7 @@ class LiveRun(msgspec.Struct, frozen=True):
     context: RunContext
     task: "asyncio.Task[None]"
     is_resumable: bool
-    """Whether another process can resume it while it waits for a decision."""
+    """Whether another process can resume the run while it waits for a decision."""
 
     @property
     def run(self) -> Run:
@@ -46,19 +49,19 @@ class LiveRun(msgspec.Struct, frozen=True):
 
     @property
     def is_suspended(self) -> bool:
-        """Whether it waits for a decision and could be resumed from the store: it does not count as work then."""
+        """Whether the run waits for a decision and can be resumed from the store. A shutdown need not wait for it."""
         return self.is_resumable and bool(self.execution.grammar.waiting)
 
 
 class DecidedAt(NamedTuple):
-    """The decision on an approval, and the time of the decision."""
+    """The decision on an approval, and its time in milliseconds since the epoch."""
 
     event: ApprovalResolved
     at: int
 
 
 class Control:
-    """Knows the live runs of this process, sends signals to runs, and applies signals to its own."""
+    """Registry of the live runs of this process. Sends signals to all runs, and applies signals to the live ones."""
 
     def __init__(self, store: Store, queues: SessionQueues, agents: Agents, recovery: Recovery) -> None:
         self._store = store
@@ -94,8 +97,10 @@ class Control:
     # Stop
 
     async def cancel(self, run_id: str, reason: str, by: str = "") -> None:
-        """Stop a run: one that waits in a queue, one that a process owns, or one that waits for a server with its
-        agent. Does nothing if the run has ended."""
+        """Stop a run. Does nothing if the run has ended.
+
+        A queued run leaves its queue. A run that a process owns gets a signal. A run that no process owns is sealed.
+        """
         queued = self._queues.find(run_id)
         if queued is not None:
             queued.stop(reason)
@@ -106,7 +111,7 @@ class Control:
                 await self._recovery.seal(run, RunCancelled(reason=reason))
 
     async def end(self, run_id: str, reason: str) -> None:
-        """Stop a run and wait for its end, or a moment if another process owns it."""
+        """Stop a run and wait for its end. Waits only POLL_SECONDS if the run is not live in this process."""
         await self.cancel(run_id, reason)
         live = self._live.get(run_id)
         if live is not None:
@@ -117,8 +122,11 @@ class Control:
     # Approvals
 
     async def decide(self, run: Run, decision: Decide) -> None:
-        """Decide on an approval. Raises if there is no such approval, if it was decided or has expired, if the
-        decision was not offered, or if no process can take it."""
+        """Send a decision on an approval to its run.
+
+        Raises ApprovalNotFound, AlreadyDecided, ApprovalExpired, NotOffered if the request does not allow this kind of
+        decision, InvalidBody for the arguments, or AgentNotServed if no process can receive the decision.
+        """
         requested, decided = await self.approval(run, decision.approval_id)
         event = None if decided is None else decided.event
         expired = event is not None and (event.by, event.reason) == ("system", "expired")
@@ -144,7 +152,7 @@ class Control:
             raise already
 
     async def _check_args(self, run: Run, requested: ApprovalRequested, decision: Decide) -> None:
-        """Raise InvalidBody if edited arguments contain a placeholder of redaction that cannot be restored."""
+        """Raise InvalidBody if edited arguments contain a redaction placeholder that cannot be restored."""
         if decision.args is None:
             return
         shown = await whole_value(
@@ -155,7 +163,7 @@ class Control:
             raise InvalidBody(text, path="args", run_id=run.run_id)
 
     async def open_approvals(self, run: Run) -> list[ApprovalRequested]:
-        """The approvals that a run waits for; from its log if another process owns it."""
+        """Return the open approvals of a run; from its log if the run is not live in this process."""
         live = self._live.get(run.run_id)
         if live is not None:
             return list(live.execution.grammar.approvals.values())
@@ -165,14 +173,14 @@ class Control:
         return [approval.request for approval in approvals if approval.resolved is None]
 
     def asking(self, ref: SessionRef, approval_id: str) -> Run | None:
-        """The live run of this session in this process that waits for this decision. Reads nothing."""
+        """Return the live run of a session in this process that has this open approval, or None. Does no I/O."""
         runs = (live.execution for live in self._live.values() if live.execution.ref == ref)
         return next((execution.run for execution in runs if approval_id in execution.grammar.approvals), None)
 
     async def approval(self, run: Run, approval_id: str) -> tuple[ApprovalRequested, DecidedAt | None]:
-        """An approval of a run, and the decision if there is one. Raises ApprovalNotFound."""
+        """Return an approval of a run and the decision on it, None if it is open. Raises ApprovalNotFound."""
         live = self._live.get(run.run_id)
-        if live is not None and approval_id in live.execution.grammar.approvals:  # the log may not have it yet
+        if live is not None and approval_id in live.execution.grammar.approvals:  # may not be committed yet
             return live.execution.grammar.approvals[approval_id], None
         requested: ApprovalRequested | None = None
         for record in await self._store.records_naming(run, approval_id):
@@ -191,15 +199,15 @@ class Control:
         async for run_id in self._store.wakes():
             try:
                 await self.apply_signals(run_id)
-            except Exception:  # the task listens for all runs
+            except Exception:  # the task must continue, because it listens for all runs
                 log.exception("a signal to run %s could not be applied", run_id)
 
     async def apply_signals(self, run_id: str) -> None:
-        """Apply the signals that are stored for a run. A signal that was applied before changes nothing."""
+        """Apply the signals that are stored for a live run. A signal that was applied before has no effect."""
         for signal in await self._store.signals(run_id):
             live = self._live.get(run_id)
             if live is None:
-                return  # it has ended
+                return  # the run has ended
             match signal:
                 case Cancel():
                     live.execution.stop(RunCancelled(reason=signal.reason))

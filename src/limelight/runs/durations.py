@@ -1,7 +1,7 @@
 """Durations of tool calls and steps, for sources that do not report them. Pure: the time is an argument, in seconds.
 
-The time of a call starts when it may run: when its arguments are complete or, if it needs an approval, at the decision.
-The engine passes every event on its way into the log, including the events that close a run.
+The time of a call starts when its arguments are complete or, if it needs an approval, at the decision. The engine
+passes every event before it is logged, including the events that close a run.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from limelight.events import (
 
 
 class Durations:
-    """Measures the calls and steps of one run."""
+    """Measures the durations of the calls and steps of one run."""
 
     def __init__(self) -> None:
         self._calls: dict[str, float] = {}
@@ -32,7 +32,7 @@ class Durations:
         """The calls that wait for an approval, by the approval's id."""
 
     def measure(self, event: AnyEvent, now: float) -> AnyEvent:
-        """Return the event, with a duration if it ends a call or a step and has none."""
+        """Return the event. An event that ends a call or a step gets a duration, if it has none."""
         match event:
             case ToolStarted() | ToolReady():
                 self._calls[event.call_id] = now
@@ -44,7 +44,7 @@ class Durations:
                 self._steps[event.agent_id] = now
             case ToolFinished():
                 since = self._calls.pop(event.call_id, None)
-                return _with_duration(event, since, now) if event.result_seen else event  # when it ended is not known
+                return _with_duration(event, since, now) if event.result_seen else event  # its end was not seen
             case StepFinished():
                 return _with_duration(event, self._steps.pop(event.agent_id, None), now)
             case _:
@@ -52,7 +52,7 @@ class Durations:
         return event
 
     def restart(self, call_ids: Iterable[str], now: float) -> None:
-        """Start the time of these open calls again, because they could not run until now."""
+        """Measure these open calls from now on, because they could not run before."""
         self._calls.update((call_id, now) for call_id in call_ids if call_id in self._calls)
 
 

@@ -2,8 +2,8 @@
 
 An Execution drives its source. Events take one path: `emit` checks, redacts and truncates an event, `_append` numbers
 it, and `committed` is called when the committer has written it. A run ends in one of five ways: the source finishes,
-fails, is stopped, exceeds a limit, or the server shuts down; in each of them everything that is open is closed first.
-Events that a source emits after that are dropped. It must not know dialects, viewers or HTTP.
+fails, is stopped, exceeds a limit, or the server shuts down. In each case, everything that is open is closed first, and
+later events of the source are dropped. This module must not know dialects, viewers or HTTP.
 """
 
 import asyncio
@@ -56,11 +56,11 @@ from limelight.stores.base import Store
 log = logging.getLogger(__name__)
 
 STOP_GRACE = 0.5
-"""Seconds that a stopped source has to end and to report what cannot be interrupted."""
+"""Seconds that a stopped source has to end, and to emit its last events."""
 MAX_UNCOMMITTED = 256
-"""Uncommitted events after which the source has to wait. A large result counts as many events."""
+"""Number of uncommitted events at which the source has to wait for a commit."""
 MAX_EMITTED = 50 * MAX_UNCOMMITTED
-"""The same for events that are emitted by code that cannot wait."""
+"""Number of uncommitted events at which `emit_now`, whose caller cannot wait, raises an error."""
 StreamItems = Callable[[Turn], AsyncGenerator[Item, None]]
 
 
@@ -86,15 +86,18 @@ class Execution:
         streams: bool = True,
         session_bytes: int = 0,
     ) -> None:
-        """`status` maps names of tools to a status that is shown when the tool starts. `session_bytes` is the size of
-        the session when the run begins."""
+        """Create the execution of `run`.
+
+        `status` maps tool names to the status text that is shown when the tool starts. `streams` is False if texts are
+        sent complete, without deltas. `session_bytes` is the size of the session when the run begins.
+        """
         self.engine = engine
         self.run = run
         self.asked_at: float | None = None
-        """When the run was requested, until its first event is measured; None if another process began the run."""
+        """Time of the request, for the metric of the first event; None after that, and in reopened runs."""
         self._status = status
         self._bytes_left = engine.limits.session_max - session_bytes
-        """What the run may still add to its session. The run ends when this is negative."""
+        """Bytes that the run may still add to its session. The run ends when this is negative."""
         self._unstreamed = None if streams else UnstreamedTexts()
         self._redaction = EventRedactor(engine.redactor)
         self._redacts_text = self._redaction.redacts_texts
@@ -125,7 +128,7 @@ class Execution:
 
     @property
     def stopping(self) -> bool:
-        """Whether it is decided how the run ends, even if the source still runs."""
+        """Whether the terminal event of the run is decided, even if the source still runs."""
         return self._verdict.done() or self.grammar.terminal is not None
 
     # Lifecycle
@@ -133,13 +136,13 @@ class Execution:
     async def execute(
         self, started: RunStarted | None, stream: StreamItems, prepare: Callable[[], Awaitable[Turn]]
     ) -> None:
-        """Execute the run, or the rest of one that was `started` before. Returns when its terminal event is committed.
+        """Execute the run, and return when its terminal event is committed. `started` is None for a reopened run.
 
         `prepare` makes the turn; `stream` runs the source on it and yields its items.
         """
         try:
             await self._execute(started, stream, prepare)
-        except Exception as error:  # a bug of ours; the run must not stay open because of it
+        except Exception as error:  # a programming error in Limelight; the run must end nevertheless
             if not self.grammar.started:
                 self.emit(RunStarted(agent=self.run.agent, turn=self.run.turn))
             self.seal(self.failure(error))
@@ -165,7 +168,7 @@ class Execution:
 
     async def _pump(self, stream: StreamItems, prepare: Callable[[], Awaitable[Turn]]) -> None:
         turn = await prepare()
-        CURRENT.set(turn.context)  # for this task and everything that it starts, including threads of frameworks
+        CURRENT.set(turn.context)  # for this task, and for the tasks and threads that it starts
         items = stream(turn)
         try:
             async for item in items:
@@ -186,14 +189,14 @@ class Execution:
         """Store a file and emit `artifact_made`, or a status if the file cannot be read."""
         try:
             data = await file.read()
-            size = memoryview(data).nbytes  # raises if it is not bytes
+            size = memoryview(data).nbytes  # raises TypeError if `data` is not bytes
         except Exception as error:
             self.emit(Status(agent_id=file.agent_id, text=f"The file {file.name} cannot be read: {error}"))
             return
-        name, media_type = clean_text(file.name), clean_text(file.media_type)  # as the event will have them
+        name, media_type = clean_text(file.name), clean_text(file.media_type)  # the values as they will be in the event
         artifact_id = sortable_id("art_")
         artifact = Artifact(artifact_id=artifact_id, ref=self.ref, name=name, media_type=media_type, body=data)
-        if size <= self._bytes_left:  # otherwise the run ends with this file
+        if size <= self._bytes_left:  # else the run ends below, because the session is full
             self._storing = True
             await retry_while_unavailable(lambda: self.engine.store.put_artifact(artifact, self.run.run_id))
             self._storing = False
@@ -210,14 +213,14 @@ class Execution:
         )
 
     def _terminal_of(self, pump: "asyncio.Task[None]") -> Terminal:
-        """The terminal event of a source that has ended: its own, or the one for its error."""
+        """Return the terminal event after the source has ended: the one that it emitted, or a `run_failed`."""
         if self.grammar.terminal is not None:
             return self.grammar.terminal
         error = AgentFailed("the agent has cancelled its own task") if pump.cancelled() else pump.exception()
         return self.failure(EndedEarly() if error is None else error)
 
     def failure(self, error: BaseException) -> RunFailed:
-        """The terminal event for an error. The traceback goes to the server's log, with the error_id."""
+        """Return the `run_failed` event for an error, and log the traceback with the `error_id` of the event."""
         error_id = sortable_id("err_")
         code = error.code if isinstance(error, LimelightError) else AgentFailed.code
         message = error_message(error)
@@ -236,7 +239,7 @@ class Execution:
         return RunFailed(code=code, message=message, error_id=error_id)
 
     def reopen(self, records: Sequence[Record]) -> None:
-        """Restore the state of a run that waits for a decision from its Records."""
+        """Restore the state of a reopened run from its Records."""
         now, now_at = perf_counter(), now_ms()
         for record in records:
             self.grammar.check(record.event)
@@ -252,7 +255,7 @@ class Execution:
         self._durations.restart(self.grammar.calls.keys() - at_work, perf_counter())
 
     async def suspend(self) -> None:
-        """Leave a run that waits for a decision to another process, because this one shuts down."""
+        """Stop working on a run that waits for a decision, without ending it, so that another process can resume it."""
         while self._buffer.uncommitted:
             await self._next_commit()
         if not self._suspended.done():
@@ -261,12 +264,12 @@ class Execution:
             self._written.set_result(None)
 
     def stop(self, verdict: Terminal) -> None:
-        """End the run with this terminal event. The first call counts."""
+        """End the run with this terminal event. Only the first call has an effect."""
         if not self.stopping:
             self._verdict.set_result(verdict)
 
     def seal(self, terminal: Terminal) -> None:
-        """Close what is open and append the terminal event, unless the source has emitted one."""
+        """Append the events that close what is open, and the terminal event, unless the run already has one."""
         if self.grammar.terminal is not None:
             return
         for event in self._unstreamed.flush() if self._unstreamed is not None else ():
@@ -283,14 +286,16 @@ class Execution:
     # Events
 
     def store(self, values: Sequence[Result]) -> None:
-        """Store values with the run."""
+        """Add values to the run's results, to be stored with the next commit."""
         if values:
             self._results += values
             self._committer.schedule(self)
 
     def emit(self, event: AnyEvent) -> None:
-        """Append an event of the source, after events that must precede it. Raises BadEvent; drops events that come
-        too late."""
+        """Append an event of the source, and before it the events that must precede it. Raises BadEvent.
+
+        Events after the end of the run are dropped.
+        """
         if self.grammar.terminal is not None or self._suspended.done() or self._bytes_left < 0:
             return
         self._watchdog.last_event_at = self._loop.time()
@@ -325,7 +330,7 @@ class Execution:
         if not isinstance(event, EVENT_TYPES):
             raise BadEvent(f"a source yields events and files, not {type(event).__name__}")
         if self._verdict.done() and isinstance(event, (*TERMINAL_TYPES, FinalAnswer)):
-            return  # it is decided how the run ends, and the first cause counts
+            return  # the terminal event is already decided
         *held, event = self._redaction.feed(event)
         for part in held:
             self._append(part)
@@ -336,7 +341,7 @@ class Execution:
         self._watchdog.pause(self.grammar.waiting)
 
     def _close_before(self, event: AnyEvent) -> None:
-        """Append the events that close what must end before this event, after text that redaction held back."""
+        """Append the events that close what must end before this event, and before those the text held by redaction."""
         missing = self.grammar.missing_before(event, RUN_ENDED)
         rest = [part for ending in missing for part in self._redaction.feed(ending)[:-1]]
         for part in rest:
@@ -345,12 +350,12 @@ class Execution:
             self._append(ending)
 
     async def emit_when_ready(self, event: AnyEvent) -> None:
-        """Emit an event, and wait before that while the source is far ahead of the log."""
+        """Emit an event, after waiting until there are not too many uncommitted events."""
         await self._wait_for_room()
         self.emit(self._placed(event))
 
     def emit_now(self, event: AnyEvent) -> None:
-        """Emit an event from code that cannot wait. Raises if far too many are uncommitted, to bound memory."""
+        """Emit an event without waiting. Raises BadEvent or StoreUnavailable if MAX_EMITTED events are uncommitted."""
         if self._buffer.uncommitted >= MAX_EMITTED:
             if self._committer.failing:
                 raise StoreUnavailable(f"{MAX_EMITTED} events wait for the log, which cannot be written now")
@@ -358,7 +363,7 @@ class Execution:
         self.emit(self._placed(event))
 
     def _placed(self, event: AnyEvent) -> AnyEvent:
-        """Give a status to the main agent if its own agent has not started or has ended."""
+        """Return the event. A status of an agent that is not open becomes one of the main agent."""
         if isinstance(event, Status) and event.agent_id not in self.grammar.agents:
             return Status(text=event.text)
         return event
@@ -369,7 +374,7 @@ class Execution:
             event = self._durations.measure(event, perf_counter())
         result_max = self.engine.limits.result_max
         fitted = fit(event, self.run.run_id, result_max, self._redaction.redact, self._presentation.add_to)
-        for part in fitted.events:  # as the log will have them, so that the two never differ
+        for part in fitted.events:  # the events as they will be logged, so that grammar and log agree
             self.grammar.check(part)
         self._results += fitted.results
         self._count_bytes(fitted.size)
@@ -378,8 +383,10 @@ class Execution:
         self._buffer.append(fitted.events)
 
     def _count_bytes(self, size: int) -> None:
-        """Count bytes that the run adds to its session. End the run if the session is full; the terminal event always
-        fits."""
+        """Count bytes that the run adds to its session, and end the run if the session is full.
+
+        The terminal event is appended even if the session is full.
+        """
         self._bytes_left -= size
         if self._bytes_left < 0 and not self.stopping:
             limit = f"{self.engine.limits.session_max:,} bytes"
@@ -398,9 +405,9 @@ class Execution:
     def committed(self) -> None:
         self._buffer.committed()
         self._room.set()
-        self._watchdog.last_event_at = self._loop.time()  # it may have been silent because it waited for this commit
+        self._watchdog.last_event_at = self._loop.time()  # the source may have waited for this commit
         terminal = None if self._buffer.uncommitted else self.grammar.terminal
-        has_event = self._buffer.committed_seq - (terminal is not None) > self.run.first_seq  # besides start and end
+        has_event = self._buffer.committed_seq - (terminal is not None) > self.run.first_seq  # not only start and end
         if has_event and self.asked_at is not None:
             self.engine.metrics.first_event(self.run.agent, perf_counter() - self.asked_at)
             self.asked_at = None
@@ -430,7 +437,7 @@ class Execution:
             await self._next_commit()
 
     async def _next_commit(self) -> None:
-        """Wait for a commit. The source and threads that emit may wait at the same time."""
+        """Wait for the next commit of this run. Several tasks may wait at the same time."""
         self._room.clear()
         await self._room.wait()
 
@@ -442,6 +449,6 @@ def _state_of(grammar: Grammar) -> RunState:
 
 
 def _log_late_error(pump: "asyncio.Task[None]") -> None:
-    """Log the error of a source that ended after its run."""
+    """Log the error of a source that ended after its run had ended."""
     if not pump.cancelled() and pump.exception() is not None:
         log.debug("a source ended late: %r", pump.exception())

@@ -1,6 +1,7 @@
-"""The message of `run_failed` for an exception: its text, and the address of a server that did not answer. Pure.
+"""Makes the message of `run_failed` for an exception. Pure.
 
-Clients of models say "Connection error." and do not name the address.
+The message includes the address of a server that did not answer: the client libraries of models only say
+"Connection error.".
 """
 
 from limelight.errors import LimelightError
@@ -8,19 +9,19 @@ from limelight.redaction.rules import strip_credentials
 
 
 def error_message(error: BaseException) -> str:
-    """The error in one line, with the address if a request got no answer."""
+    """Return the text of an error, with the address of the server if a request got no response."""
     text = error.detail if isinstance(error, LimelightError) else f"{type(error).__name__}: {error}"
     address = unanswered_address(error)
     return f"{text.rstrip('. ')}: {address}" if address and address not in text else text
 
 
 def unanswered_address(error: BaseException) -> str:
-    """The address of a request without an answer, from the error or from one of its causes; "" if there is none."""
+    """Return the address of a request that got no response, from the error or one of its causes; "" if none."""
     seen: list[BaseException] = []
     at: BaseException | None = error
     while at is not None and at not in seen:
         seen.append(at)
-        if _attribute(at, "response") is not None:  # it was answered, with an error
+        if _attribute(at, "response") is not None:  # there was a response, with an error status
             return ""
         address = _address(at)
         if address:
@@ -30,12 +31,12 @@ def unanswered_address(error: BaseException) -> str:
 
 
 def _address(error: BaseException) -> str:
-    """The address of the request that an error names."""
+    """Return the URL in the `request` attribute of an error, without credentials; "" if there is none."""
     return strip_credentials(str(_attribute(_attribute(error, "request"), "url") or ""))
 
 
 def _attribute(value: object, name: str) -> object:
-    """An attribute, None if there is none. Any class may raise here; httpx does."""
+    """Return an attribute of a value; None if it is missing or raises, as some properties of httpx do."""
     try:
         return getattr(value, name, None)
     except Exception:

@@ -1,6 +1,6 @@
-"""The conversation of a session as messages, read from the log: for agents whose own memory is lost.
+"""Reads the conversation of a session from the log as messages, for agents whose own memory is lost.
 
-The log begins with the first run. Earlier messages that a client sent are stored with the run that got them.
+The log contains no messages from before the first run. If a client sends such messages, they are stored with the run.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,15 @@ PAST = result_key("past")
 
 
 def past_as_results(past: Sequence[Message]) -> list[Result]:
-    """Return what is stored with a run whose client sent earlier messages; nothing if it sent none."""
+    """Return earlier messages that a client sent as a Result, to be stored with the run; [] if there are none."""
     return [Result(key=PAST, media_type="application/json", body=msgspec.json.encode(past))] if past else []
 
 
 async def history_from_log(store: Store, run_ids: Sequence[str]) -> list[Message]:
-    """Return the messages of these runs, and those before them. Runs that retention has deleted are left out."""
+    """Return the messages of these runs, with the earlier messages that are stored with them.
+
+    Runs that retention has deleted are left out.
+    """
     messages: list[Message] = []
     for run_id in run_ids:
         run = await store.run(run_id) if run_id else None
@@ -50,7 +53,7 @@ async def _messages_of_run(store: Store, run: Run, summary: RunSummary) -> list[
     messages: list[Message] = []
     for call in summary.calls.values():
         if call.agent_id:
-            continue  # the result of the call that started a sub-agent has its work
+            continue  # a call of a sub-agent; its work is in the result of the call that started it
         args = await whole_value(store, run, "args", call.call_id, call.args, call.args_cut)
         result = await whole_value(store, run, "result", call.call_id, call.result, call.result_cut)
         function = {"name": call.name, "arguments": _text(args if args is not None else {})}
@@ -67,7 +70,7 @@ async def _messages_of_run(store: Store, run: Run, summary: RunSummary) -> list[
 
 
 def _tool_content(printed: str, result: str) -> str:
-    """Join the output and the result of a tool; code usually has no result."""
+    """Return the output and the result of a tool as one text; either may be empty."""
     return "\n".join(part for part in (printed.rstrip("\n"), result) if part)
 
 

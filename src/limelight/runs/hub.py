@@ -1,9 +1,9 @@
-"""Fans a session's Records out to its viewers in this process.
+"""Distributes the Records of sessions to the viewers in this process.
 
-A channel exists while a session has viewers. In it each format has one frame buffer: frames are encoded once, kept
-for a short while, and shared by all viewers of the format, who only hold a position. A viewer that falls behind the
-buffer reads from the store again, so it costs the run nothing. The committer decides when viewers are
-woken. Everything here runs on the event loop; `runs/viewer.py` is the reading side.
+A channel exists while a session has viewers. It has one frame buffer for each format: frames are encoded once, and
+shared by all viewers of the format, who only hold a position. A buffer has only the newest frames. A viewer that falls
+behind reads from the store again, so it does not slow down the run. The committer decides when viewers are woken.
+Everything here runs on the event loop; viewers are in `runs/viewer.py`.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from limelight.models import SessionRef
 
 BUFFER_RECORDS = 256
 BUFFER_BYTES = 256 * 1024
-"""Size of a frame buffer, for viewers that are a little behind."""
+"""Limit for the size of a frame buffer, in bytes."""
 
 T = TypeVar("T")
 
 
 class FrameBatch(msgspec.Struct, eq=False):
-    """Consecutive frames. If viewers share them, it also keeps the encodings that transports have made of them."""
+    """Consecutive frames. A batch that viewers share also caches the frames in the framing of each transport."""
 
     frames: Sequence[Frame]
     is_shared: bool = False
@@ -37,7 +37,7 @@ class FrameBatch(msgspec.Struct, eq=False):
         return bool(self.frames)
 
     def encoded(self, framing: Callable[[Sequence[Frame]], T]) -> T:
-        """The frames in a transport's framing. Viewers that share the batch and the framing share the result."""
+        """Return the frames in a transport's framing. The result is cached if viewers share the batch."""
         if not self.is_shared:
             return framing(self.frames)
         try:
@@ -53,23 +53,23 @@ class FrameBatch(msgspec.Struct, eq=False):
 
 
 class FrameBuffer:
-    """The newest frames of one format: `_frames[i]` belong to Record `base + i`."""
+    """The newest frames of one session in one format. `_frames[i]` are the frames of Record `base + i`."""
 
     def __init__(self, encoder: FrameEncoder, head: int) -> None:
         self.encoder = encoder
         self.base = head + 1
         self.head = head
         self.ends: list[int] = []
-        """The last Records of runs."""
+        """The numbers of the terminal Records in the buffer."""
         self._frames: list[list[Frame]] = []
         self._sizes: list[int] = []
         self._bytes = 0
         self._batch: tuple[int, int, FrameBatch] = (0, 0, FrameBatch(()))
 
     def feed(self, records: Sequence[Record], shown: int) -> bool:
-        """Encode new Records of a run. False if one is missing before them, which makes the buffer useless.
+        """Encode new Records. Return False if Records before them are missing, so that the buffer cannot be used.
 
-        Records after `shown`, for which viewers were not woken yet, are kept unless they are too large.
+        Frames of Records after `shown`, for which viewers were not woken yet, are dropped only if they are too large.
         """
         for record in records:
             if record.seq <= self.head:
@@ -91,7 +91,7 @@ class FrameBuffer:
         return True
 
     def _trim(self, shown: int) -> None:
-        """Drop the older half, or more if that is still too much, so that this happens rarely."""
+        """Drop the older half of the frames, or more if the rest is still too large. So a trim is rarely needed."""
         count = len(self._frames)
         dropped = max(0, min(max(count // 2, count - BUFFER_RECORDS), shown + 1 - self.base))
         while dropped < count and sum(self._sizes[dropped:]) > BUFFER_BYTES:
@@ -102,11 +102,11 @@ class FrameBuffer:
         self.ends = [seq for seq in self.ends if seq >= self.base]
 
     def end_after(self, seq: int) -> int | None:
-        """The last Record of the first run that ends after `seq`."""
+        """Return the number of the first terminal Record after `seq`; None if there is none."""
         return next((end for end in self.ends if end > seq), None)
 
     def since(self, seq: int, until: int) -> FrameBatch:
-        """The frames of Records `seq` + 1 … `until`. Viewers at the same position get the same object."""
+        """Return the frames of Records `seq` + 1 … `until`. Viewers at the same position get the same object."""
         if self._batch[:2] != (seq, until):
             parts = self._frames[seq + 1 - self.base : until + 1 - self.base]
             self._batch = (seq, until, FrameBatch([frame for part in parts for frame in part], is_shared=True))
@@ -119,7 +119,7 @@ class Channel:
     def __init__(self) -> None:
         self.buffers: dict[str, FrameBuffer] = {}
         self.published = 0
-        """The newest Record that was published since the channel exists."""
+        """The newest Record that was published since the channel was created."""
         self.viewers = 0
         self.deleted = False
         """Whether the session was deleted."""
@@ -129,7 +129,7 @@ class Channel:
         self._watchers: dict[str, int] = {}
 
     def wake(self) -> None:
-        """Let all viewers read what was published."""
+        """Wake all waiting viewers, so that they read the published Records."""
         self.shown = self.published
         waiting, self._waiting = self._waiting, []
         for future in waiting:
@@ -137,9 +137,9 @@ class Channel:
                 future.set_result(None)
 
     def wait(self) -> asyncio.Future[None]:
-        """A future that is done when viewers are woken."""
+        """Return a future that is done when viewers are woken."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if len(self._waiting) > 2 * self.viewers:  # heartbeats end waits too, without a publication
+        if len(self._waiting) > 2 * self.viewers:  # futures that a heartbeat has ended are still in the list
             self._waiting = [waiting for waiting in self._waiting if not waiting.done()]
         self._waiting.append(future)
         return future
@@ -151,19 +151,19 @@ class Channel:
     def leave(self, format_: str) -> None:
         self.viewers -= 1
         self._watchers[format_] -= 1
-        if not self._watchers[format_]:  # nothing needs to be encoded for it any more
+        if not self._watchers[format_]:  # the format has no viewers left
             self.buffers.pop(format_, None)
 
 
 class Hub:
-    """The channels of this process."""
+    """The channels of all sessions with viewers in this process."""
 
     def __init__(self) -> None:
         self._channels: dict[SessionRef, Channel] = {}
         self._owners: Counter[str] = Counter()
 
     def publish(self, ref: SessionRef, records: Sequence[Record]) -> None:
-        """Encode committed Records for all formats that have viewers. Records come in order."""
+        """Encode committed Records for all formats with viewers. The Records of a session must come in order."""
         channel = self._channels.get(ref)
         if channel is None or not records:
             return
@@ -188,7 +188,7 @@ class Hub:
 
     @contextmanager
     def hold(self, owner: str) -> Generator[None]:
-        """Count a viewer that is about to enter, so that limits include it."""
+        """Count a viewer that will enter soon, inside of a `with` block, so that limits include it."""
         self._owners[owner] += 1
         try:
             yield
@@ -207,14 +207,14 @@ class Hub:
             del self._channels[ref]
 
     def forget(self, ref: SessionRef) -> None:
-        """End the views of a session that was deleted. A new session with its name starts without them."""
+        """End the views of a deleted session. A new session with the same id gets a new channel."""
         channel = self._channels.pop(ref, None)
         if channel is not None:
             channel.deleted = True
             channel.wake()
 
     def viewers_of(self, owner: str) -> int:
-        """The streams and sockets that an owner has open here, or is about to open."""
+        """Return the number of streams and sockets that an owner has open in this process, or will open soon."""
         return self._owners[owner]
 
     @property

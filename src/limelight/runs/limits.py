@@ -9,7 +9,7 @@ from limelight.errors import TooManyRuns, TooManyStreams
 from limelight.models import LOCAL_OWNER
 
 RETRY_AFTER_SECONDS = 5
-"""`retry_after` of refusals that time may lift."""
+"""The `retry_after` of refusals that are temporary."""
 
 
 class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,10 +23,10 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quota(msgspec.Struct, frozen=True, kw_only=True):
-    """How many runs, sessions and streams a user may have at once, and how many runs the server takes in all.
+    """Limits for the runs, sessions and streams that a user may have at once, and for all runs of the server.
 
-    The user `local` is the machine's own, or a backend with the key of the settings: for it only the server's limit
-    counts.
+    The user `local` (requests without a key, or a backend with the key of the settings) has only the limit of the
+    server.
     """
 
     runs: int = 500
@@ -36,7 +36,7 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
     streams_per_user: int = 100
 
     def check_runs(self, owner: str, own: int, all_: int) -> None:
-        """Raise TooManyRuns if the owner has `own` runs, or all have `all_`, and no more may begin."""
+        """Raise TooManyRuns if an owner with `own` runs, or a server with `all_` runs, has reached the limit."""
         if all_ >= self.runs:
             raise TooManyRuns(
                 f"{self.runs} runs are live, which is the limit of this server", retry_after=RETRY_AFTER_SECONDS
@@ -46,7 +46,7 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
             raise TooManyRuns(detail, retry_after=RETRY_AFTER_SECONDS)
 
     def check_waiting(self, owner: str, own: int) -> None:
-        """Raise TooManyRuns if `own` runs of the owner wait for a decision and no more may."""
+        """Raise TooManyRuns if an owner with `own` runs that wait for a decision has reached the limit."""
         if owner != LOCAL_OWNER and own >= self.waiting_per_user:
             detail = (
                 f"{self.waiting_per_user} runs of yours wait for a person, which is the limit: decide, or stop some"
@@ -54,18 +54,18 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
             raise TooManyRuns(detail, retry_after=RETRY_AFTER_SECONDS)
 
     def check_streams(self, owner: str, own: int) -> None:
-        """Raise TooManyStreams if the owner has `own` streams and sockets open and no more may be opened."""
+        """Raise TooManyStreams if an owner with `own` open streams and sockets has reached the limit."""
         if owner != LOCAL_OWNER and own >= self.streams_per_user:
             detail = f"you have {self.streams_per_user} streams and sockets open, which is the limit: close some"
             raise TooManyStreams(detail, retry_after=RETRY_AFTER_SECONDS)
 
     def sessions_max(self, owner: str) -> int:
-        """The owner's session limit for the store, which counts sessions; 0 means unlimited."""
+        """Return the session limit of an owner; 0 means unlimited. The store counts the sessions."""
         return 0 if owner == LOCAL_OWNER else self.sessions_per_user
 
 
 class TokenBucket:
-    """Allows `burst` actions at once and `per_second` in the long run. It starts full."""
+    """A rate limit that allows `burst` actions at once, and `per_second` actions in the long run. It starts full."""
 
     def __init__(self, burst: int, per_second: float, clock: Callable[[], float]) -> None:
         self._burst = burst
@@ -75,7 +75,7 @@ class TokenBucket:
         self._updated_at = clock()
 
     def spend(self) -> bool:
-        """Take one token. False if there is none."""
+        """Take one token. Return False if there is none."""
         now = self._clock()
         self._tokens = min(self._burst, self._tokens + (now - self._updated_at) * self._per_second)
         self._updated_at = now
@@ -86,7 +86,7 @@ class TokenBucket:
 
 
 class TokenBuckets:
-    """A token bucket for each key. The least recently used ones are dropped and start full again."""
+    """A token bucket for each key. The least recently used buckets are dropped, and start full when used again."""
 
     def __init__(self, burst: int, per_second: float, clock: Callable[[], float], max_keys: int = 4096) -> None:
         self._make = lambda: TokenBucket(burst, per_second, clock)
@@ -94,7 +94,7 @@ class TokenBuckets:
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     def spend(self, key: str) -> bool:
-        """Take one token of this key's bucket. False if there is none."""
+        """Take one token from the bucket of a key. Return False if there is none."""
         bucket = self._buckets.pop(key, None) or self._make()
         self._buckets[key] = bucket
         if len(self._buckets) > self._max_keys:

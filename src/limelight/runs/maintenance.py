@@ -30,7 +30,7 @@ class Maintenance:
         retention_days: float,
         guard: RetentionGuard,
     ) -> None:
-        """`guard` has to be open when this starts."""
+        """Create the task. `guard` must be open before the task starts."""
         self._store = store
         self._tidy = tidy
         self._recover = recover
@@ -38,7 +38,7 @@ class Maintenance:
         self._retention_ms = round(retention_days * DAY_MS)
         self._guard = guard
         self._reported: Pause | None = None
-        """The pause of retention that is in the log, None if retention is not paused."""
+        """The pause of retention that was logged last; None if retention is not paused."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -57,7 +57,7 @@ class Maintenance:
                 await self._recover()
                 await self.sweep(is_due=rounds % (SWEEP_SECONDS * 1000 * 3 // LEASE_MS) == 0)
                 await self._tidy()
-            except Exception as error:  # the task must continue: without renewals other processes would seal live runs
+            except Exception as error:  # the task must go on: without leases, other processes would seal live runs
                 if not is_logged(error):
                     unexpected = not isinstance(error, StoreError)
                     log.error("maintenance failed, trying again: %s", error, exc_info=unexpected)
@@ -65,9 +65,9 @@ class Maintenance:
             await asyncio.sleep(LEASE_MS / 3000)
 
     async def sweep(self, *, is_due: bool = True) -> None:
-        """Apply the retention if it is due or was paused until now, and if its guard allows it.
+        """Delete old runs and sessions, if retention is due or was paused before, and if the guard allows it.
 
-        Deletes a little at a time, so that live runs need not wait for it.
+        Deletes in small steps, so that live runs do not wait long.
         """
         now = await self._guard.check()
         if self._guard.pause is not None:
@@ -87,7 +87,7 @@ class Maintenance:
             log.info("%d runs were past their retention and are removed", swept.runs)
 
     async def _report(self, pause: Pause, now: int) -> None:
-        """Log a pause once. A second jump of the clock is another pause."""
+        """Log a pause of retention once. Another jump of the clock is a new pause."""
         if pause == self._reported:
             return
         counts = await self._store.retention_counts(now - self._retention_ms)

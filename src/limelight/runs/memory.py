@@ -1,9 +1,9 @@
-"""Memories of agents: which stored conversation of its framework an agent continues.
+"""Memories of agents: decides which stored conversation of its framework an agent continues.
 
 Frameworks store a conversation under a key. The memory of a session has this key and the turns that are in the
 conversation. A request with the same earlier messages continues the conversation. A request with other earlier messages
 (an edited message, another client) gets a new key, and the agent gets those messages. A memory that no turn will use
-again is deleted by the source first and by the store then, so that a crash in between only delays it.
+again is deleted first by the source and then by the store, so that a crash in between only delays the deletion.
 """
 
 import hashlib
@@ -41,15 +41,17 @@ class Memories:
         self._agents = agents
         self._idle_seconds = idle_seconds
         self._used: dict[str, tuple[Agent, float]] = {}
-        """The agent of each memory that this process has used and not released, and the time of its last use."""
+        """Memories that this process has used and not released: by key, the agent and the time of the last use."""
         self._busy: dict[str, str] = {}
-        """The keys of live runs, by run id."""
+        """The memory keys that live runs use, by run id."""
 
     async def recall(
         self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], continues_session: bool
     ) -> Recalled:
-        """Return the memory for this turn. A request with one message continues the session if
-        `continues_session`."""
+        """Return the memory for a turn, and store that the turn is part of it.
+
+        `continues_session` says whether a request without earlier messages continues the newest memory.
+        """
         known = await retry_while_unavailable(lambda: self._store.memory(ref, agent.name))
         past = before_question(messages)
         question = fingerprint(question_of(messages))
@@ -73,13 +75,13 @@ class Memories:
         return Recalled(memory.key, history, given)
 
     def done(self, run_id: str) -> None:
-        """Mark the memory of a run that has ended as idle."""
+        """Mark the memory of an ended run as idle, so that `tidy` may release it."""
         key = self._busy.pop(run_id, None)
         if key in self._used:
             self._used[key] = (self._used[key][0], time.monotonic())
 
     async def tidy(self) -> None:
-        """Delete stale memories, and release idle ones. Memories of agents that are not served now have to wait."""
+        """Delete stale memories of the agents that are served now, and release idle memories."""
         served = [agent.name for agent in self._agents]
         while stale := await self._store.stale_memories(served):
             for memory in stale:
@@ -94,13 +96,13 @@ class Memories:
         self._used.pop(memory.key, None)
         try:
             await self._agents.get(memory.agent).source.forget(memory.key)
-        except Exception as error:  # an error of the framework's database; what is left there is not used
+        except Exception as error:  # an error of the framework's database; its data is not used any more
             log.warning("agent %s could not forget %s: %r", memory.agent, memory.key, error)
         await self._store.drop_memory(memory.key)
 
 
 def continues(known: Memory, earlier: Sequence[str], past: Sequence[Message], continues_session: bool) -> bool:
-    """Whether a request continues a memory. Only messages of the user are compared: clients change answers."""
+    """Whether a request continues a memory. Compares only the user's messages, because clients change answers."""
     if not past:
         return continues_session
     return [turn.asked for turn in known.turns] == list(earlier)
@@ -112,13 +114,13 @@ def question_of(messages: Sequence[Message]) -> Message:
 
 
 def before_question(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages before the newest one of the user, without system messages."""
+    """Return the messages before the user's newest message, without system messages."""
     last = max(at for at, message in enumerate(messages) if message.role == "user")
     return [message for message in messages[:last] if message.role != "system"]
 
 
 def fingerprint(message: Message) -> str:
-    """Return a hash of the text and the files of a message, which does not depend on its form."""
+    """Return a hash of the text and the files of a message. It does not depend on how these are divided into parts."""
     digest = hashlib.sha256(message.text.strip().encode("utf-8", "replace"))
     for file in files_of(message):
         digest.update(b"\0" + (file.data if file.data is not None else file.url.encode("utf-8", "replace")))

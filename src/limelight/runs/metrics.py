@@ -1,4 +1,4 @@
-"""Measurements of runs and commits. `server/metrics.py` turns them into Prometheus metrics."""
+"""Interface for measurements of runs and commits. `server/metrics.py` exports them as Prometheus metrics."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,20 +14,20 @@ class RunMetrics(Protocol):
     """Receives measurements of runs and commits. Its methods must not raise."""
 
     def committed(self, records: int, seconds: float) -> None:
-        """A commit of `records` Records took `seconds`."""
+        """Called after a commit of `records` Records that took `seconds`."""
 
     def not_committed(self, error: Exception) -> None:
-        """A commit failed. It will be retried."""
+        """Called after a commit failed. It will be retried."""
 
     def first_event(self, agent: str, seconds: float) -> None:
-        """The agent's first event was committed `seconds` after the request for its run."""
+        """Called when the first event of a run is committed, `seconds` after the request for the run."""
 
     def run_ended(self, agent: str, outcome: RunState, code: str) -> None:
-        """The end of a run was committed. `code` is the error code of a run that failed."""
+        """Called when the end of a run is committed. `code` is the error code of a failed run."""
 
 
 class NoMetrics(RunMetrics):
-    """Discards all measurements."""
+    """An implementation of RunMetrics that discards all measurements."""
 
 
 NO_METRICS = NoMetrics()
@@ -35,7 +35,7 @@ NO_METRICS = NoMetrics()
 
 @contextmanager
 def measured_commit(metrics: RunMetrics, records: int) -> Generator[None]:
-    """Measure a block that commits `records` Records. A lost lease does not count as a failed commit."""
+    """Measure a `with` block that commits `records` Records. A lost lease does not count as a failed commit."""
     started_at = perf_counter()
     try:
         yield
@@ -48,6 +48,6 @@ def measured_commit(metrics: RunMetrics, records: int) -> Generator[None]:
 
 
 def report_end(metrics: RunMetrics, agent: str, terminal: Terminal) -> None:
-    """Report that the end of a run was committed."""
+    """Report to `metrics` that the end of a run is committed."""
     code = terminal.code if isinstance(terminal, RunFailed) else ""
     metrics.run_ended(agent, state_after(terminal), code)

@@ -1,4 +1,4 @@
-"""Queries about a run: its tool calls and its answer, read from its log as values."""
+"""Queries about a run: its input, its tool calls and its answer, read from the log and the results table."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -24,11 +24,11 @@ from limelight.structured_answers import with_parts
 
 BATCH = 512
 TAIL_RECORDS = 64
-"""Records at the end of a run in which its answer usually is."""
+"""Number of Records at the end of a run in which its answer is searched first."""
 
 
 class ToolCall(msgspec.Struct, kw_only=True):
-    """A tool call as the log has it. `args_cut` and `result_cut` say that the log has only a preview."""
+    """A tool call in the log. If `args_cut` or `result_cut` is True, `args` or `result` is only a preview."""
 
     call_id: str
     name: str
@@ -42,7 +42,7 @@ class ToolCall(msgspec.Struct, kw_only=True):
     args_cut: bool = False
     result_cut: bool = False
     printed: list[str] = []
-    """The deltas of its output."""
+    """The texts of the output deltas, in order."""
 
     @property
     def output(self) -> str:
@@ -55,7 +55,7 @@ class RunSummary(msgspec.Struct, kw_only=True):
     calls: dict[str, ToolCall]
     answer: FinalAnswer | None = None
     text: str = ""
-    """The last text of the main agent, for runs without an answer because they failed or were stopped."""
+    """The last text message of the main agent. It replaces the answer of a run that failed or was stopped."""
 
 
 async def records_of(store: Store, run: Run) -> AsyncIterator[Record]:
@@ -70,7 +70,7 @@ async def records_of(store: Store, run: Run) -> AsyncIterator[Record]:
 
 
 async def read_call(store: Store, run: Run, call_id: str) -> ToolCall | None:
-    """Return one call of a run, reading only its Records; None if there is no such call."""
+    """Return one tool call of a run, None if the run has no such call. Reads only the Records of the call."""
     calls: dict[str, ToolCall] = {}
     for record in await store.records_naming(run, call_id):
         _fold_call(calls, record.event)
@@ -78,7 +78,7 @@ async def read_call(store: Store, run: Run, call_id: str) -> ToolCall | None:
 
 
 async def read_answer(store: Store, run: Run) -> FinalAnswer | None:
-    """Return the answer of a run: from its last Records, or from all of them if it is not there."""
+    """Return the answer of a run, None if it has none. Searches the last Records first, then all of them."""
     near = max(run.first_seq, run.last_seq - TAIL_RECORDS)
     for record in reversed(await store.records(run.ref, after=near - 1, limit=TAIL_RECORDS + 1)):
         if isinstance(record.event, FinalAnswer) and record.run_id == run.run_id:
@@ -87,7 +87,7 @@ async def read_answer(store: Store, run: Run) -> FinalAnswer | None:
 
 
 async def read_summary(store: Store, run: Run) -> RunSummary:
-    """Read the whole log of a run."""
+    """Return the tool calls and the answer of a run, read from all its Records."""
     summary = RunSummary(calls={})
     message_id, texts = "", list[str]()
     async for record in records_of(store, run):
@@ -127,7 +127,10 @@ def _fold_call(calls: dict[str, ToolCall], event: AnyEvent) -> None:
 
 
 async def whole_value(store: Store, run: Run, field: str, call_id: str, inline: JsonValue, cut: bool) -> JsonValue:
-    """Return a complete value: the one in the log, or the stored one if the log has only a preview."""
+    """Return a value of a run: `inline` or, if that is only a preview (`cut`), the stored value.
+
+    A stored value is complete up to `result_max` bytes. JSON that was cut there is returned as text.
+    """
     kept = await store.result(run.run_id, result_key(field, call_id)) if cut else None
     if kept is None:
         return inline
@@ -135,24 +138,24 @@ async def whole_value(store: Store, run: Run, field: str, call_id: str, inline: 
         return kept.body.decode("utf-8", "replace")
     try:
         return msgspec.json.decode(kept.body)
-    except msgspec.DecodeError:  # it was cut at `result_max`, so it is no longer JSON
+    except msgspec.DecodeError:  # the value was cut at `result_max`, so it is not valid JSON
         return kept.body.decode("utf-8", "replace")
 
 
 async def complete_answer(store: Store, run: Run, answer: FinalAnswer) -> FinalAnswer:
-    """Return an answer with its complete content, and not the preview that the log has of a large one."""
+    """Return an answer with its stored content, if its content in the log is only a preview."""
     content = await whole_value(store, run, "content", "", answer.content, answer.truncated)
     return with_parts(msgspec.structs.replace(answer, content=content))
 
 
 async def whole_body(store: Store, run: Run, field: str, call_id: str, cut: bool, size: int) -> Result | None:
-    """Return the stored bytes of a value of which the log has a preview, if all `size` bytes are stored."""
+    """Return the stored value if the log has only a preview (`cut`) and all `size` bytes are stored, else None."""
     kept = await store.result(run.run_id, result_key(field, call_id)) if cut else None
     return kept if kept is not None and len(kept.body) == size else None
 
 
 async def input_of(store: Store, run: Run) -> RunStarted | None:
-    """Return the first event of a run, which has its question."""
+    """Return the `run_started` event of a run, which contains the user's input; None if it was deleted."""
     records = await store.records(run.ref, after=run.first_seq - 1, limit=1)
     event = records[0].event if records else None
     return event if isinstance(event, RunStarted) else None

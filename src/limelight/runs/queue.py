@@ -1,4 +1,4 @@
-"""Requests for runs, and the queue of each session in which they wait until the session is free."""
+"""Requests for runs, and the queues in which they wait until their session has no live run."""
 
 import asyncio
 from collections import deque
@@ -16,7 +16,7 @@ from limelight.runs.agent_registry import Agent
 from limelight.sources.base import User
 
 MAX_WAITING = 5
-"""Requests that may wait for one session."""
+"""The most requests that may wait for one session."""
 
 IfBusy = Literal["error", "cancel", "wait"]
 """What happens to a request whose session has a live run: it is refused, it stops that run, or it waits."""
@@ -36,15 +36,15 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     max_steps: int | None = None
     """Overrides the step limit of the agent."""
     creates_session: bool = True
-    """False: the request is refused if its session does not exist."""
+    """Whether to create the session if it does not exist; if False, the request is then refused."""
     traceparent: str = ""
-    """The client's span, if it sent one."""
+    """The `traceparent` header of the client's request, if it sent one."""
     asked_at: float = msgspec.field(default_factory=perf_counter)
-    """When the request came, by the clock of durations."""
+    """Time of the request, on the clock of `perf_counter`."""
 
 
 class StoppedInQueue(Exception):
-    """The request was stopped before its run began: there is no run, and no log of it."""
+    """The request was stopped before its run began. There is no run and no log."""
 
 
 class QueuedRun(msgspec.Struct):
@@ -55,9 +55,9 @@ class QueuedRun(msgspec.Struct):
     queued: asyncio.Future[None]
     """Done when the request has to wait."""
     settled: asyncio.Future[None]
-    """Done when the run has begun, or never will."""
+    """Done when the run has begun, or is refused or stopped."""
     released: asyncio.Future[None]
-    """Done when this object no longer keeps the messages in memory."""
+    """Done when this object no longer references the messages."""
     woken: asyncio.Future[None] | None = None
     """Done when the request may try again; None if it has not waited."""
     stop_reason: str | None = None
@@ -65,11 +65,11 @@ class QueuedRun(msgspec.Struct):
     refusal: LimelightError | None = None
     """Why the run could not begin."""
     is_identified: bool = False
-    """Whether `run_id` is final. Before that, the request may turn out to be one that was sent before."""
+    """Whether `run_id` is final. Before that, the request may turn out to be a duplicate of an earlier request."""
 
     @classmethod
     def of(cls, request: Request) -> Self:
-        """Return the request with a new run id. To be called on the event loop."""
+        """Return a QueuedRun for a request, with a new run id. Call this on the event loop."""
         future = asyncio.get_running_loop().create_future
         return cls(sortable_id("run_"), request, queued=future(), settled=future(), released=future())
 
@@ -78,7 +78,7 @@ class QueuedRun(msgspec.Struct):
         return self.request.ref
 
     def release_messages(self) -> None:
-        """Drop the messages: the run has them, or will not need them."""
+        """Remove the messages from this object, to free memory."""
         self.request = msgspec.structs.replace(self.request, messages=())
         if not self.released.done():
             self.released.set_result(None)
@@ -89,17 +89,17 @@ class QueuedRun(msgspec.Struct):
             self.woken.set_result(None)
 
     def stop(self, reason: str) -> None:
-        """Remove a waiting request from its queue: `wait` raises StoppedInQueue."""
+        """Stop a request before its run begins. `SessionQueues.wait` then raises StoppedInQueue."""
         self.stop_reason = reason
         self.wake()
 
     def refusal_for_duplicate(self) -> Exception:
-        """Why there is no run, for a duplicate of this request that waited for it."""
+        """Return the error for a duplicate of this request that has waited for its run, if no run began."""
         return self.refusal or StoppedInQueue(self.stop_reason or "the request before it was refused")
 
 
 class SessionQueues:
-    """The queues of all sessions, first in, first out."""
+    """The queues of all sessions. Each is first in, first out."""
 
     def __init__(self) -> None:
         self._queues: dict[SessionRef, deque[QueuedRun]] = {}
@@ -108,19 +108,19 @@ class SessionQueues:
         return sum(map(len, self._queues.values()))
 
     def of(self, ref: SessionRef) -> Sequence[QueuedRun]:
-        """The requests that wait for a session."""
+        """Return the requests that wait for a session, in order."""
         return self._queues.get(ref, ())
 
     def find(self, run_id: str) -> QueuedRun | None:
-        """The waiting request with this run id."""
+        """Return the waiting request with this run id, or None."""
         return next((queued for queue in self._queues.values() for queued in queue if queued.run_id == run_id), None)
 
     def find_request(self, ref: SessionRef, request_id: str) -> QueuedRun | None:
-        """The waiting request with this request id."""
+        """Return the waiting request with this request id, or None."""
         return next((queued for queued in self.of(ref) if queued.request.request_id == request_id), None)
 
     async def wait(self, queued: QueuedRun) -> None:
-        """Wait until the session may be free. A request that was woken and found the session busy stays the first.
+        """Wait in the queue until the session may be free. A request that waits again, after it was woken, stays first.
 
         Raises QueueFull, or StoppedInQueue if the request is stopped.
         """
@@ -150,7 +150,7 @@ class SessionQueues:
             queue[0].wake()
 
     def wake_all(self) -> None:
-        """Let all requests try again."""
+        """Let all waiting requests try again."""
         for queue in list(self._queues.values()):
             for queued in queue:
                 queued.wake()

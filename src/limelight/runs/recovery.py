@@ -1,8 +1,9 @@
-"""Recovery of runs whose process is gone: they are sealed or, if they wait for a decision, reopened.
+"""Recovery of runs whose process has ended: they are sealed or, if they wait for a decision, reopened.
 
-Recovery runs at start and after each renewal of leases. A run is never repeated: it is sealed with `run_failed` and
-the code `interrupted`. A run that waits for a decision is reopened if its framework has stored the state: it continues
-to wait, and resumes with the decision.
+Recovery runs at start and after each renewal of leases. The work of a run is never repeated: the run is sealed, which
+means that everything open in its log is closed and that it ends, with `run_failed` and the code `interrupted`. A run
+that waits for a decision is reopened if its framework has stored the state: it continues to wait, and resumes with the
+decision.
 """
 
 import logging
@@ -43,8 +44,7 @@ from limelight.stores.base import Store
 log = logging.getLogger(__name__)
 
 LEASE_MS = 30_000
-"""Duration of a lease. Another process may take over the runs of a process that has not renewed its leases for so
-long."""
+"""Duration of a lease. Another process may take over a run whose lease was not renewed for this time."""
 OPTIONS = result_key("terms")
 """The key under which the options of a run are stored."""
 INTERRUPTED = "the server stopped while the run was going on"
@@ -59,7 +59,7 @@ class WaitingRun(NamedTuple):
     records: Sequence[Record]
     approvals: Sequence[LoggedApproval]
     resume: RunWork
-    """Waits for the decisions, and resumes the agent with them."""
+    """The work to do: wait for the decisions, and resume the agent with them."""
 
 
 class Recovery:
@@ -91,7 +91,7 @@ class Recovery:
         """Take over a run that no process owns, and end it. Return False if a process owns it."""
         if not await self._take_over(run):
             return False
-        # No other process would retry, because this one has the lease now.
+        # Retry, because this process has the lease now, so no other process would seal the run.
         records = await retry_while_unavailable(lambda: self._write_end(run, terminal))
         self._engine.committer.publish(run.ref, records)
         self._engine.committer.wake_soon(run.ref, is_end=True)
@@ -107,7 +107,7 @@ class Recovery:
         grammar = Grammar()
         last_seq, last_at = run.first_seq - 1, run.started_at
         async for record in records_of(self._store, run):
-            with suppress(BadEvent):  # an older version wrote it; the run can be sealed all the same
+            with suppress(BadEvent):  # an older version wrote the log; the run can be sealed nevertheless
                 grammar.check(record.event)
             last_seq, last_at = record.seq, record.at
         start = [] if grammar.started else [RunStarted(agent=run.agent, turn=run.turn)]
@@ -127,8 +127,10 @@ class Recovery:
         return append.records
 
     async def _keep_waiting(self, run: Run) -> bool:
-        """Reopen a run that waits for a decision, or leave it to another server. Return False if it has to be
-        sealed."""
+        """Reopen a run that waits for a decision. Return False if the run has to be sealed.
+
+        A run whose agent is not served here is left to another server, which also returns True.
+        """
         records = [record async for record in records_of(self._store, run)]
         if not _is_legal(records):
             return False
@@ -150,7 +152,7 @@ class Recovery:
         return True
 
     async def _complete(self, run: Run, event: AnyEvent) -> AnyEvent:
-        """The event with its complete values instead of previews."""
+        """Return the event with the stored values in place of previews."""
         match event:
             case RunStarted() if event.truncated:
                 text = await whole_value(self._store, run, "input", "", event.input, cut=True)
@@ -167,7 +169,7 @@ class Recovery:
 
 
 def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, options: RunOptions) -> RunWork:
-    """The work of a reopened run: it waits for its decisions, and resumes the agent with them."""
+    """Return the work of a reopened run: wait for the decisions, and resume the agent with them."""
     question = next((event.input for event in events if isinstance(event, RunStarted)), "")
 
     async def resume(execution: Execution, context: RunContext) -> None:
@@ -185,10 +187,10 @@ def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, optio
 
 
 def logged_approvals(events: Sequence[AnyEvent]) -> list[LoggedApproval]:
-    """The newest group of approvals that a run has requested together, with the decisions that were made.
+    """Return the newest group of approvals in a log that were open at the same time, with their decisions.
 
-    A group in which all are decided ends with the next request: that needs a decision of its own, even if it equals an
-    earlier one.
+    When all approvals of a group are decided, the next request begins a new group. So it needs a new decision, even if
+    an earlier request was equal.
     """
     together: dict[str, LoggedApproval] = {}
     for event in events:
@@ -219,7 +221,7 @@ def _may_wait(approvals: Sequence[LoggedApproval]) -> bool:
 
 
 def options_as_results(options: RunOptions) -> list[Result]:
-    """Return what is stored with a run so that it can be resumed with its options; nothing if they are defaults."""
+    """Return the options of a run as a Result, to be stored for a resumption; [] if all are defaults."""
     if options == RunOptions():
         return []
     return [Result(key=OPTIONS, media_type="application/json", body=msgspec.json.encode(options))]

@@ -1,9 +1,9 @@
-"""Decides whether retention may delete, given what the clock says. Pure: no clock, no store, no file.
+"""Decides whether retention may delete, given the time that the clock shows. Pure: reads no clock, store or file.
 
-Retention deletes by age, so a clock that is wrong makes it delete what is still wanted. The server therefore keeps a
-*trusted time*: the latest time that it has reason to believe. While the server runs, the trusted time advances with
-the monotonic clock, and follows the wall clock as long as the two agree. At start it is the time that the server saved
-last, or, without one, that of the newest record in the store.
+Retention deletes by age, so with a wrong clock it would delete data too early. The server therefore maintains a
+*trusted time*: the latest time that is probably right. While the server runs, the trusted time advances with
+the monotonic clock, and follows the wall clock as long as the two agree. At start, it is the time that the server saved
+last or, if there is none, the time of the newest record in the store.
 
 When the wall clock differs from the trusted time by more than `store.retention_max_gap_days`, the server cannot
 distinguish a wrong clock from a long shutdown. Retention is then paused until an operator confirms the clock with
@@ -27,21 +27,21 @@ CONFIRM_COMMAND = "limelight retention confirm"
 
 
 class Pause(msgspec.Struct, frozen=True, kw_only=True):
-    """Why retention is paused: what the clock read, and the trusted time at that moment."""
+    """A pause of retention: the time that the clock showed, and the time that was expected instead."""
 
     expected_at: int
     clock_at: int
     behind: bool
-    """True if the clock was behind at any time since the pause began; then only a confirmation ends it."""
+    """Whether the clock was behind at any time since the pause began; then only a confirmation ends the pause."""
 
     @property
     def gap_ms(self) -> int:
-        """Positive if the clock was ahead."""
+        """The difference between the clock and the expected time; positive if the clock was ahead."""
         return self.clock_at - self.expected_at
 
 
 class TrustedTime(msgspec.Struct, frozen=True):
-    """The latest time that is known to be right, in milliseconds since 1970, and whether retention is paused."""
+    """The trusted time, in milliseconds since 1970, and the pause of retention, if it is paused."""
 
     at: int
     pause: Pause | None = None
@@ -52,15 +52,16 @@ class RetentionState(msgspec.Struct, frozen=True, kw_only=True):
 
     trusted: TrustedTime
     newest_at: int
-    """Time of the newest record when this was saved. A store without a record so new is an older copy."""
+    """Time of the newest record when the state was saved. If all records are older, the store is an older copy."""
     confirmed_at: int = 0
-    """The confirmation that was applied last; 0 if there was none."""
+    """The time in the confirmation that was applied last; 0 if there was none."""
 
 
 def check_clock(trusted: TrustedTime, *, clock_ms: int, elapsed_ms: int, max_gap_ms: int) -> TrustedTime:
-    """Compare the clock with the trusted time, `elapsed_ms` (monotonic) after that was determined.
+    """Compare the clock with the trusted time, and return the new trusted time.
 
-    `max_gap_ms` 0 means that every clock is trusted.
+    `elapsed_ms` is the monotonic time since `trusted` was determined. `max_gap_ms` 0 means that the clock is always
+    trusted.
     """
     expected = trusted.at + elapsed_ms
     gap, pause = clock_ms - expected, trusted.pause
@@ -77,7 +78,7 @@ def check_clock(trusted: TrustedTime, *, clock_ms: int, elapsed_ms: int, max_gap
 def trusted_at_start(
     state: RetentionState | None, *, newest_at: int | None, confirmed_at: int, clock_ms: int
 ) -> TrustedTime:
-    """The trusted time of a server that starts, before the clock is compared with it.
+    """Return the trusted time of a server that starts, before the clock is compared with it.
 
     `newest_at` is the time of the newest record, None for an empty store, in which nothing can be deleted.
     `confirmed_at` is the clock's time at the newest confirmation, 0 if there was none.
@@ -94,9 +95,9 @@ def trusted_at_start(
 
 
 def recorded_pause(trusted: TrustedTime, clock_ms: int) -> Pause | None:
-    """The pause that a server recorded, if the clock is still about as far off as then.
+    """Return the pause that a server has saved, if the clock is still about as far off; None otherwise.
 
-    For commands, which may have been started with another `store.retention_max_gap_days` than the server.
+    For commands, whose `store.retention_max_gap_days` may differ from the server's.
     """
     pause = trusted.pause
     if pause is None or pause.behind:
@@ -105,7 +106,7 @@ def recorded_pause(trusted: TrustedTime, clock_ms: int) -> Pause | None:
 
 
 def describe(pause: Pause) -> str:
-    """Describe a pause. Any client may see the text: it names no user and no session."""
+    """Return a description of a pause, without names of users or sessions, so that any client may see it."""
     days = abs(pause.gap_ms) / DAY_MS
     gap = f"{days:.1f} days" if days >= 1 else f"{24 * days:.1f} hours"
     side = "ahead of" if pause.gap_ms > 0 else "behind"
@@ -113,7 +114,7 @@ def describe(pause: Pause) -> str:
 
 
 def advise(pause: Pause) -> str:
-    """Say what an operator can do about a pause."""
+    """Return a text that says what an operator can do about a pause."""
     if pause.behind:
         return (
             "runs that ended while the clock was behind have dates that are too old and may be deleted early: check"

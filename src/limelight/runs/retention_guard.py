@@ -1,7 +1,7 @@
-"""Keeps retention from deleting by a clock that may be wrong: the decision of `retention.py` with its I/O.
+"""Prevents retention from deleting by a wrong clock: the I/O for the decisions of `retention_clock.py`.
 
-Two small files in the data folder carry the state over restarts. Each has one writer, so neither needs a lock: the
-server writes `retention.json`, and `limelight retention confirm` writes `retention-confirmed.json`, with a server
+Two small files in the data folder preserve the state between restarts. Each has one writer, so neither needs a lock:
+the server writes `retention.json`, and `limelight retention confirm` writes `retention-confirmed.json`, with a server
 running or not. A server notices a confirmation in its next round of maintenance.
 """
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 STATE = "retention.json"
 CONFIRMATION = "retention-confirmed.json"
 SAVE_MS = 3600 * 1000
-"""The trusted time is saved at least this often, and twice in the time that the clock may be off."""
+"""The longest time between two saves of the trusted time. It is shorter if `max_gap_days` is small."""
 T = TypeVar("T")
 
 
@@ -40,30 +40,30 @@ class Confirmation(msgspec.Struct, frozen=True):
 
     clock_at: int
     pause: Pause
-    """The pause that was confirmed, for people who read the file."""
+    """The pause that the operator has ended, for people who read the file."""
 
 
 class RetentionFiles:
-    """The state of retention in a data folder. The folder itself is never created here."""
+    """The files in a data folder with the state of retention. This class never creates the folder."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
 
     def load(self) -> RetentionState | None:
-        """Return the saved state; None if no server has saved one yet. Raises SetupError if it cannot be read."""
+        """Return the saved state; None if no server has saved one. Raises SetupError if the file cannot be read."""
         return self._read(STATE, RetentionState)
 
     def save(self, state: RetentionState) -> None:
-        """Raises OSError."""
+        """Save the state. Raises OSError."""
         self._write(STATE, state)
 
     def confirmed_at(self) -> int:
-        """The clock's time at the newest confirmation, 0 if there was none. Raises SetupError."""
+        """Return the time of the clock at the newest confirmation; 0 if there is none. Raises SetupError."""
         confirmation = self._read(CONFIRMATION, Confirmation)
         return 0 if confirmation is None else confirmation.clock_at
 
     def confirm(self, confirmation: Confirmation) -> None:
-        """Raises SetupError if it cannot be written."""
+        """Save a confirmation. Raises SetupError if the file cannot be written."""
         try:
             self._write(CONFIRMATION, confirmation)
         except OSError as error:
@@ -82,7 +82,7 @@ class RetentionFiles:
             raise SetupError(f"{path} cannot be read ({error}): make it readable, or remove it") from error
 
     def _write(self, name: str, value: msgspec.Struct) -> None:
-        """Replace the file as a whole; only the owner of the folder may read it, also if root writes it."""
+        """Write a file atomically. Only the owner of the folder may read it, even if root has written it."""
         draft = self._data / f"{name}.new"
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -121,7 +121,7 @@ class RetentionGuard:
 
     @property
     def pause(self) -> Pause | None:
-        """Why retention is paused, None if it may delete."""
+        """The pause of retention; None if retention may delete."""
         return self._trusted.pause
 
     async def open(self, store: Store) -> None:
@@ -139,9 +139,9 @@ class RetentionGuard:
         self._confirmed_at = confirmed_at
 
     async def check(self) -> int:
-        """Compare the clock with the trusted time, save the outcome if needed, and return what the clock read.
+        """Compare the clock with the trusted time, save the outcome if needed, and return the time of the clock.
 
-        Deletions have to go by the returned time: the clock may jump right after. Raises StoreError.
+        Deletions must use the returned time, because the clock may jump later. Raises StoreError.
         """
         confirmed_at = self._read_confirmation()
         clock, monotonic = self._clock(), self._monotonic()
@@ -154,9 +154,9 @@ class RetentionGuard:
         return clock
 
     def _read_confirmation(self) -> int:
-        """The newest confirmation; the one that was applied last if there is none or it cannot be read.
+        """Return the time of the newest confirmation, or of the last applied one if the file is missing or unreadable.
 
-        Not in a thread: agents may have taken all of them, and the file is tiny.
+        The small file is read on the event loop, because agents may occupy all threads.
         """
         try:
             return self._files.confirmed_at() or self._confirmed_at
@@ -183,7 +183,7 @@ class RetentionGuard:
             self._saved, self._has_warned = state, False
 
     def _warn(self, message: str, reason: object) -> None:
-        """Log this once until a save succeeds: a check comes every few seconds."""
+        """Log a warning, but only one until the next successful save, because checks are frequent."""
         if not self._has_warned:
             self._has_warned = True
             log.warning(f"retention: {message}", reason)

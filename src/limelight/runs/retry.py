@@ -1,7 +1,7 @@
 """Retries of store operations for live runs, until the store works again.
 
-A store that fails for a while delays a run and nothing else. Operations of requests are not retried: the client gets
-the error. A store that knows its fault logs when it begins and ends, so it is not logged here again.
+A store that fails for some time only delays live runs. Operations of requests are not retried: the client gets the
+error. A store that knows its fault logs when the fault begins and ends, so nothing is logged here.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0, 2.0)
 TRIES_UNEXPLAINED = len(RETRY_SECONDS)
-"""Attempts at an operation that the store refuses without naming a fault: the operation itself may be wrong."""
+"""The most attempts if the store fails without naming a fault, because the operation itself may be wrong."""
 
 
 def is_logged(error: Exception) -> bool:
@@ -29,7 +29,7 @@ async def pause_before_retry(tries: int) -> None:
 
 
 async def retry_while_unavailable(work: Callable[[], Awaitable[T]]) -> T:
-    """Repeat an operation until the store works. Raises StoreUnavailable after a few attempts without a named fault."""
+    """Repeat an operation until it succeeds. Raises StoreUnavailable after TRIES_UNEXPLAINED unexplained failures."""
     tries = 0
     while True:
         try:

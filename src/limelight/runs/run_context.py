@@ -1,4 +1,4 @@
-"""The `ctx` of a turn: the user, the workspace, whether the run was stopped, extra events, and approvals."""
+"""The context (`ctx`) that a source gets for a turn: user, workspace, cancellation, extra events and approvals."""
 
 import asyncio
 import threading
@@ -28,18 +28,21 @@ class ApprovalCall(msgspec.Struct, frozen=True):
 
 
 class LoggedApproval(msgspec.Struct, frozen=True):
-    """An approval in the log of a run that was reopened, and the decision if there is one."""
+    """An approval in the log of a reopened run, with its decision; None if the approval is open."""
 
     request: ApprovalRequested
     resolved: ApprovalResolved | None = None
 
     @property
     def is_lost(self) -> bool:
-        """Whether the log has the edited arguments only redacted, so that the approval is requested again."""
+        """Whether the decision cannot be used, because its edited arguments are redacted in the log.
+
+        The approval is then requested again.
+        """
         return self.resolved is not None and self.resolved.decision == "edit" and contains_redacted(self.resolved.args)
 
     def is_for(self, call: ApprovalCall, redactor: Redactor) -> bool:
-        """Whether the call requests this approval again."""
+        """Whether a call requests this approval again: the call ids, or the contents, are equal."""
         request = self.request
         if call.call_id or request.call_id:
             return request.call_id == call.call_id
@@ -48,13 +51,16 @@ class LoggedApproval(msgspec.Struct, frozen=True):
 
 
 class RunContext:
-    """The implementation of `Context` for one turn."""
+    """The context of one turn: implements `sources.base.Context`."""
 
     def __init__(
         self, execution: Execution, user: User, workspace: Callable[[], Path], logged: Sequence[LoggedApproval] = ()
     ) -> None:
-        """`workspace` returns the folder, and creates it if it does not exist. `logged` are approvals that a reopened
-        run will request again."""
+        """Create the context on the event loop.
+
+        `workspace` returns the folder for the agent's files, and creates it if it does not exist. `logged` are the
+        approvals of a reopened run, which its source will request again.
+        """
         self._execution = execution
         self._thread = threading.get_ident()
         self._loop = asyncio.get_running_loop()
@@ -62,7 +68,7 @@ class RunContext:
         self._decisions: dict[str, asyncio.Future[ApprovalResolved]] = {}
         self._calls: dict[str, ApprovalCall] = {}
         self._logged = list(logged)
-        for approval in logged:  # a decision may come before the source requests it again
+        for approval in logged:  # a decision may come before the source requests the approval again
             if approval.resolved is None:
                 self._decisions[approval.request.approval_id] = self._loop.create_future()
         self.user = user
@@ -92,13 +98,13 @@ class RunContext:
     def approve(
         self, name: str, args: dict[str, Any], **about: Unpack[ApprovalOptions]
     ) -> Coroutine[Any, Any, Approval]:
-        """Request an approval, with `await`. An approval that expires is rejected."""
+        """Request an approval, and wait for the decision with `await`. An approval that expires is rejected."""
         if threading.get_ident() != self._thread:
             raise RuntimeError("this runs in a thread of its own, where nothing can be awaited: use approve_blocking")
         return self._approve(ApprovalCall(name, args, **about))
 
     def approve_blocking(self, name: str, args: dict[str, Any], **about: Unpack[ApprovalOptions]) -> Approval:
-        """Request an approval from code that runs in a thread, and block until it is decided."""
+        """Request an approval from another thread than the event loop's, and block until the decision."""
         if threading.get_ident() == self._thread:
             raise RuntimeError("this would stop the whole server: use `await ctx.approve(…)`")
         approving = self._approve(ApprovalCall(name, args, **about))
@@ -123,7 +129,7 @@ class RunContext:
             resolved = await self._decision_on(request)
         args = call.args
         if resolved.decision == "edit" and isinstance(resolved.args, dict):
-            # a decision that was made before the approval was requested again refers to redacted arguments
+            # If the decision came before the approval was requested again, its arguments are still redacted.
             args = restore_redacted(resolved.args, call.args, redactor)
         return Approval(resolved.decision, args, resolved.reason, resolved.by)
 
@@ -142,10 +148,10 @@ class RunContext:
         return request
 
     async def _decision_on(self, request: ApprovalRequested) -> ApprovalResolved:
-        """Wait for a decision. An approval that expires is rejected, unless a decision came first.
+        """Wait for the decision on an approval and return it. An approval that expires is rejected.
 
-        Before Python 3.12, `wait_for` would lose a Stop that comes together with the decision. `timeout` would lose a
-        decision that comes together with the expiry.
+        This uses `asyncio.wait`, because `wait_for` before Python 3.12 loses a cancellation that comes together with
+        the decision, and `timeout` loses a decision that comes together with the expiry.
         """
         waiting = self._decisions.setdefault(request.approval_id, self._loop.create_future())
         seconds = None if request.expires_at is None else max(0, request.expires_at - now_ms()) / 1000
@@ -159,17 +165,20 @@ class RunContext:
             self._calls.pop(request.approval_id, None)
 
     async def _expire(self, request: ApprovalRequested) -> None:
-        """Reject an approval on behalf of the system, by the same compare-and-set as a user's decision."""
+        """Reject an approval that has expired, unless the store already has a decision of a user.
+
+        The rejection is a signal like a user's decision, and the store accepts only the first signal for an approval.
+        """
         store = self._execution.engine.store
         expired = Decide(self.run_id, request.approval_id, "reject", reason="expired", by="system")
         await retry_while_unavailable(lambda: store.signal(expired, now=now_ms()))
         for signal in await retry_while_unavailable(lambda: store.signals(self.run_id)):
             if isinstance(signal, Decide):
                 self.resolve(signal)
-        self.resolve(expired)  # without effect unless the store has no signal, because the run is not its own any more
+        self.resolve(expired)  # needed only if the store refused the signal because the run has ended or has no owner
 
     def resolve(self, decision: Decide) -> None:
-        """Apply a decision. Does nothing if the approval is not open."""
+        """Log a decision, and pass it to the source that waits for it. Does nothing if the approval is not open."""
         waiting = self._decisions.get(decision.approval_id)
         if waiting is None or waiting.done():
             return
@@ -186,7 +195,7 @@ class RunContext:
         waiting.set_result(resolved)
 
     def _restored_args(self, decision: Decide) -> dict[str, Any] | None:
-        """The edited arguments, with the redacted values that the user has not changed restored."""
+        """Return the edited arguments, with original values in place of the placeholders that the user has kept."""
         call = self._calls.get(decision.approval_id)
         if call is None or decision.args is None:
             return decision.args
@@ -194,4 +203,4 @@ class RunContext:
 
 
 RunWork = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
-"""The work of a live run: from its start, or from where it waits for a decision."""
+"""Does the work of a live run: all of it, or, for a reopened run, the part after the decision."""

@@ -1,7 +1,7 @@
 """Sessions: begins the runs that users request, one at a time for each session.
 
-A request for a session that has a live run is refused, waits in the queue, or stops that run, as it asks for. A request
-that was sent before, with the same `request_id`, gets the run that it began then.
+A request for a session with a live run is refused, waits in the queue, or stops that run, as its `if_busy` says. A
+request that repeats an earlier `request_id` gets the run of the earlier request.
 """
 
 import asyncio
@@ -35,13 +35,13 @@ log = logging.getLogger(__name__)
 
 TITLE_CHARACTERS = 60
 TITLE_SOURCE_CHARACTERS = 1000
-"""Characters at the start of a question, which may be large, that its title is made of."""
+"""Number of characters at the start of a question that are used to make a title."""
 ANSWERED_SECONDS = 1
-"""How long a request waits for the end of a run that has answered."""
+"""How long a request waits for the end of a live run that already has its answer."""
 SEALING_SECONDS = 5
-"""How long a shutdown waits for the ends of runs."""
+"""How long a shutdown waits until the ends of runs are committed."""
 POLL_SECONDS = 0.2
-"""How often a shutdown looks whether runs have been suspended."""
+"""How often a shutdown checks whether runs are suspended."""
 
 
 class Sessions:
@@ -66,9 +66,9 @@ class Sessions:
         self._workspaces = workspaces
         self._memories = memories
         self._starting: Counter[str] = Counter()
-        """How many runs of each owner are being written to the store."""
+        """Number of runs of each owner that are being created in the store."""
         self.closed = False
-        """Whether no run can begin any more."""
+        """Whether the server shuts down, so that no run can begin."""
 
     @property
     def count(self) -> int:
@@ -83,23 +83,26 @@ class Sessions:
     # Beginning a run
 
     async def begin(self, queued: QueuedRun) -> Begun:
-        """Begin the run of a request, in the way that the request wants if the session is busy."""
+        """Begin the run of a request. If the session is busy, do what the request's `if_busy` says."""
         created = False
         try:
             begun = await self._find_duplicate(queued) or await self._start_when_free(queued)
             created = begun.created
             return begun
         except LimelightError as error:
-            queued.refusal = copy(error)  # without its traceback, which keeps the messages in memory
+            queued.refusal = copy(error)  # without the traceback, which references the messages
             raise
         finally:
             queued.settled.set_result(None)
             queued.release_messages()
             if not created:
-                self._queues.wake_next(queued.ref)  # the request did not use its turn, if it had one
+                self._queues.wake_next(queued.ref)  # let the next request try, because this one did not begin a run
 
     async def _find_duplicate(self, queued: QueuedRun) -> Begun | None:
-        """The run of a request that was sent before; waits for the run if that request is still in the queue."""
+        """Return the run of an earlier request with the same request id, None if there is none.
+
+        Waits for the run if the earlier request is still in the queue.
+        """
         request_id = queued.request.request_id
         if not request_id:
             return None
@@ -135,8 +138,10 @@ class Sessions:
             await self._queues.wait(queued)
 
     async def _ends_after_answer(self, run_id: str) -> bool:
-        """Wait a moment for the end of a live run that has answered, so that a client that has the answer can ask
-        again. False if the run has not answered or does not end."""
+        """Wait up to ANSWERED_SECONDS for the end of a live run that already has its answer. Return whether it ended.
+
+        So a client that has the answer can ask again at once.
+        """
         live = self._control.live_run(run_id)
         if live is None or not live.execution.grammar.answered:
             return False
@@ -144,7 +149,7 @@ class Sessions:
         return bool(done)
 
     async def _start(self, request: Request, run_id: str) -> Begun:
-        """Create the run and execute it. Raises TooManyRuns; runs that are being created count."""
+        """Create a run and start to execute it. Raises TooManyRuns; the limit includes runs that are being created."""
         owner = request.ref.owner
         self._check_quota(owner)
         self._starting[owner] += 1
@@ -184,7 +189,7 @@ class Sessions:
     # Executing a run
 
     def reopen(self, waiting: WaitingRun) -> None:
-        """Continue a run that waits for a decision, and that this process has taken over."""
+        """Execute a run that waits for a decision and that this process has taken over."""
         execution = self._new_execution(waiting.agent, waiting.run)
         execution.reopen(waiting.records)
         self._start_task(waiting.agent, execution, waiting.user, waiting.resume, waiting.approvals)
@@ -197,7 +202,7 @@ class Sessions:
     def _start_task(
         self, agent: Agent, execution: Execution, user: User, work: RunWork, logged: Sequence[LoggedApproval] = ()
     ) -> None:
-        """Do the work of a run that this process owns in a new task."""
+        """Start a task that does the work of a run, which this process must own."""
         run = execution.run
         shared, own = partial(shared_folder, agent.workspace), partial(self._workspaces.made, run.ref)
         context = RunContext(execution, user, shared if agent.workspace else own, logged)
@@ -208,7 +213,7 @@ class Sessions:
         about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
         try:
             with bind_log_fields(about):
-                await self._control.apply_signals(run.run_id)  # those that came before the run was live here
+                await self._control.apply_signals(run.run_id)  # signals from before the run was live in this process
                 await work()
         finally:
             self._memories.done(run.run_id)
@@ -216,7 +221,7 @@ class Sessions:
             self._queues.wake_next(run.ref)
 
     async def _work(self, request: Request, execution: Execution, context: RunContext) -> None:
-        """The work of a run that begins."""
+        """Do the work of a new run: emit `run_started`, and execute the agent."""
         run, agent, question = execution.run, request.agent, question_of(request.messages)
         execution.asked_at = request.asked_at
         started = RunStarted(
@@ -234,7 +239,7 @@ class Sessions:
         await execution.execute(started, agent.source.run, lambda: self._turn(request, execution, context))
 
     async def _turn(self, request: Request, execution: Execution, context: RunContext) -> Turn:
-        """The turn for the agent: the request, and the conversation that it belongs to."""
+        """Return the turn for the agent: the messages of the request, and the conversation that they continue."""
         agent = request.agent
         max_steps = request.max_steps or agent.max_steps
         if not agent.source.keeps_memory:
@@ -254,7 +259,7 @@ class Sessions:
     # Deleting a session
 
     async def delete(self, ref: SessionRef) -> None:
-        """Delete a session with everything that belongs to it, after its live run and its queue are stopped."""
+        """Stop the live run and the queue of a session, and delete the session with all its data."""
         self._queues.stop_all(ref, "the session was deleted")
         while True:
             try:
@@ -266,7 +271,7 @@ class Sessions:
                 return
 
     async def forget(self, ref: SessionRef) -> None:
-        """Remove what this process keeps of a session that is deleted: viewers, files, and memories of agents."""
+        """Remove the viewers, the files and the agent memories of a deleted session."""
         self._hub.forget(ref)
         await self._workspaces.remove(ref)
         await self._memories.tidy()
@@ -305,14 +310,14 @@ class Sessions:
 
 
 class Drained(NamedTuple):
-    """The runs that a shutdown has ended: those whose end is committed, and those whose end could not be."""
+    """The runs that a shutdown has ended: `ended` are those whose end is committed, `left` are the others."""
 
     ended: list[Run]
     left: list[Run]
 
 
 def options_of(request: Request) -> RunOptions:
-    """The options of a request that a resumed run needs."""
+    """Return the options of a request, which are stored so that the run can be resumed with them."""
     return RunOptions(
         system=tuple(message.text for message in request.messages if message.role == "system"),
         max_steps=request.max_steps,
@@ -321,6 +326,6 @@ def options_of(request: Request) -> RunOptions:
 
 
 def title_of(text: str) -> str:
-    """The first title of a session: the beginning of its first question, in one line."""
+    """Return the title of a session: the beginning of its first question, as one line."""
     line = " ".join(text.lstrip()[:TITLE_SOURCE_CHARACTERS].split())
     return line if len(line) <= TITLE_CHARACTERS else line[:TITLE_CHARACTERS].rstrip()

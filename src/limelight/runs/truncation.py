@@ -1,8 +1,8 @@
-"""Makes any event fit the log: valid text, bounded size, nothing lost.
+"""Limits the size of events, and makes their values valid JSON, before they are logged. Pure; the engine calls it.
 
-Deltas that are too long are split. Arguments, results, answers and inputs that are too large go whole to the results
-table; the event keeps a preview and says where the rest is. Values that JSON does not know become text. Pure; the
-engine calls it.
+Deltas that are too long are split. Arguments, results, answers and inputs that are too large are stored in the results
+table, up to `result_max` bytes; the event has a preview and a link to the stored value. Other texts are shortened.
+Sources, attachments and plan items for which an event has no room are dropped.
 """
 
 import math
@@ -38,21 +38,21 @@ from limelight.models import Result
 from limelight.structured_answers import to_text
 
 MAX_INLINE = 32 * 1024
-"""The most bytes that a value may take in the log."""
+"""Limit for a value inside of an event, in bytes. A larger value is replaced by a preview."""
 PREVIEW_CHARACTERS = 10_000
 PREVIEW_BYTES = 24 * 1024
 SHORT_CHARACTERS = 2_000
-"""Errors, statuses and other lines for humans are cut here."""
+"""Limit for errors, statuses, titles and reasons, in characters. Longer texts are shortened."""
 MAX_LINK = 8 * 1024
-"""The most bytes of the link of a source."""
+"""Limit for the URL of a source, in bytes of JSON. A longer URL is removed."""
 MAX_EVENT = 56 * 1024
-"""What no event exceeds as JSON, so that no SSE line exceeds 64 KiB."""
+"""Limit for an event as JSON, in bytes, so that no SSE line exceeds 64 KiB."""
 MAX_NAME = 512
-"""The most characters of an id or a name; frames repeat them beside other values."""
+"""Limit for an id or a name, in characters. Frames repeat ids and names beside other values."""
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
 _TEXTS: dict[type, str] = {ToolFinished: "result", FinalAnswer: "content", RunStarted: "input"}
-"""Fields whose text goes to the results table if it is large."""
+"""The field of each event type whose text is stored in the results table if it is large."""
 _NAMES = {kind: [f for f in kind.__struct_fields__ if f in ("name", "by") or f.endswith("_id")] for kind in EVENT_TYPES}
 E = TypeVar("E", bound=msgspec.Struct)
 _decode = msgspec.json.Decoder(AnyEvent).decode
@@ -66,44 +66,45 @@ def _unchanged(event: AnyEvent) -> AnyEvent:
 
 
 class Fitted(NamedTuple):
-    """The events that go into the log instead of one event, and the values that go to the results table."""
+    """The outcome of `fit`: the events for the log, and the values for the results table."""
 
     events: list[AnyEvent]
     results: list[Result]
     size: int
-    """The bytes of the events as JSON and of the results."""
+    """The bytes of the events as JSON, plus the bytes of the results."""
 
 
 def fit(
     event: AnyEvent, run_id: str, result_max: int, redact: Change = _unchanged, present: Change = _unchanged
 ) -> Fitted:
-    """Bring an event into a form that every store and every wire can carry.
+    """Return an event in the form in which it is logged: valid JSON, redacted, and within the size limits.
 
-    `redact` and then `present` get the event when its values are valid, and before anything is truncated. `present`
-    adds what clients show; a value that is moved to the results table is stored without these changes.
+    `redact` and then `present` are applied before anything is truncated. `present` derives fields for clients; a value
+    in the results table is stored as it was before `present`. Raises BadEvent if a field has the wrong type, or if the
+    event is too large and cannot be shortened.
     """
     is_large = bool(_large_text(event))
     event = redact(event if is_large else _as_read_back(event))
     if text := _large_text(event):
-        return _without_text(event, text, run_id, result_max, present)
-    if is_large:  # before its secrets were removed
+        return _store_large_text(event, text, run_id, result_max, present)
+    if is_large:  # the text was large only before redaction, so it was not validated above
         event = _as_read_back(event)
     given, event = event, present(event)
     if isinstance(event, Delta):
         return _fitted(_split(event))
     match event:
         case ToolStarted() if event.args is not None:
-            return _spill(event, "args", run_id, event.call_id, result_max)
+            return _store_if_large(event, "args", run_id, event.call_id, result_max)
         case ToolReady():
-            return _spill(event, "args", run_id, event.call_id, result_max)
+            return _store_if_large(event, "args", run_id, event.call_id, result_max)
         case ApprovalRequested():
-            return _spill(event, "args", run_id, event.approval_id, result_max, kind="approval")
+            return _store_if_large(event, "args", run_id, event.approval_id, result_max, kind="approval")
         case ToolFinished():
-            return _spill(_shortened(event, "error"), "result", run_id, event.call_id, result_max)
+            return _store_if_large(_shortened(event, "error"), "result", run_id, event.call_id, result_max)
         case FinalAnswer() if isinstance(given, FinalAnswer):
             return _answer(_with_sources(event), given, run_id, result_max)
         case RunStarted():
-            return _spill(_with_room(event), "input", run_id, "", result_max)
+            return _store_if_large(_with_room(event), "input", run_id, "", result_max)
         case Plan():
             event = _plan(event)
         case Status():
@@ -113,7 +114,8 @@ def fit(
         case AgentFinished() | StepFinished():
             event = _shortened(event, "error")
         case ApprovalResolved() if event.args is not None:
-            return _spill(_shortened(event, "reason"), "args", run_id, event.approval_id, result_max, kind="edited")
+            event = _shortened(event, "reason")
+            return _store_if_large(event, "args", run_id, event.approval_id, result_max, kind="edited")
         case ApprovalResolved() | RunCancelled():
             event = _shortened(event, "reason")
         case RunFailed():
@@ -124,25 +126,31 @@ def fit(
 
 
 def _answer(event: FinalAnswer, given: FinalAnswer, run_id: str, result_max: int) -> Fitted:
-    """Fit an answer. If its parts were moved to fields of the event and are too large, the given content is stored."""
+    """Return an answer within the size limits. `given` is the answer before `present`.
+
+    If the answer is too large, the content of `given` is stored in the results table.
+    """
     if event.content is given.content:
-        return _spill(event, "content", run_id, "", result_max)
+        return _store_if_large(event, "content", run_id, "", result_max)
     if json_size(to_text(event.content)) + json_size(to_text(event.data)) <= MAX_INLINE:
         return _fitted([event])
     body = to_text(given.content).encode()
     media_type = TEXT if isinstance(given.content, str) else JSON
     event = msgspec.structs.replace(event, content=preview_of(to_text(event.content)), data=None)
-    return _moved(event, "content", "", body, media_type, run_id, result_max)
+    return _with_preview(event, "content", "", body, media_type, run_id, result_max)
 
 
 def _large_text(event: AnyEvent) -> str:
-    """A text that goes to the results table; "" if there is none, or it is small."""
+    """Return the text of an input, an answer or a tool result if it is too large for the log, else ""."""
     text = getattr(event, _TEXTS.get(type(event), ""), "")
     return text if type(text) is str and len(text) > MAX_INLINE else ""
 
 
-def _without_text(event: AnyEvent, text: str, run_id: str, result_max: int, present: Change) -> Fitted:
-    """Do the same for a large text without encoding it as JSON, which would block the event loop."""
+def _store_large_text(event: AnyEvent, text: str, run_id: str, result_max: int, present: Change) -> Fitted:
+    """Return the event with a preview of its large text, and the complete text for the results table.
+
+    The text is not encoded as JSON, which would block the event loop.
+    """
     field = _TEXTS[type(event)]
     try:
         body = text.encode()
@@ -155,16 +163,16 @@ def _without_text(event: AnyEvent, text: str, run_id: str, result_max: int, pres
         changes["data"] = None
     event = fit(msgspec.structs.replace(shown, **changes), run_id, result_max).events[0]
     id_ = event.call_id if isinstance(event, ToolFinished) else ""
-    return _moved(event, field, id_, body, TEXT, run_id, result_max)
+    return _with_preview(event, field, id_, body, TEXT, run_id, result_max)
 
 
 def is_plain(text: Any) -> bool:
-    """True for short text without odd characters: `fit` would not change it."""
+    """Whether a text is so short, and free of lone surrogates, that `fit` does not change it."""
     return type(text) is str and len(text) * 6 <= MAX_DELTA and (text.isascii() or _writable(text))
 
 
 def preview_of(text: str) -> str:
-    """The beginning of a text: 10,000 characters, or less if these take more room than a frame has."""
+    """Return the beginning of a text: at most PREVIEW_CHARACTERS, and at most PREVIEW_BYTES as JSON."""
     preview = text[:PREVIEW_CHARACTERS]
     while json_size(preview) > PREVIEW_BYTES:
         preview = preview[: len(preview) // 2]
@@ -180,16 +188,16 @@ def _writable(text: str) -> bool:
 
 def _split(event: Delta) -> list[AnyEvent]:
     text = event.text
-    if len(text) * 6 <= MAX_DELTA or json_size(text) <= MAX_DELTA:  # six bytes are the most that a character takes
+    if len(text) * 6 <= MAX_DELTA or json_size(text) <= MAX_DELTA:  # a character takes at most six bytes
         return [event]
-    pieces = [text[: len(text) // 2], text[len(text) // 2 :]]
-    return [part for piece in pieces for part in _split(msgspec.structs.replace(event, text=piece))]
+    halves = [text[: len(text) // 2], text[len(text) // 2 :]]
+    return [part for half in halves for part in _split(msgspec.structs.replace(event, text=half))]
 
 
 def _as_read_back(event: AnyEvent) -> AnyEvent:
-    """The event as the log will give it back, so that those who watch now and those who come later see the same.
+    """Encode an event as JSON and return the decoded event, so that live viewers get the same values as later readers.
 
-    Values that cannot be written as JSON are made plain ones. Raises BadEvent if a field has the wrong type.
+    Values that have no JSON form are converted (`json_values.py`). Raises BadEvent if a field has the wrong type.
     """
     value: Any = getattr(event, "result", getattr(event, "content", None))
     try:
@@ -215,8 +223,11 @@ def _plain(event: AnyEvent) -> AnyEvent:
         raise BadEvent(f"{kind_of(event)}: {error}") from error
 
 
-def _spill(event: Any, field: str, run_id: str, id_: str, result_max: int, kind: str = "") -> Fitted:
-    """Move a value that is too large out of the event, whole. `kind` is what it is, if the field does not say it."""
+def _store_if_large(event: Any, field: str, run_id: str, id_: str, result_max: int, kind: str = "") -> Fitted:
+    """Return the event unchanged if the value of `field` is small; else with a preview, and the value as a Result.
+
+    `kind` is the kind of the value in its key and its link; the default is the name of the field.
+    """
     kind = kind or field
     value: Any = getattr(event, field)
     if value is None:
@@ -226,19 +237,24 @@ def _spill(event: Any, field: str, run_id: str, id_: str, result_max: int, kind:
     if len(body) <= MAX_INLINE and json_size(body.decode()) <= MAX_INLINE:
         return _fitted([msgspec.structs.replace(event, **{field: value})])
     media_type = TEXT if is_text else JSON
-    begin = body[: 4 * PREVIEW_CHARACTERS].decode(errors="ignore")  # four bytes are the most that a character takes
+    begin = body[: 4 * PREVIEW_CHARACTERS].decode(errors="ignore")  # a character takes at most four bytes
     event = msgspec.structs.replace(event, **{field: preview_of(begin)})
-    return _moved(event, kind, id_, body, media_type, run_id, result_max)
+    return _with_preview(event, kind, id_, body, media_type, run_id, result_max)
 
 
-def _moved(event: Any, kind: str, id_: str, body: bytes, media_type: str, run_id: str, result_max: int) -> Fitted:
-    """An event with a preview, which says where the whole of it is."""
+def _with_preview(
+    event: Any, kind: str, id_: str, body: bytes, media_type: str, run_id: str, result_max: int
+) -> Fitted:
+    """Return an event that has a preview, with the link and the size of the complete value, and a Result to store.
+
+    The Result has the first `result_max` bytes of the complete value, which is `body`.
+    """
     event = msgspec.structs.replace(event, truncated=True, size=len(body), result_url=result_url(run_id, kind, id_))
     return _fitted([event], Result(key=result_key(kind, id_), media_type=media_type, body=body[:result_max]))
 
 
 def result_key(kind: str, id_: str = "") -> str:
-    """Under which key a value that was moved out is kept: what it is, and of which call or approval."""
+    """Return the key of a value in the results table: its kind, and the id of its call or approval."""
     return f"{kind}:{id_}"
 
 
@@ -248,7 +264,7 @@ def _fitted(events: list[AnyEvent], *results: Result) -> Fitted:
 
 
 def _size_of(event: AnyEvent) -> int:
-    """Its bytes as JSON. Raises BadEvent if these are too many, or if one of its names is too long."""
+    """Return the bytes of an event as JSON. Raises BadEvent if they exceed MAX_EVENT, or if a name exceeds MAX_NAME."""
     for field in _NAMES[type(event)]:
         if len(getattr(event, field) or "") > MAX_NAME:
             raise BadEvent(f"{kind_of(event)}: its {field} has more than {MAX_NAME} characters")
@@ -259,7 +275,7 @@ def _size_of(event: AnyEvent) -> int:
 
 
 def _with_room(event: RunStarted) -> RunStarted:
-    """Links to attachments are the first to go if a question has more than there is room for."""
+    """If the attachments are too large for the event, remove their URLs, then the last attachments until they fit."""
     room = MAX_EVENT - MAX_INLINE - SHORT_CHARACTERS
     if len(msgspec.json.encode(event.attachments)) <= room:
         return event
@@ -270,7 +286,7 @@ def _with_room(event: RunStarted) -> RunStarted:
 
 
 def _with_sources(event: FinalAnswer) -> FinalAnswer:
-    """As much of a title, and as many sources, as there is room for beside the answer."""
+    """Shorten the title of an answer, and drop its last sources until they fit into the event."""
     event = _shortened(event, "title")
     room = MAX_EVENT - MAX_INLINE - 6 * SHORT_CHARACTERS
     sources = event.sources
@@ -280,7 +296,7 @@ def _with_sources(event: FinalAnswer) -> FinalAnswer:
 
 
 def _plan(event: Plan) -> Plan:
-    """As many items and as much text as a frame has room for."""
+    """Replace a long text of a plan by a preview, and drop the last items until the plan fits into an event."""
     if json_size(event.text) > MAX_INLINE:
         event = msgspec.structs.replace(event, text=preview_of(event.text), truncated=True)
     while event.items and len(msgspec.json.encode(event)) > MAX_INLINE + PREVIEW_BYTES:
@@ -289,7 +305,7 @@ def _plan(event: Plan) -> Plan:
 
 
 def _source(event: SourceCited) -> SourceCited:
-    """A link that is cut leads nowhere, so one that is too long is left out."""
+    """Remove a URL that is too long, because a shortened URL is useless, and shorten the text and the title."""
     if json_size(event.url) > MAX_LINK:
         event = msgspec.structs.replace(event, url="", truncated=True)
     if json_size(event.text) > MAX_INLINE:

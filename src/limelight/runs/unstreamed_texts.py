@@ -1,8 +1,8 @@
-"""Complete texts instead of deltas, for agents with `enable_streaming = false`. Pure.
+"""Replaces deltas by complete texts, for agents with `enable_streaming = false`. Pure.
 
-Deltas of a text or a reasoning are held until it is finished, and then become one delta. Deltas of arguments and plans
-are dropped, because `tool_ready` and `plan` have the complete value. Output of running tools is not held. A request for
-approval releases the texts of its agent first, so that a person sees what led to it.
+Deltas of a text or a reasoning are held until the text is finished, and then become one delta. Deltas of arguments and
+plans are dropped, because `tool_ready` and `plan` have the complete value. Output of running tools is not held. A
+request for approval releases the texts of its agent first, so that a person sees what led to it.
 """
 
 from limelight.events import (
@@ -48,7 +48,7 @@ class UnstreamedTexts:
                 return [event]
             case AgentFinished():
                 return [*self._release_below(event.agent_id), event]
-            case ToolFinished():  # the agents that the call has started end with it
+            case ToolFinished():  # the sub-agents that the call has started end with the call
                 started = [a.agent_id for a in self._agents.values() if a.call_id == event.call_id]
                 return [*(text for agent_id in started for text in self._release_below(agent_id)), event]
             case ApprovalRequested():
@@ -61,17 +61,17 @@ class UnstreamedTexts:
                 return [event]
 
     def flush(self) -> list[AnyEvent]:
-        """Release all texts that are held."""
+        """Return the deltas of all texts that are held."""
         return [text for kind, message_id in list(self._held) for text in self._release(kind, message_id)]
 
     def _release_below(self, agent_id: str) -> list[AnyEvent]:
-        """Release the texts of the agents below an agent, then those of the agent."""
+        """Return the held texts of the sub-agents of an agent, then those of the agent."""
         self._agents.pop(agent_id, None)
         children = [a.agent_id for a in self._agents.values() if a.parent_id == agent_id]
         return [*(text for child in children for text in self._release_below(child)), *self._release_agent(agent_id)]
 
     def _release_above(self, agent_id: str) -> list[AnyEvent]:
-        """Release the texts of the agents above an agent, then those of the agent."""
+        """Return the held texts of the parents of an agent, then those of the agent."""
         above = self._release_above(self._agents[agent_id].parent_id) if agent_id in self._agents else []
         return above + self._release_agent(agent_id)
 

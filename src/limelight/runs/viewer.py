@@ -1,8 +1,9 @@
-"""One viewer's position in a session's log, in one format: first what it missed, then what is published.
+"""A viewer reads the log of a session in one format: first the Records that it missed, then new ones.
 
-It replays from the store with its own encoder, neighbouring deltas joined where the format allows it, until it has
-caught up; then it goes live: it reads the format's frame buffer in the hub, which it shares with other viewers. If it
-falls behind the buffer, it replays again. It holds a position and at most one batch, never a queue.
+A viewer that has missed Records replays: it reads them from the store and encodes them itself, with neighbouring deltas
+joined where the format allows it. When it has caught up, it is live: it reads the frame buffer of the format in the
+hub, which all live viewers share. A viewer that falls behind the buffer replays again. It holds a position and at most
+one batch of frames, never a queue.
 """
 
 import asyncio
@@ -18,30 +19,30 @@ from limelight.runs.hub import FrameBatch, FrameBuffer, Hub
 from limelight.stores.base import Store
 
 BATCH = 128
-"""Records that a replay reads and sends at once, unless its format takes more."""
+"""Number of Records that a replay reads at once, unless the format allows more."""
 BATCH_BYTES = 256 * 1024
-"""Approximate size of a batch for a format that takes more."""
+"""Approximate size of the frames of one read, for formats that allow more than BATCH Records."""
 NOTHING = FrameBatch(())
 
 
 class Format(NamedTuple):
-    """A dialect by its name, with the options that its frames depend on."""
+    """A dialect with its name and the options that its frames depend on."""
 
     name: str
     make_dialect: Callable[..., Dialect]
     root: str = ""
     """Prefix of links."""
     batch: int = BATCH
-    """Records that a replay may read at once where they are small."""
+    """The most Records that a replay reads at once. It reads as many only if they are small."""
 
     @property
     def buffer(self) -> str:
-        """The key of its frame buffer: viewers with equal keys share frames."""
+        """The key of the format's frame buffer. Viewers with equal keys share frames."""
         return self.name + self.root
 
     @property
     def event_name(self) -> str:
-        """The SSE `event:` of its frames."""
+        """The SSE `event:` of the format's frames."""
         return self.make_dialect(self.root).event_name
 
     def encoder(self) -> FrameEncoder:
@@ -49,9 +50,9 @@ class Format(NamedTuple):
 
 
 class Viewer:
-    """A context manager. `start` sets the position; `next` returns frames, no frames if it was woken, None at the end.
+    """A position in the log of a session, from which `next` returns frames. A context manager; call `start` first.
 
-    Enter it before the run begins that it shows: from then on it misses nothing that is published.
+    Enter the context before the run begins: Records that are published from then on are not missed.
     """
 
     def __init__(self, hub: Hub, store: Store, ref: SessionRef, format_: Format) -> None:
@@ -61,14 +62,14 @@ class Viewer:
         self._ref = ref
         self._only_run = False
         self._through = 0
-        """Runs that end before this Record do not end the view."""
+        """A run that ends before this Record does not end the view."""
         self._batch = BATCH
         self._at = 0
-        """The last Record that was returned, or that the client has."""
+        """The last Record whose frames were returned, or that the client already has."""
         self._skip = 0
-        """Frames of the following Record that the client has as well."""
+        """Number of frames of Record `_at` + 1 that the client already has."""
         self._encoder: FrameEncoder | None = None
-        """Set during a replay: it has been fed up to `_fed`, which may be before `_at`."""
+        """The encoder of a replay, None while live. It was fed the Records up to `_fed`, which may be before `_at`."""
         self._fed = 0
         self._ended = False
         self._woken = False
@@ -76,9 +77,9 @@ class Viewer:
         self._reading: asyncio.Task[list[Record]] | None = None
         """A read of the store that is in progress."""
         self._published = 0
-        """The newest published Record when that read began."""
+        """The newest published Record at the time when the read in `_reading` began."""
         self._heartbeat: asyncio.Future[None] | None = None
-        """Done when `next` is to return before the read has ended."""
+        """Done when `next` has to return although the read in `_reading` has not ended."""
 
     def __enter__(self) -> Self:
         self._channel = self._hub.enter(self._ref, self.format.buffer)
@@ -90,10 +91,10 @@ class Viewer:
         self._hub.leave(self._ref, self._channel, self.format.buffer)
 
     def start(self, cursor: Cursor, *, only_run: bool = False, through: int = 0, fresh: bool = False) -> None:
-        """Start after `cursor`. With `only_run` the view ends with the run that it starts in, but not before Record
-        `through`, so that several ended runs come in one view.
+        """Set the position: the first frame is the one after `cursor`.
 
-        `fresh` says that a run begins right there, so that there is nothing to replay unless it was very fast.
+        With `only_run`, the view ends with the first run that ends after `cursor`, but not before Record `through`.
+        `fresh` says that a new run begins after `cursor`, so that usually nothing has to be replayed.
         """
         self._only_run, self._through = only_run, through
         inside = cursor.k > 0 and cursor.seq > 0
@@ -109,13 +110,14 @@ class Viewer:
         return self._channel.deleted
 
     def next_run(self) -> None:
-        """Continue after the end of a run with the next one."""
+        """Continue a view that has ended with a run: `next` returns the frames of the next run."""
         self._ended = False
 
     def wake(self, *, in_read: bool = False) -> None:
-        """Make a waiting `next` return no frames, so that its caller can send a heartbeat or close.
+        """Make a waiting `next` return an empty batch, so that its caller can send a heartbeat or close.
 
-        With `in_read` also while it waits for the store; the result of that read comes with a later call.
+        With `in_read`, `next` returns even while it waits for a read of the store. A later call returns the frames of
+        that read.
         """
         self._woken = True
         for waiting in (self._waiting, self._heartbeat if in_read else None):
@@ -124,11 +126,11 @@ class Viewer:
 
     @property
     def is_reading(self) -> bool:
-        """Whether `next` has returned before a read of the store has ended."""
+        """Whether a read of the store is in progress, which the last `next` did not wait for."""
         return self._reading is not None
 
     async def next(self) -> FrameBatch | None:
-        """The next frames to send."""
+        """Return the next frames to send; an empty batch if `wake` was called, and None at the end of the view."""
         while not self._ended and not self._has_all_of_deleted():
             if self._encoder is not None:
                 batch = await self._replay(self._encoder)
@@ -140,7 +142,7 @@ class Viewer:
                 until = buffer.head if end is None else end
                 batch = buffer.since(self._at, until)
                 self._at, self._ended = until, end is not None
-            else:  # nothing new, or the store was faster than the hub
+            else:  # there is nothing new, or this viewer has read Records that the hub has not published yet
                 batch = NOTHING
             if batch:
                 return batch
@@ -153,30 +155,30 @@ class Viewer:
         return None
 
     def _has_all_of_deleted(self) -> bool:
-        """Whether the session was deleted and the frame buffer has nothing more for this viewer."""
+        """Whether the session was deleted, and the frame buffer has no more frames for this viewer."""
         if not self._channel.deleted:
             return False
         buffer = self._channel.buffers.get(self.format.buffer)
         return self._encoder is not None or buffer is None or not buffer.base - 1 <= self._at < buffer.head
 
     def _buffer(self) -> FrameBuffer | None:
-        """The frame buffer, if it has or will have the next Record. It has complete Records only."""
+        """Return the frame buffer if its frames continue at the position; None if this viewer has to replay."""
         buffer = self._channel.buffers.get(self.format.buffer)
         return buffer if buffer is not None and not self._skip and self._at >= buffer.base - 1 else None
 
     async def _restart_replay(self) -> None:
-        """Start a replay at the beginning of the current run, because dialects start there."""
+        """Start a replay. Its encoder is fed from the beginning of the current run, as dialects require."""
         run = await self._store.run_covering(self._ref, self._at + 1)
         self._fed = self._at if run is None else min(self._at, run.first_seq - 1)
         self._encoder = self.format.encoder()
 
     async def _replay(self, encoder: FrameEncoder) -> FrameBatch:
-        """The next frames that were missed."""
+        """Return the frames of the next Records in the store, or go live if there are none."""
         records = await self._read()
         if records is None:
             return NOTHING
         if not records:
-            # Records that were published before the read and are not in the store were removed: do not wait for them.
+            # Records that were published before the read, and are not in the store, were deleted: do not wait for them.
             self._fed = max(self._fed, self._published)
             self._skip = 0
             self._go_live(encoder)
@@ -184,7 +186,7 @@ class Viewer:
         frames: list[Frame] = []
         if records[0].seq > max(self._fed, self._at) + 1:
             frames.append(encoder.gap(self._at + 1, records[0].seq - 1))
-            self._skip = 0  # the Record that it counts in was removed
+            self._skip = 0  # the Record of these frames was deleted
         fresh: list[Record] = []
         for record in records:
             self._fed = record.seq
@@ -206,7 +208,7 @@ class Viewer:
         return batch
 
     async def _read(self) -> list[Record] | None:
-        """The next Records of the log; None if a heartbeat is due before they are read."""
+        """Return the next Records of the store; None if a heartbeat is due before the read has ended."""
         reading = self._reading
         if reading is None:
             self._published = self._channel.published
@@ -220,14 +222,17 @@ class Viewer:
         return reading.result()
 
     def _adapt_batch(self, size: int) -> None:
-        """Read more at once while Records are small, within bounds for memory and for the time of one step."""
+        """Double the number of Records per read after a small batch, and halve it after a large one."""
         if size > BATCH_BYTES:
             self._batch = max(BATCH, self._batch // 2)
         elif 2 * size < BATCH_BYTES:
             self._batch = min(self.format.batch, self._batch * 2)
 
     def _go_live(self, encoder: FrameEncoder) -> None:
-        """After all committed Records: share the frame buffer, or create it. If more was published since, read on."""
+        """End the replay if the frame buffer continues at the position; create the buffer if there is none.
+
+        If newer Records were published that the buffer does not have, the replay continues.
+        """
         buffer = self._channel.buffers.get(self.format.buffer)
         if buffer is None and self._fed >= self._channel.published:
             self._channel.buffers[self.format.buffer] = FrameBuffer(encoder, self._fed)

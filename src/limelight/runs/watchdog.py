@@ -1,4 +1,4 @@
-"""The time limits of a run: its total time, and the silence of its source.
+"""Enforces the time limits of a run: its total time, and the time without an event of its source (silence).
 
 Both are paused while an approval is open. Silence does not count while a tool runs. Each run has one timer, which
 fires only when a limit can have been reached; the engine reports when the source emitted an event.
@@ -11,7 +11,7 @@ from limelight.errors import RunError, RunTimeout, SilenceTimeout
 
 
 class Watchdog:
-    """Calls `on_timeout` once, if a limit is reached. While `busy` returns True, silence does not count."""
+    """The timer of one run. Calls `on_timeout` once when a limit is reached. Ignores silence while `busy()` is True."""
 
     def __init__(
         self,
@@ -28,11 +28,11 @@ class Watchdog:
         self._timer: asyncio.TimerHandle | None = None
         self._paused_at: float | None = None
         self.last_event_at = self._loop.time()
-        """When the source last emitted an event."""
+        """Time of the last event of the source, on the clock of the event loop."""
         self._deadline = self.last_event_at + run_seconds
 
     def check(self) -> None:
-        """Check the limits now, and again at the earliest time at which one can be reached."""
+        """Check the limits now, and schedule the next check for the earliest time at which a limit can be reached."""
         self.stop()
         if self._paused_at is not None:
             return
@@ -49,8 +49,7 @@ class Watchdog:
             )
 
     def pause(self, waiting: bool) -> None:
-        """Pause or resume the limits. The engine calls it after each event; `waiting` says whether an approval is
-        open."""
+        """Pause the limits while an approval is open (`waiting`), else resume them. Called after each event."""
         if waiting and self._paused_at is None:
             self._paused_at = self._loop.time()
             self.stop()

@@ -1,4 +1,4 @@
-"""The folders of sessions. Clients choose session ids, so folder names are derived that stay in the root folder."""
+"""The workspace folders of sessions. Clients choose session ids, so folder names are derived safely from them."""
 
 import asyncio
 import hashlib
@@ -13,7 +13,7 @@ PRIVATE = 0o700
 
 
 class Workspaces:
-    """The folders of all sessions. A folder is made when it is first used, and removed with its session."""
+    """The workspace folders of all sessions. A folder is created at its first use, and removed with its session."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -22,9 +22,9 @@ class Workspaces:
         return self._root / workspace_name(ref)
 
     def made(self, ref: SessionRef) -> Path:
-        """Make the folder if it does not exist, and return it. Raises StoreUnavailable if the data folder is missing.
+        """Return the folder of a session; create it if needed. Raises StoreUnavailable if the data folder is missing.
 
-        The data folder is never made here: an operator who has moved it will move it back.
+        The data folder is never created here, because an operator may have moved it by mistake.
         """
         folder = self.folder(ref)
         try:
@@ -39,7 +39,7 @@ class Workspaces:
 
 
 def shared_folder(name: str) -> Path:
-    """Make the folder that all sessions of an agent share, if it does not exist, and return it."""
+    """Return the folder that all sessions of an agent share, and create it if needed."""
     folder = Path(name)
     folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     return folder

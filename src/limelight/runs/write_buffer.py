@@ -1,8 +1,8 @@
-"""Events of a run that are not committed yet, as numbered Records in order.
+"""The buffer of a run's events that are not committed yet, as numbered Records.
 
 While a commit is in progress, consecutive deltas of one text are joined into one Record, so that a burst of small
-deltas becomes as many Records as there are commits. Deltas that come slowly have a Record each. It must not know who
-commits, or when.
+deltas becomes as many Records as there are commits. Deltas that come slowly have a Record each. This module must not
+know who commits, or when.
 """
 
 from collections import deque
@@ -15,15 +15,15 @@ from limelight.ids import now_ms
 PlainDelta = TextDelta | ReasoningDelta
 
 MAX_JOINED = MAX_DELTA // 6
-"""Characters that are joined in one Record; as JSON a character takes six bytes at most."""
+"""The most characters of a joined delta. As JSON, a character takes at most six bytes."""
 
 
 class WriteBuffer:
-    """The engine appends events; the committer takes Records."""
+    """The uncommitted Records of one run. The engine appends events; the committer takes Records."""
 
     def __init__(self, run_id: str, last_seq: int, at: int) -> None:
         self.uncommitted = 0
-        """Events that were appended and are not committed, including those that were taken."""
+        """Number of events that are not committed, including those that were taken for a commit."""
         self._run_id = run_id
         self._seq = last_seq
         self._at = at
@@ -42,12 +42,12 @@ class WriteBuffer:
         return bool(self._records)
 
     def not_before(self, at: int) -> None:
-        """Date the following Records at this time or later."""
+        """Set the earliest time of the Records that follow."""
         self._at = max(self._at, at)
 
     def append(self, events: Iterable[AnyEvent]) -> None:
         self._finish_delta()
-        self._at = max(self._at, now_ms())  # the log's times never decrease, even if the clock does
+        self._at = max(self._at, now_ms())  # times in the log never decrease, even if the clock is set back
         for event in events:
             self._seq += 1
             self._records.append(Record(self._seq, self._run_id, self._at, event))
@@ -55,7 +55,7 @@ class WriteBuffer:
             self.uncommitted += 1
 
     def append_delta(self, event: PlainDelta) -> None:
-        """Append a delta of an open text, joined to the newest Record if that is the same text."""
+        """Append a delta of an open text. It is joined to the newest Record if that is a delta of the same text."""
         self._waiting += 1
         self.uncommitted += 1
         newest, size = self._delta, len(event.text)
@@ -75,7 +75,7 @@ class WriteBuffer:
         self._delta, self._pieces, self._room = event, [event.text], MAX_JOINED - size
 
     def take(self) -> list[Record]:
-        """Take all Records for a commit. Each call is followed by one call of `committed`."""
+        """Return the Records to commit, and remove them from the buffer. Call `committed` once after each call."""
         self._finish_delta()
         records, self._records = self._records, []
         self._taken.append((self._waiting, self._seq))
@@ -83,12 +83,12 @@ class WriteBuffer:
         return records
 
     def committed(self) -> None:
-        """The Records that were taken first are committed."""
+        """Count the Records of the oldest uncommitted `take` as committed."""
         count, self.committed_seq = self._taken.popleft()
         self.uncommitted -= count
 
     def _finish_delta(self) -> None:
-        """Write joined deltas into their Record, before another event follows or the Records are taken."""
+        """Replace the newest Record by one with the joined text, before another event follows or Records are taken."""
         delta = self._delta
         if delta is None:
             return

@@ -1,1 +1,1 @@
-"""Stores keep sessions, runs and records. `base` is the contract; `memory` and `sqlite` implement it."""
+"""Stores of sessions, runs and records. `base` defines the contract; `memory` and `sqlite` implement it."""

@@ -1,4 +1,4 @@
-"""The store contract: `Store`, the base class of everything that keeps sessions, runs and records.
+"""The store contract: `Store`, the base class of all stores of sessions, runs and records.
 
 `runs/` and `server/` call it; `stores/sqlite/` and `stores/memory.py` implement it. A store knows no grammar, dialect
 or HTTP, and it never reads a clock: every time is an argument in milliseconds. The types in its signatures are those of
@@ -76,25 +76,23 @@ __all__ = [
 ]
 
 EXIT_LOCK = threading.RLock()
-"""A forced exit of the process waits for this lock. A store holds it, in the thread that does the work, only while it
+"""A lock that delays a forced exit of the process. A store holds it, in the thread that does the work, only while it
 writes data that would be lost with the process."""
 
 _PAGE = 500
-"""Rows that a default implementation reads at a time."""
+"""Number of rows that the default implementations read at once."""
 
 
 class Store(ABC):
-    """Keeps sessions, the runs in them, their records in order, complete results, artifacts and agent memories.
+    """The base class of stores of sessions, runs, records, results, artifacts and agent memories.
 
-    It has two parts. The first has the abstract methods: what only the store can do. The second has members with
-    defaults that are written in terms of the first and are correct for every store. Override a default where the
-    database has a faster way or has more to report; the suite in `tests/stores/suite.py`, which every store runs,
-    compares overrides with the defaults.
+    The class has two parts: abstract methods, and members with defaults that call the abstract methods. The defaults
+    are correct for every store that serves one process. Override a default if the database has a faster way or more to
+    report. The tests in `tests/stores/suite.py`, which every store has to pass, compare overrides with the defaults.
 
-    A store object stands for one process: it owns the runs that it began or took over. A store that several processes
-    share also overrides `signal`, `signals` and `wakes`, whose defaults stay within the process. While a store cannot
-    work, it raises StoreUnavailable; if that error has `words`, the store itself logs when the problem begins and when
-    it ends.
+    A store object represents one process, which owns the runs that it began or took over. A store that several
+    processes share also overrides `signal`, `signals` and `wakes`, whose defaults do not leave the process. A store
+    that cannot work raises StoreUnavailable. If that error has `words`, the store logs when the fault begins and ends.
     """
 
     def __init__(self) -> None:
@@ -106,7 +104,7 @@ class Store(ABC):
     @classmethod
     @abstractmethod
     def from_url(cls, url: str, data: Path) -> Self:
-        """Make a store from `scheme://…`. `data` is the data folder, for stores that keep their files in it."""
+        """Return the store for a URL, `scheme://…`. `data` is the data folder, for stores with local files."""
 
     # Sessions
 
@@ -117,41 +115,41 @@ class Store(ABC):
     async def sessions(
         self, owner: str, *, q: str = "", before: tuple[int, str] | None = None, limit: int = 50
     ) -> list[Session]:
-        """Return sessions of an owner whose title contains `q`, ordered by `active_at` descending, then by id.
+        """Return a page of the owner's sessions with `q` in the title, ordered by `active_at` descending, then by id.
 
         `before` is the (active_at, session_id) of the last session of the previous page.
         """
 
     @abstractmethod
     async def owners(self, *, after: str = "", limit: int = 50) -> list[Owner]:
-        """Return the owners of sessions in order of name, after the name `after`."""
+        """Return a page of the owners of sessions, ordered by name. The page starts after the name `after`."""
 
     @abstractmethod
     async def create(self, new: NewSession) -> bool:
-        """Create a session without a run. Return False, and change nothing, if it exists.
+        """Create a session without a run. Return False, and change nothing, if the session exists.
 
-        Raises TooManySessions. Concurrent calls do not exceed the limit.
+        Raises TooManySessions, also if concurrent calls together would exceed the limit.
         """
 
     @abstractmethod
     async def rename(self, ref: SessionRef, title: str) -> bool:
-        """Set the title. Return False if the session does not exist."""
+        """Set the title of a session. Return False if the session does not exist."""
 
     @abstractmethod
     async def delete(self, ref: SessionRef) -> bool:
-        """Delete a session with everything that belongs to it. Return False if it does not exist.
+        """Delete a session with its runs, records, results and artifacts. Return False if it does not exist.
 
-        Its agent memories become stale. Raises SessionBusy while it has a live run.
+        The agent memories of the session become stale. Raises SessionBusy if the session has a live run.
         """
 
     # Runs
 
     @abstractmethod
     async def begin(self, new: NewRun) -> Begun:
-        """Make a run the live run of its session, with a lease of this process. A known request id begins no run.
+        """Begin a run, owned by this process, or return the run that a request with this request id has begun before.
 
         Raises SessionBusy if the session has a live run, SessionNotFound if the session does not exist and must not be
-        created, TooManySessions, and SessionFull. A refused run leaves no trace.
+        created, TooManySessions, and SessionFull. If it raises, nothing has changed.
         """
 
     @abstractmethod
@@ -159,28 +157,28 @@ class Store(ABC):
 
     @abstractmethod
     async def runs(self, ref: SessionRef) -> list[Run]:
-        """Return the runs of a session that retention has kept, oldest first."""
+        """Return the runs of a session, oldest first. Runs that retention has deleted are missing."""
 
     # Records, results and artifacts
 
     @abstractmethod
     async def append(self, batch: Sequence[Append]) -> None:
-        """Commit the whole batch or nothing. A run occurs in it once.
+        """Commit the records, results and state changes of a batch: all of them, or none. It has each run at most once.
 
         A state in ENDED_STATES comes with the terminal record; it ends the run and frees the session. Raises LeaseLost
-        for a run that this process does not own. The caller of a batch that got StoreUnavailable sends it again.
+        if this process does not own one of the runs. After StoreUnavailable, the caller sends the same batch again.
         """
 
     @abstractmethod
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
-        """Return up to `limit` committed records with `seq > after`, in order. Retention leaves a gap at the front."""
+        """Return up to `limit` committed records with `seq > after`, in order. Retention deletes the oldest."""
 
     @abstractmethod
     async def result(self, run_id: str, key: str) -> Result | None: ...
 
     @abstractmethod
     async def put_artifact(self, artifact: Artifact, run_id: str) -> None:
-        """Store a file of a run. The caller that got StoreUnavailable sends it again."""
+        """Store a file of a run. After StoreUnavailable, the caller sends the same file again."""
 
     @abstractmethod
     async def artifact(self, artifact_id: str) -> Artifact | None: ...
@@ -189,15 +187,15 @@ class Store(ABC):
 
     @abstractmethod
     async def memory(self, ref: SessionRef, agent: str) -> Memory | None:
-        """Return the memory that was written last for this session and agent."""
+        """Return the newest memory of an agent in a session; None if there is none."""
 
     @abstractmethod
     async def remember(self, ref: SessionRef, memory: Memory) -> None:
-        """Write a memory of a session. A previous one with another key becomes stale."""
+        """Store the memory of an agent in a session. Its earlier memories with other keys become stale."""
 
     @abstractmethod
     async def stale_memories(self, agents: Collection[str], limit: int = 100) -> list[Memory]:
-        """Return memories of these agents that no turn will use again: replaced, or of a deleted session."""
+        """Return memories of these agents that no turn will use: replaced memories, and those of deleted sessions."""
 
     @abstractmethod
     async def drop_memory(self, key: str) -> None: ...
@@ -210,43 +208,44 @@ class Store(ABC):
 
     @abstractmethod
     async def orphans(self, now: int) -> list[Run]:
-        """Return live runs whose lease has expired because their process is gone."""
+        """Return the live runs whose lease has expired, because the process that owned them has ended."""
 
     @abstractmethod
     async def take_over(self, run_id: str, *, until: int, now: int) -> bool:
-        """Lease an orphan. Return False if it is not one, for example because another process took it."""
+        """Make this process the owner of an orphan. Return False if the run is not an orphan (any more)."""
 
     # Retention
 
     @abstractmethod
     async def sweep(self, before: int, limit: int = 500) -> Swept:
-        """Delete up to `limit` runs that ended before this time, and the sessions that are then empty and idle."""
+        """Delete up to `limit` runs that ended before a time, and idle sessions that then have no run."""
 
     # 2. Members with defaults: opening and closing
 
     async def open(self) -> None:  # noqa: B027
-        """Connect, migrate and repair after a crash. Raises StoreNewer, StoreCorrupt or StoreLocked."""
+        """Connect, migrate the data, and repair it after a crash. Raises StoreNewer, StoreCorrupt or StoreLocked."""
 
     async def close(self) -> None:  # noqa: B027
-        """Finish queued writes and release everything. No other method is called afterwards."""
+        """Finish queued writes, and release connections and locks. No other method is called afterwards."""
 
     async def ping(self) -> None:
-        """Return if the store can be written, raise StoreError if not. The default only reads."""
+        """Test that the store can be written. Raises StoreError if not. The default only tests that it can be read."""
         await self.session(SessionRef("", ""))
 
     @property
     def is_failing(self) -> bool:
-        """Whether the store knows that it cannot be read or written now. For metrics: it does no I/O."""
+        """Whether the last reads or writes of the store failed, for metrics. Does no I/O."""
         return False
 
-    # Signals. A store that several processes share overrides the first three.
+    # Signals. A store that several processes share overrides `signal`, `signals` and `wakes`.
 
     async def signal(self, signal: Signal, *, now: int) -> SignalOutcome:
-        """Store a signal for a live run, and wake the process that owns the run.
+        """Store a signal for a live run, and wake the process that owns the run. Return the outcome.
 
-        This is a compare-and-set: a run takes one Cancel, and an approval one Decide. The outcome is `sent`;
-        `duplicate` if there is such a signal already; `unowned` if the lease of the run has expired, so that no process
-        would receive it; or `ended`. Nothing is stored except for `sent`.
+        - `sent`: the signal is stored.
+        - `duplicate`: the run already has a signal with the same key. This is a compare-and-set.
+        - `unowned`: the lease of the run has expired, so no process would receive the signal.
+        - `ended`: the run is not live.
         """
         run = await self.run(signal.run_id)
         if run is None or not run.live:
@@ -256,16 +255,16 @@ class Store(ABC):
         return self._send(signal)
 
     async def signals(self, run_id: str) -> list[Signal]:
-        """Return the signals of a live run, oldest first."""
+        """Return the signals that are stored for a live run, oldest first."""
         return list(self._signals.get(run_id, {}).values())
 
     async def wakes(self) -> AsyncIterator[str]:
-        """Yield the ids of runs that this process owns and that have a new signal, without end."""
+        """Yield the id of a run of this process each time that the run gets a signal. Never ends."""
         while True:
             yield await self._wakes.get()
 
     def _send(self, signal: Signal) -> SignalOutcome:
-        """Store a signal for a run that this process owns. For stores of one process."""
+        """Store a signal in memory, and wake its run. For stores that serve one process."""
         signals = self._signals.setdefault(signal.run_id, {})
         if signal.key in signals:
             return "duplicate"
@@ -274,17 +273,17 @@ class Store(ABC):
         return "sent"
 
     def _drop_signals(self, run_id: str) -> None:
-        """Delete the signals of a run that has ended. For stores of one process."""
+        """Delete the signals in memory of a run that has ended. For stores that serve one process."""
         self._signals.pop(run_id, None)
 
     # Queries
 
     async def requested(self, ref: SessionRef, request_id: str) -> Run | None:
-        """Return the run that this request began."""
+        """Return the run that the request with this id has begun; None if there is none."""
         return next((run for run in await self.runs(ref) if run.request_id == request_id != ""), None)
 
     async def run_covering(self, ref: SessionRef, seq: int) -> Run | None:
-        """Return the first kept run of a session that is live or ends at `seq` or later."""
+        """Return the first run of a session that is live or ends at Record `seq` or later; None if there is none."""
         return next((run for run in await self.runs(ref) if run.live or run.last_seq >= seq), None)
 
     async def records_naming(self, run: Run, id_: str) -> list[Record]:
@@ -299,32 +298,32 @@ class Store(ABC):
         return found
 
     async def note_messages(self, run_id: str, messages: int) -> None:  # noqa: B027
-        """Store the message count of an ended run as `Run.messages`. The default discards it: it is a cache."""
+        """Store the message count of an ended run as `Run.messages`. The default does nothing."""
 
     async def active_sessions(self, since: int) -> int:
         """Count the sessions of all owners that have a live run or were active at or after this time."""
         return sum([s.active_at >= since or s.run_state in LIVE_STATES async for s in self._all_sessions()])
 
-    # Tools call these on a store that is not open, or that another process has open. A store that cannot read in that
-    # condition overrides `newest_at` and `retention_counts`.
+    # Inspection. Command-line tools use these members while the store is not open, or is open in another process. A
+    # store whose other methods work only after `open` overrides `newest_at` and `retention_counts`.
 
     @property
     def file(self) -> Path | None:
-        """The file that holds everything, for backups; None if there is no such file."""
+        """The file that contains all data of the store, for backups; None if there is no such file."""
         return None
 
     def check_place(self) -> None:  # noqa: B027
-        """Raise StoreUnavailable if a running server has another file open than the one at `file`."""
+        """Check that a server, if one is running, has `file` open and not another file. Raises StoreUnavailable."""
 
     async def examine(self) -> str:
-        """Describe the condition of a store without changing it, whether or not another process has it open.
+        """Return a description of the store's condition, without changing the store. Another process may have it open.
 
-        Raises StoreError, which says what to do.
+        Raises StoreError, with advice, if the store cannot be used.
         """
         return "not checked"
 
     async def newest_at(self) -> int | None:
-        """Return the time of the latest activity of a session or end of a run; None if the store is empty."""
+        """Return the latest time at which a session was active or a run ended; None if the store is empty."""
         times: list[int] = []
         async for session in self._all_sessions():
             times.append(session.active_at)
@@ -332,7 +331,7 @@ class Store(ABC):
         return max(times, default=None)
 
     async def retention_counts(self, before: int) -> RetentionCounts:
-        """Count what sweeps with this time would delete in total."""
+        """Count all sessions and runs, and those that `sweep` with this time and no limit would delete."""
         sessions = runs = sessions_to_delete = runs_to_delete = 0
         async for session in self._all_sessions():
             kept = await self.runs(session.ref)
@@ -362,18 +361,18 @@ class Store(ABC):
 
 
 def check_not_busy(run_id: str | None, run_state: RunState | None) -> None:
-    """Raise SessionBusy if the newest run of a session is live: `run_id` and `run_state` are those of that run."""
+    """Raise SessionBusy if the newest run of a session, with this id and state, is live."""
     if run_id is not None and run_state in LIVE_STATES:
         raise SessionBusy(f"run {run_id} is live in this session: stop it first, or wait for its end", run_id=run_id)
 
 
 def check_session_count(sessions: int, limit: int) -> None:
-    """Raise TooManySessions if an owner with so many sessions must not get another one; 0 means unlimited."""
+    """Raise TooManySessions if an owner with this number of sessions has reached the limit; 0 means unlimited."""
     if limit and sessions >= limit:
         raise TooManySessions(f"you have {limit} sessions, which is the limit: delete some")
 
 
 def check_session_size(size: int, limit: int) -> None:
-    """Raise SessionFull if a session of this size must not get another run; 0 means unlimited."""
+    """Raise SessionFull if a session of `size` bytes has reached the limit; 0 means unlimited."""
     if limit and size >= limit:
         raise SessionFull(f"this session has {size:,} bytes and its limit is {limit:,}: begin a new session")

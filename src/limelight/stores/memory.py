@@ -1,7 +1,7 @@
 """The in-memory store, `memory://`: for tests and for trying things out. Everything is lost when the process exits.
 
-It follows the whole contract of `stores/base.py`: leases, limits, busy sessions, retention and signals behave as in the
-SQLite store. Several store objects can share one `MemoryDatabase`; each of them then stands for one process.
+It implements the complete contract of `stores/base.py`: leases, limits, busy sessions, retention and signals behave as
+in the SQLite store. Several store objects can share one `MemoryDatabase`; each of them then represents one process.
 """
 
 import asyncio
@@ -38,13 +38,13 @@ from limelight.stores.packing import pack
 
 @dataclass(slots=True, eq=False)
 class StoredRun:
-    """A run with everything that belongs to it. `holder` is the store object that owns it; None if no process does."""
+    """A run with all its data. `holder` is the store object that owns the run, or None."""
 
     run: Run
     holder: "MemoryStore | None"
     lease_until: int
     log_bytes: int = 0
-    """Size of its log, counted compressed, as the SQLite store does; 0 while it is live."""
+    """Compressed size of the run's log, as the SQLite store counts it; 0 while the run is live."""
     records: list[Record] = field(default_factory=list[Record])
     results: dict[str, Result] = field(default_factory=dict[str, Result])
     artifacts: list[Artifact] = field(default_factory=list[Artifact])
@@ -69,7 +69,7 @@ class StoredSession:
 
 @dataclass(slots=True, eq=False)
 class StoredMemory:
-    """An agent memory. It outlives its session, as a stale one, until it is dropped."""
+    """An agent memory. After its session is deleted, it is stale until `drop_memory` deletes it."""
 
     ref: SessionRef
     memory: Memory
@@ -95,7 +95,7 @@ class MemoryDatabase:
 
 
 class MemoryStore(Store):
-    """A store without a disk.
+    """A store in the memory of the process.
 
     Reads and `append` yield to the event loop, as a store with I/O does. Nothing interrupts a write, so it is atomic.
     """
@@ -111,7 +111,7 @@ class MemoryStore(Store):
         return cls()
 
     async def close(self) -> None:
-        """Give up the leases, as the end of a process does."""
+        """Release the leases of this store object, so that its live runs become orphans."""
         for stored in self._database.runs.values():
             if stored.holder is self:
                 stored.holder, stored.lease_until = None, 0
@@ -353,5 +353,5 @@ class MemoryStore(Store):
 
 
 def _list_order(session: Session) -> tuple[int, str]:
-    """The sort key of listed sessions: last active first, then by id."""
+    """Return the sort key of a listed session: the last active sessions come first, then by id."""
     return -session.active_at, session.ref.session_id

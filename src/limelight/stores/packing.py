@@ -1,6 +1,6 @@
 """A compressed encoding for consecutive records of one run, in which neighbouring deltas share their fields.
 
-Pure and lossless. Stores that keep blobs use it.
+Pure and lossless. For stores that write records as blobs.
 """
 
 import zlib
@@ -15,14 +15,14 @@ from limelight.models import refers_to
 
 
 class Single(msgspec.Struct, array_like=True, tag="e"):
-    """One record. Its time is relative to the previous record, as in Deltas."""
+    """One record. Its time is relative to the time of the previous record."""
 
     at: int
     event: AnyEvent
 
 
 class Deltas(msgspec.Struct, array_like=True, tag="d"):
-    """Deltas that differ only in text and time: the first one without its text, then all times and texts."""
+    """Consecutive deltas that differ only in text and time: one event without text, and all times and texts."""
 
     head: Delta
     ats: list[int]
@@ -66,7 +66,7 @@ def pack(records: Sequence[Record]) -> bytes:
 
 
 def unpack(body: bytes) -> list[Record]:
-    """Decode the records."""
+    """Decode the records of a packed body."""
     return _records(_decoder.decode(zlib.decompress(body)))
 
 

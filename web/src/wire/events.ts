@@ -20,7 +20,7 @@ export interface Todo {
   readonly status: TodoStatus;
 }
 
-/** A file or image in the user's message. If the message had its bytes, they are stored as an artifact. */
+/** A file or image in the user's message. If the message contained the bytes, they are stored as an artifact. */
 export interface Attachment {
   readonly media_type: string;
   readonly name?: string;
@@ -40,7 +40,7 @@ export interface RunStarted {
   readonly enable_streaming?: boolean;
   /** The name of the source, e.g. `smolagents`. */
   readonly framework?: string;
-  /** Tools that run Python code, if the agent's settings name any. */
+  /** Names of the tools that run Python code, if the agent's settings list them. */
   readonly python_tools?: readonly string[];
   /** The `traceparent` header (W3C Trace Context) of the request that started the run. */
   readonly traceparent?: string;
@@ -57,7 +57,7 @@ export interface Status {
   readonly text: string;
 }
 
-/** A piece of a text message. The first delta with a `message_id` opens the message. */
+/** The next part of a text message. The first delta with a `message_id` opens the message. */
 export interface TextDelta {
   readonly kind: "text_delta";
   readonly agent_id?: string;
@@ -65,14 +65,14 @@ export interface TextDelta {
   readonly text: string;
 }
 
-/** The text message is complete: its text is all its deltas joined. */
+/** The text message is complete. Its text is the joined text of its deltas. */
 export interface TextFinished {
   readonly kind: "text_finished";
   readonly agent_id?: string;
   readonly message_id: string;
 }
 
-/** A piece of the agent's reasoning. The first delta with a `message_id` opens the message. */
+/** The next part of the agent's reasoning. The first delta with a `message_id` opens the message. */
 export interface ReasoningDelta {
   readonly kind: "reasoning_delta";
   readonly agent_id?: string;
@@ -87,7 +87,7 @@ export interface ReasoningFinished {
   readonly message_id: string;
 }
 
-/** A piece of a plan in words, sent while the agent writes it. The `plan` event after it has the complete plan. */
+/** The next part of a plan text, sent while the agent writes it. A `plan` event with the complete plan follows. */
 export interface PlanDelta {
   readonly kind: "plan_delta";
   readonly agent_id?: string;
@@ -114,7 +114,7 @@ export interface StepStarted {
   readonly step_kind?: string;
 }
 
-/** The step ended. It has the token counts if the framework reports them. */
+/** The step ended. The event has token counts if the framework reports them. */
 export interface StepFinished {
   readonly kind: "step_finished";
   readonly agent_id?: string;
@@ -128,7 +128,7 @@ export interface StepFinished {
 }
 
 /**
- * A tool call began. `args` is None while they are streaming, and a text if they are not valid JSON.
+ * A tool call began. `args` is None while the arguments stream, and a text if they are not a JSON object.
  *
  * The server derives `summary`, `language` and `code_key` from the name and the arguments (`presentation.py`); sources
  * leave them empty.
@@ -141,16 +141,16 @@ export interface ToolStarted {
   readonly args?: JsonObject | string;
   /** The argument that describes the call best, as one line of at most 80 characters. */
   readonly summary?: string;
-  /** The language of the code that the call runs: "" if it runs none, "text" if it is not known. */
+  /** The language of the code that the call runs: "" if it runs no code, "text" if the language is not known. */
   readonly language?: string;
-  /** The argument that has the code. */
+  /** The name of the argument that contains the code. */
   readonly code_key?: string;
   readonly truncated?: boolean;
   readonly size?: number;
   readonly result_url?: string;
 }
 
-/** A piece of the JSON text of the arguments. */
+/** The next part of the JSON text of a call's arguments. */
 export interface ToolArgsDelta {
   readonly kind: "tool_args_delta";
   readonly agent_id?: string;
@@ -158,7 +158,11 @@ export interface ToolArgsDelta {
   readonly text: string;
 }
 
-/** The arguments are complete: the tool runs now, or waits for an approval. Derived fields as in `ToolStarted`. */
+/**
+ * The arguments of a call are complete: the tool runs now, or waits for an approval.
+ *
+ * `summary`, `language` and `code_key` are derived as in `ToolStarted`.
+ */
 export interface ToolReady {
   readonly kind: "tool_ready";
   readonly agent_id?: string;
@@ -172,7 +176,7 @@ export interface ToolReady {
   readonly result_url?: string;
 }
 
-/** A piece of the output of a running tool. */
+/** The next part of the output of a running tool. */
 export interface ToolOutputDelta {
   readonly kind: "tool_output_delta";
   readonly agent_id?: string;
@@ -183,7 +187,7 @@ export interface ToolOutputDelta {
 }
 
 /**
- * The call ended. If it failed, `error` is the error message, and `result` is "Error: " and that message.
+ * The tool call ended. If it failed, `error` is the error message, and `result` is "Error: " and that message.
  *
  * A call without an error succeeded, unless `result_seen` is False: then its outcome is unknown.
  */
@@ -201,7 +205,7 @@ export interface ToolFinished {
   readonly result_url?: string;
 }
 
-/** A sub-agent started. `agent_id` is its own id, `parent_id` its parent's, `call_id` the call that started it. */
+/** A sub-agent started. `agent_id` is its id, `parent_id` the parent agent, `call_id` the call that started it. */
 export interface AgentStarted {
   readonly kind: "agent_started";
   readonly agent_id?: string;
@@ -210,7 +214,7 @@ export interface AgentStarted {
   readonly call_id?: string;
 }
 
-/** The sub-agent ended. Its report is the result of the call that started it. */
+/** The sub-agent ended. Its report is the result of the tool call that started the sub-agent. */
 export interface AgentFinished {
   readonly kind: "agent_finished";
   readonly agent_id?: string;
@@ -220,7 +224,7 @@ export interface AgentFinished {
 /**
  * The agent waits for the decision of a person. `expires_at` is in ms since the epoch.
  *
- * Derived fields as in `ToolStarted`.
+ * `summary`, `language` and `code_key` are derived as in `ToolStarted`.
  */
 export interface ApprovalRequested {
   readonly kind: "approval_requested";
@@ -241,9 +245,9 @@ export interface ApprovalRequested {
 }
 
 /**
- * A person decided, or the approval expired. `by` is the user, or `system`.
+ * The approval was decided by a person, expired or was withdrawn. `by` is the user, or `system`.
  *
- * `args` are the edited arguments, with derived fields as in `ToolStarted`.
+ * `args` are the edited arguments. `summary`, `language` and `code_key` are derived as in `ToolStarted`.
  */
 export interface ApprovalResolved {
   readonly kind: "approval_resolved";
@@ -292,10 +296,10 @@ export interface Usage {
 }
 
 /**
- * The answer of the run. `message_id` names the text message that it repeats; None if it was not streamed.
+ * The answer of the run. `message_id` is the text message that the answer repeats; None if it was not streamed.
  *
- * If the content is an object, or a text that contains one, with a title, a content and sources, the server moves
- * these to the fields of the event (`structured_answers.py`).
+ * If the agent's answer is an object, or the text of one, with a title, a content and sources, the server moves these
+ * to the fields of the event (`structured_answers.py`).
  */
 export interface FinalAnswer {
   readonly kind: "final_answer";
@@ -304,14 +308,14 @@ export interface FinalAnswer {
   readonly message_id?: string;
   readonly title?: string;
   readonly sources?: readonly string[];
-  /** The object as the agent gave it, if it has more than title, content and sources. */
+  /** The object that the agent answered, if it contains more than the other fields. */
   readonly data?: JsonObject;
   readonly truncated?: boolean;
   readonly size?: number;
   readonly result_url?: string;
 }
 
-/** Terminal: the agent finished. `code` names the limit that ended it, e.g. `max_steps`; "" if none did. */
+/** Terminal: the agent finished. `code` names the limit that ended the run, e.g. `max_steps`; "" if none. */
 export interface RunFinished {
   readonly kind: "run_finished";
   readonly agent_id?: string;

@@ -1,4 +1,4 @@
-"""The wire format of DeepSearchAgents' Web API v2, for every source."""
+"""The wire format of DeepSearchAgents' Web API v2, for agents of any framework."""
 
 from limelight.dialects.v2.dialect import V2Dialect
 

@@ -48,7 +48,7 @@ from limelight.grammar import closing_reason
 
 
 class V2Dialect:
-    """Translates one run into v2 messages. It keeps the steps of each agent, and the open texts and tool calls."""
+    """Translates one run into v2 messages. Its state is the steps of each agent, and the open texts and tool calls."""
 
     event_name: ClassVar[str] = ""
     joins: ClassVar[bool] = True
@@ -69,7 +69,7 @@ class V2Dialect:
         return self._writer.take_messages()
 
     def fits(self, event: Delta) -> bool:
-        """Whether a delta fits into the current message. One that does not ends a message in the middle."""
+        """Whether a joined delta fits into the current message. If not, it must be fed unjoined."""
         match event:
             case TextDelta() | ReasoningDelta():
                 return self._texts.fits(event)

@@ -1,4 +1,4 @@
-"""Messages for events that are not texts, steps or tool calls.
+"""Writes messages for events that are not texts, steps or tool calls.
 
 These are the user's input, todo lists, sub-agents, approvals, statuses, sources, usage, files and the end of a run.
 """

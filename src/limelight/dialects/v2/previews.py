@@ -1,6 +1,6 @@
 """Previews: the first characters of a text, and a summary of a tool's arguments. Pure.
 
-A preview is never cut inside of a grapheme, which a reader sees as one character and which may be several code points.
+A preview does not end inside of a grapheme: one character for the reader, which may consist of several code points.
 The rules are those of Unicode text segmentation (UAX 29), as far as the standard library has the data for them.
 """
 
@@ -15,9 +15,9 @@ SUMMARY_CHARS = 40
 RAW_SUMMARY_CHARS = 100
 ZERO_WIDTH_JOINER = "\u200d"
 EXTENDERS = "\u200c\u200d\u0e33\u0eb3"
-"""Joiners, and the two vowel signs that Unicode classifies as letters."""
+"""Code points that continue a grapheme although they are not marks: joiners, and two vowel signs."""
 VIRAMA = 9
-"""The combining class of the sign that binds the next consonant to the one before it."""
+"""The combining class of a virama, a sign that binds the next consonant to the previous one."""
 
 
 def preview(text: str, limit: int = THOUGHT_CHARS) -> str:
@@ -26,7 +26,7 @@ def preview(text: str, limit: int = THOUGHT_CHARS) -> str:
 
 
 def args_summary(args: dict[str, Any] | str) -> str:
-    """Return a preview of the first arguments of a call, for a badge."""
+    """Return a short summary of the first arguments of a call, for the badge of the call."""
     if isinstance(args, str):
         return preview(args, RAW_SUMMARY_CHARS)
     first = list(args.items())[:SUMMARY_ARGS]
@@ -35,7 +35,7 @@ def args_summary(args: dict[str, Any] | str) -> str:
 
 
 def _grapheme_boundary(text: str, limit: int) -> int:
-    """Return the last grapheme boundary up to `limit`, or `limit` if one grapheme fills all of it."""
+    """Return the last grapheme boundary at or before `limit`; `limit` if the text before it is one grapheme."""
     return next((index for index in range(limit, 0, -1) if not _is_inside_grapheme(text, index)), limit)
 
 
@@ -49,7 +49,7 @@ def _is_inside_grapheme(text: str, index: int) -> bool:
 
 
 def _extends_grapheme(character: str) -> bool:
-    """Whether a code point continues a grapheme: marks, skin tones, tags of flags, Hangul vowels and finals."""
+    """Whether a code point continues a grapheme: a mark, skin tone, tag of a flag, or Hangul vowel or final."""
     if character.isascii():
         return False
     code = ord(character)
@@ -63,7 +63,7 @@ def _is_regional_indicator(character: str) -> bool:
 
 
 def _regional_indicators_before(text: str, index: int) -> int:
-    """Count the regional indicators right before the index: each pair is one flag."""
+    """Return the number of regional indicators directly before the index. Each pair of them is one flag."""
     first = index
     while first and _is_regional_indicator(text[first - 1]):
         first -= 1

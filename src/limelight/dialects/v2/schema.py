@@ -52,7 +52,7 @@ CODE_PANE: Component = "webide"
 
 
 def pane_of(message_type: str, *, is_code: bool = False) -> Component:
-    """Return the pane for a message; `is_code` says that it has Python code."""
+    """Return the pane for a message. `is_code` says that the message contains Python code."""
     return CODE_PANE if is_code and message_type == "tool_invocation" else PANES[message_type]
 
 
@@ -86,7 +86,7 @@ class Routing(TypedDict):
 
 
 class Metadata(Routing, total=False):
-    """All metadata; which optional keys a message has depends on its type."""
+    """All metadata keys. Which optional keys a message has depends on its type."""
 
     # Step and agent
     step_type: Literal["planning", "action", "final_answer"]
@@ -171,7 +171,7 @@ class Metadata(Routing, total=False):
 
 
 class RunMessage(msgspec.Struct, kw_only=True):
-    """A DSAgentRunMessage as a client gets it. A client that reconnects resumes after its `cursor`."""
+    """A DSAgentRunMessage as a client receives it. A client that reconnects resumes after the last `cursor`."""
 
     session_id: str
     cursor: str

@@ -1,7 +1,7 @@
-"""The steps and plans of one agent: headers and footers.
+"""Writes the headers and footers of the steps and plans of one agent.
 
-A framework may report steps. Where it has none (a plain function), steps are implicit: a step is a text and the tool
-calls that follow it. A plan has its own header and footer, whether it is a planning step, is inside of an action or is
+Some frameworks report steps. For others (and plain functions), steps are implicit: a step is a text and the tool calls
+that follow it. A plan always has a header and a footer, whether it is a planning step, inside of an action step or
 outside of steps.
 """
 
@@ -37,7 +37,7 @@ class Steps:
 
     @property
     def metadata(self) -> Metadata:
-        """The keys that every message of an action has."""
+        """The metadata keys that every message of an action step has."""
         return {"step_type": "action", **step_number(self.number)}
 
     def start(self, event: StepStarted) -> None:
@@ -53,8 +53,8 @@ class Steps:
     def finish(self, event: StepFinished, *, has_open_text: bool) -> None:
         """End a step that the framework reports.
 
-        The footer waits for an open text of the step, and, if the step failed, for the next event: it says whether the
-        error is the step's own or the reason for which the whole run ended.
+        The footer is written after an open text of the step. If the step failed, it is written at the next event, which
+        shows whether the error concerns only the step or ends the run.
         """
         self._pending_end = event
         self._end_plan()
@@ -62,17 +62,17 @@ class Steps:
             self._end_step()
 
     def finish_pending(self) -> None:
-        """Write the footer that waits for a text of the step."""
+        """Write the footer of the step if it was delayed, because of an open text or an error."""
         if self._pending_end is not None:
             self._end_step()
 
     def drop_error(self, reason: str) -> None:
-        """Do not report the step's error if it is the reason for which its agent or run ends: that is reported once."""
+        """Do not report the error of the step if it equals `reason`, with which the agent or the run ends."""
         if self._pending_end is not None and self._pending_end.error == reason:
             self._pending_end = msgspec.structs.replace(self._pending_end, error=None)
 
     def begin_text(self) -> None:
-        """Prepare for a text: after tool calls, it begins the next implicit step."""
+        """Prepare for a text. A text after tool calls begins the next implicit step."""
         self.finish_pending()
         if self._framework_has_steps or self._open_kind:
             if not (self._is_implicit and self._has_tool_calls) or self._open_calls:
@@ -81,7 +81,7 @@ class Steps:
         self._begin_implicit_step()
 
     def begin_tool_call(self) -> None:
-        """Prepare for a tool call: without an open step, it begins an implicit one."""
+        """Prepare for a tool call. A call without an open step begins an implicit step."""
         self.finish_pending()
         if not self._framework_has_steps and not self._open_kind:
             self._begin_implicit_step()
@@ -92,28 +92,28 @@ class Steps:
         self._open_calls -= 1
 
     def add_usage(self, event: Usage) -> None:
-        """Count the tokens of a request for an implicit step; frameworks report those of their own steps."""
+        """Add the tokens of a model request to an implicit step. Steps of a framework come with their token counts."""
         if self._is_implicit and self._open_kind:
             self._input_tokens = (self._input_tokens or 0) + event.input_tokens
             self._output_tokens = (self._output_tokens or 0) + event.output_tokens
 
     def plan_fits(self, event: PlanDelta) -> bool:
-        """Whether a piece of a plan fits into the current message."""
+        """Whether a delta of a plan fits into the current message."""
         return self._plans.fits(event)
 
     def append_plan(self, event: PlanDelta) -> None:
-        """Write a piece of a plan."""
+        """Write a delta of a plan."""
         self._begin_plan()
         self._plans.append(event)
 
     def finish_plan(self, event: Plan) -> None:
-        """Write a complete plan, or the end of one that came in pieces."""
+        """Write a complete plan, or the rest of a plan that came in deltas."""
         self._begin_plan()
         self._plans.finish(event)
         self._end_plan()
 
     def end_open_plan(self) -> None:
-        """End the plan that is being written, because the agent continues with a todo list."""
+        """End the open plan, because the agent continues with a todo list."""
         self._plans.finish_text()
         self._end_plan()
 
@@ -153,7 +153,7 @@ class Steps:
         self._writer.write("action_header", f"**Step {number}**", self._agent_id, **self.metadata)
 
     def _begin_plan(self) -> None:
-        """Begin a plan that is not a planning step. It ends an implicit step."""
+        """Begin a plan that is not a planning step. This ends an open implicit step."""
         if self._plans.is_open:
             return
         self.finish_pending()
@@ -162,7 +162,7 @@ class Steps:
         self._plans.begin(self.number)
 
     def _end_plan(self) -> None:
-        """End the open plan, unless it ends with its planning step."""
+        """End the open plan, unless it is a planning step, whose plan ends with the step."""
         if self._plans.is_open and self._open_kind != "planning":
             self._plans.end({})
 
@@ -199,19 +199,19 @@ class Plans:
         self._text = self._new_text()
 
     def fits(self, event: PlanDelta) -> bool:
-        """Whether a piece fits into the current message."""
+        """Whether a delta of the plan fits into the current message."""
         return self._text is None or self._text.fits(event.text)
 
     def append(self, event: PlanDelta) -> None:
-        """Write a piece of the plan."""
-        self._text = self._text or self._new_text()  # a step may have more than one plan
+        """Write a delta of the plan."""
+        self._text = self._text or self._new_text()  # a step may contain several plans
         self._pieces.append(event.text)
         self._text.append(event.text)
 
     def finish(self, event: Plan) -> None:
-        """Write the part of a complete plan that did not come in pieces, and end its text.
+        """Write the part of a complete plan that did not come in deltas, and end its text.
 
-        The log truncates long plans. The pieces of such a plan have more than the event, and stay as they are.
+        The log truncates long plans. If the deltas have more text than the event, nothing is added.
         """
         written = "".join(self._pieces)
         is_truncated = (event.truncated or not event.text) and written.startswith(event.text)
@@ -220,7 +220,7 @@ class Plans:
         self.finish_text()
 
     def _write_rest(self, text: str, written: str) -> None:
-        if not text.startswith(written):  # the pieces belong to another plan
+        if not text.startswith(written):  # the deltas belong to another plan
             self.finish_text()
             written = ""
         self._text = self._text or self._new_text()
@@ -228,14 +228,14 @@ class Plans:
             self._text.append(rest)
 
     def finish_text(self) -> None:
-        """End the text of the plan with the pieces that have come."""
+        """End the text of the plan after the deltas that were written."""
         text, self._text, self._pieces = self._text, None, []
         if text is not None:
             shown = preview(text.first_page)
             text.finish(thoughts_content=shown, content_length=text.length, step_name=self._label)
 
     def end(self, metadata: Metadata) -> None:
-        """Write the footer, with the cost of the step as far as it is known."""
+        """Write the footer of the plan. `metadata` has the cost of the step, as far as it is known."""
         self.finish_text()
         self.is_open = False
         label = self._label

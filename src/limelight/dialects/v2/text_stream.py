@@ -1,4 +1,4 @@
-"""A text as messages: an empty first message, increments, and the complete text, all under one id."""
+"""Writes a text as messages with one id: an empty first message, increments, and the complete text."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from limelight.dialects.base import encode
 from limelight.dialects.v2.writer import MessageWriter, Metadata
 
 PAGE_BYTES = 48 * 1024
-"""The limit for the content of one message, as JSON: no line of a stream may reach 64 KiB."""
+"""Limit for the content of one message as JSON, in bytes, so that no line of a stream reaches 64 KiB."""
 
 
 class TextStream:
-    """Writes one text. Its increments, put together, are exactly the complete text.
+    """Writes one text. Its increments, joined, are exactly the complete text.
 
     If the run does not stream (`live` is false), only the complete text is written. A text that is too long for one
     message is split into pages. Where it is split depends on the text alone, not on its deltas.
@@ -26,14 +26,14 @@ class TextStream:
         self._live = live
         self._first_page = ""
         self._earlier_length = 0
-        """Characters on earlier pages."""
+        """Number of characters on earlier pages."""
         self._earlier_lines = 0
-        """Complete lines on earlier pages."""
+        """Number of complete lines on earlier pages."""
         self._begin_page()
 
     @property
     def is_split(self) -> bool:
-        """Whether there is more than one page."""
+        """Whether the text has more than one page."""
         return bool(self._earlier_length)
 
     @property
@@ -43,20 +43,20 @@ class TextStream:
 
     @property
     def length(self) -> int:
-        """The characters of all pages."""
+        """The number of characters of all pages."""
         return self._earlier_length + sum(map(len, self._pieces))
 
     @property
     def lines(self) -> int:
-        """The lines of all pages."""
+        """The number of lines of all pages."""
         return self._earlier_lines + len(self._page.splitlines())
 
     def fits(self, piece: str) -> bool:
-        """Whether a piece fits on the current page."""
+        """Whether a delta fits on the current page."""
         return _json_size(piece) <= self._free_bytes
 
     def append(self, piece: str, **metadata: Any) -> None:
-        """Add a piece of the text, on as many pages as it takes."""
+        """Write a delta of the text, on several pages if needed."""
         end = self._take_space(piece)
         while end < len(piece):
             self._add(piece[:end], metadata)
@@ -69,7 +69,7 @@ class TextStream:
         self._add(piece, metadata)
 
     def finish(self, message_type: str = "", **metadata: Any) -> None:
-        """Write the complete text of the page. It may have another type than its increments."""
+        """Write the complete text of the last page. Its message type may differ from that of the increments."""
         state: Metadata = {"is_active": False, "streaming": False, "is_delta": False}
         if self._live:
             state["stream_id"] = self._id
@@ -92,10 +92,10 @@ class TextStream:
         page = self._page
         self._first_page = self._first_page if self.is_split else page
         self._earlier_length += len(page)
-        self._earlier_lines += len(f"{page}…".splitlines()) - 1  # the last line may continue on the next page
+        self._earlier_lines += len(f"{page}…".splitlines()) - 1  # the last line of a page may continue on the next page
 
     def _take_space(self, piece: str) -> int:
-        """Reserve space on the page for as much of the piece as fits, and return how many characters that are."""
+        """Reserve space on the page for as much of a delta as fits, and return its number of characters."""
         size = _json_size(piece)
         if size <= self._free_bytes:
             self._free_bytes -= size

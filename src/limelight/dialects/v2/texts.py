@@ -1,8 +1,8 @@
-"""Texts and reasoning of agents as streams, and the final answer.
+"""Writes the texts and the reasoning of agents as streams, and the final answer.
 
-A text of the main agent streams as `action_thought`. If it is the answer, its last message is a `final_answer` with the
-same id, so that no answer appears twice. Whether it is the answer is known only after its end, so it is held until
-then.
+A text of the main agent is streamed as `action_thought`. If it is the answer, its last message is a `final_answer` with
+the same id, so that no answer appears twice. Whether a text is the answer is known only after the text has ended, so
+its last message is held until then.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from limelight.events import FinalAnswer, ReasoningDelta, ReasoningFinished, Run
 from limelight.structured_answers import markdown_of, to_text
 
 REASONING_IS_THOUGHT = frozenset({"smolagents"})
-"""Frameworks whose reasoning is the thought of a step, and not the reasoning of a model beside its text."""
+"""Frameworks whose reasoning events are the thought of a step, and not the reasoning of a model."""
 
 
 class Texts:
@@ -30,7 +30,7 @@ class Texts:
         self._streams: dict[tuple[str, str], TextStream] = {}
         """Open texts by agent and message."""
         self._before_calls: set[tuple[str, str]] = set()
-        """Texts that were still open when their agent called a tool, and so are not the answer."""
+        """Texts that were open when their agent called a tool. They cannot be the answer."""
         self._held: tuple[str, TextStream] | None = None
         """The last text of the main agent and its message id, while it may be the answer."""
 
@@ -40,7 +40,7 @@ class Texts:
         self._reasoning_type = "action_thought" if event.framework in REASONING_IS_THOUGHT else "reasoning"
 
     def append(self, event: TextDelta | ReasoningDelta) -> None:
-        """Write a piece of a text."""
+        """Write a delta of a text."""
         key = (event.agent_id, event.message_id)
         if key not in self._streams:
             self.release_held(event.agent_id)
@@ -48,12 +48,12 @@ class Texts:
         self._streams[key].append(event.text)
 
     def fits(self, event: TextDelta | ReasoningDelta) -> bool:
-        """Whether a piece fits into the current message."""
+        """Whether a delta fits into the current message of its text."""
         stream = self._streams.get((event.agent_id, event.message_id))
         return stream is None or stream.fits(event.text)
 
     def finish(self, event: TextFinished | ReasoningFinished) -> None:
-        """End a text, or hold it if it may be the answer."""
+        """Write the end of a text, or hold it if the text may be the answer."""
         key = (event.agent_id, event.message_id)
         if key not in self._streams:
             return
@@ -66,26 +66,25 @@ class Texts:
             self._finish_thought(event.agent_id, self._streams.pop(key))
 
     def begin_tool_call(self, agent_id: str) -> None:
-        """Exclude the last text of an agent, and those that are open, from being the answer."""
+        """Mark the last text and the open texts of an agent as not being the answer, because a tool call follows."""
         self.release_held(agent_id)
         self._before_calls.update(key for key in self._streams if key[0] == agent_id)
 
     def release_held(self, agent_id: str, *, unless: str | None = None) -> None:
-        """End the held text as a thought, because its agent continues; not if it is the message `unless`."""
+        """End the held text of an agent as a thought, unless it is the message `unless`."""
         if self._held is not None and not agent_id and self._held[0] != unless:
             stream, self._held = self._held[1], None
             self._finish_thought("", stream)
 
     def has_open(self, agent_id: str) -> bool:
-        """Whether an agent has an open or held text: its step ends after that."""
+        """Whether an agent has an open or held text. The footer of its step comes after the text."""
         is_held = self._held is not None and not agent_id
         return is_held or any(owner == agent_id for owner, _ in self._streams)
 
     def final_answer(self, event: FinalAnswer) -> None:
-        """Write the answer after the last step: as the end of the held text, or as a message of its own.
+        """Write the answer after the last step: as the end of the held text, or as a separate message.
 
-        A text of several pages cannot become the answer. It ends as a thought, and the answer is written anew, as much
-        as fits into one message.
+        A text of several pages ends as a thought. The answer is then a separate message, with as much text as fits.
         """
         self.release_held("", unless=event.message_id)
         stream = None if self._held is None else self._held[1]
@@ -119,7 +118,7 @@ class Texts:
 
 
 def _answer_metadata(event: FinalAnswer) -> Metadata:
-    """Return the metadata with the parts of a structured answer."""
+    """Return the metadata that says whether an answer is structured, with its parts."""
     if not is_structured(event):
         return {"has_structured_data": False}
     return {

@@ -1,4 +1,4 @@
-"""Tool calls as messages: the badge, the code or the arguments, the output, the result."""
+"""Writes tool calls as messages: a badge, the code or the arguments, the output, and the result."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from limelight.dialects.v2.writer import MessageWriter, Metadata, error_type, st
 from limelight.events import RunStarted, ToolFinished, ToolOutputDelta, ToolReady, ToolStarted
 
 PYTHON = "python"
-"""The language of the code that goes to the code pane."""
+"""The language whose code is shown in the code pane."""
 
 
 class ToolCalls:
@@ -45,7 +45,7 @@ class ToolCalls:
                 self._finish(call, event)
 
     def fits(self, event: ToolOutputDelta) -> bool:
-        """Whether a piece of output fits into the current message."""
+        """Whether a delta of output fits into the current message."""
         output = self._calls[event.call_id].output
         return output is None or output.fits(event.text)
 
@@ -88,7 +88,7 @@ class _Call:
 
     @property
     def metadata(self) -> Metadata:
-        """The keys that all messages of the call have."""
+        """The metadata keys that all messages of the call have."""
         return {"step_type": "action", **step_number(self._step), "tool_name": self._name, "tool_id": self.call_id}
 
     @property
@@ -106,7 +106,7 @@ class _Call:
         }
 
     def invocation(self, args: dict[str, Any] | str, code_key: str) -> tuple[str, Metadata]:
-        """Return the content and metadata of the message with the input: code, or arguments as JSON."""
+        """Return the content and metadata of the message with the input of the call: code, or arguments as JSON."""
         shared = {**self.metadata, "title": f"🛠️ Used tool {self._name}", "is_active": False}
         shared["agent_status"] = self.agent_status
         if not self.is_python:
@@ -119,7 +119,7 @@ class _Call:
         return _fenced(code, PYTHON), metadata
 
     def observation(self, event: ToolFinished) -> tuple[str, Metadata]:
-        """Return the content and metadata of the message with the result."""
+        """Return the content and metadata of the message with the result of the call."""
         metadata: Metadata = {**self.metadata, "title": f"Result of {self._name}", "has_error": event.error is not None}
         if event.error is not None:
             metadata |= {"error": True, "error_type": error_type(event.error, "ToolError")}
@@ -131,7 +131,7 @@ class _Call:
 
 
 def _fenced(code: str, language: str) -> str:
-    """Return a markdown code block, with a fence that is longer than any fence in the code."""
+    """Return code as a markdown code block, with a fence that is longer than any fence in the code."""
     fence = "```"
     while fence in code:
         fence += "`"

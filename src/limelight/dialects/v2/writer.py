@@ -1,4 +1,4 @@
-"""Writes the messages of one run: ids, timestamps, the agent's name, the size limit, and shared metadata."""
+"""Encodes the messages of one run, with ids, timestamps, agent names and shared metadata, and limits their size."""
 
 import re
 from typing import Any
@@ -13,16 +13,16 @@ MAX_MESSAGE_BYTES = 60 * 1024
 PREVIEW_CHARS = 5_000
 METADATA_CHARS = 1_000
 REPEATED_METADATA = ("tool_args", "items", "answer_content", "code")
-"""Metadata that repeats the content in a structured form."""
+"""Metadata keys that repeat the content in a structured form. They are removed from messages that are too large."""
 ERROR_CLASS = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Interrupt|Exit))(?=[:(]|$)")
 
 Metadata = dict[str, Any]
 
 
 class MessageWriter:
-    """Collects the messages of a run and gives them ids.
+    """Collects the encoded messages of a run, and assigns ids to them.
 
-    Ids count complete messages and streams, not increments, so they are the same however deltas were joined.
+    Ids count complete messages and streams, not increments, so they do not depend on how deltas were joined.
     """
 
     def __init__(self) -> None:
@@ -38,19 +38,19 @@ class MessageWriter:
         """Set the timestamp of the next messages.
 
         A delta may also cause messages that are not increments. These get the time of the last Record that is not a
-        delta: it does not depend on how deltas were joined.
+        delta, because this time does not depend on how deltas were joined.
         """
         self._at = at
         if not is_delta:
             self._at_before_deltas = at
 
     def take_messages(self) -> list[bytes]:
-        """Return the messages since the last call."""
+        """Return the messages that were written since the last call."""
         messages, self._messages = self._messages, []
         return messages
 
     def add_agent(self, event: AgentStarted) -> None:
-        """Remember the name and the depth of a sub-agent."""
+        """Store the name and the depth of a sub-agent, for the metadata of its messages."""
         self._tree.add(event)
         self._agent_names[event.agent_id] = event.name
 
@@ -84,7 +84,7 @@ class MessageWriter:
         self._messages.append(Increment(payload) if metadata.get("streaming") else payload)
 
     def _agent_metadata(self, agent_id: str) -> Metadata:
-        """Return the keys that name a sub-agent; messages of the main agent have none."""
+        """Return the metadata keys that name a sub-agent; {} for the main agent."""
         if not agent_id:
             return {}
         name = self._agent_names.get(agent_id, agent_id)
@@ -131,18 +131,18 @@ def _encode_truncated(message: dict[str, Any]) -> bytes:
 
 
 def step_number(number: int | None) -> Metadata:
-    """Return the key `step_number`, or no key outside of a step."""
+    """Return the metadata key `step_number`; {} outside of a step."""
     return {} if number is None else {"step_number": number}
 
 
 def error_type(message: str, default: str) -> str:
-    """Return the name of the exception class in an error message."""
+    """Return the name of the exception class in an error message; `default` if there is none."""
     found = ERROR_CLASS.search(message)
     return found[1] if found else default
 
 
 def cost(input_tokens: int | None, output_tokens: int | None, duration_ms: int | None) -> Metadata:
-    """Return the keys `token_usage` and `timing`, each only if it is known."""
+    """Return the metadata keys `token_usage` and `timing`, each only if its values are known."""
     metadata: Metadata = {}
     if input_tokens is not None or output_tokens is not None:
         given, made = input_tokens or 0, output_tokens or 0

@@ -1,4 +1,4 @@
-"""The database file of a server: the lock that gives it to one server at a time, connections, and errors at opening."""
+"""The database file of a server: its lock, its connections, and the errors when it is opened."""
 
 import fcntl
 import os
@@ -22,22 +22,22 @@ from limelight.stores.sqlite.schema import migrate, touch
 from limelight.stores.sqlite.wal_checkpoints import MAX_PAGES
 
 PRIVATE = 0o700
-"""Mode of a new data folder: it contains all conversations, so only its owner may read it."""
+"""Mode of a new data folder: only its owner may read it, because it contains all conversations."""
 LOCK_SECONDS = 5
 """How long a statement waits for another program that uses the file, such as a backup."""
 ACQUIRE_TRIES = 10
 ACQUIRE_PAUSE_SECONDS = 0.05
-"""A process that tests the lock holds it for a moment, so one failure does not mean that a server has it."""
+"""Pause between two attempts to acquire the lock. A process that only tests the lock holds it for a moment."""
 
 
 class FileLock:
-    """An exclusive lock on a file beside the database; its holder is the one server that uses the database.
+    """An exclusive lock on a file beside the database. Only the server that holds the lock uses the database.
 
-    The system releases it when the process ends, in whatever way, so a lock file that a crash has left locks no server
-    out. If someone deletes the lock file, its holder acquires the lock again or learns that another server has it.
+    The system releases the lock when the process ends, also after a crash. If the lock file is deleted, the holder
+    acquires the lock again, on a new file, or learns that another server has it.
 
-    The content of the file identifies the database that its holder has open. A tool that looks at the data folder
-    compares it before it opens the database: opening another database beside the holder's `-wal` would mix the two.
+    The lock file contains the identity (device and inode) of the database that the holder has open. A tool compares it
+    before it opens the database: opening another database beside the holder's `-wal` file would mix the two.
     """
 
     def __init__(self, database: Path) -> None:
@@ -45,18 +45,18 @@ class FileLock:
         self._path = database.with_name(database.name + ".lock")
         self._file: BinaryIO | None = None
         self._has_inodes = True
-        """Whether the file system has stable inode numbers, as most have."""
+        """Whether the file system has stable inode numbers, as most file systems have."""
         self._content = ""
         self._is_written = True
 
     def acquire(self) -> None:
-        """Raises StoreLocked if another server has the lock, OSError if the lock file cannot be written."""
+        """Acquire the lock. Raises StoreLocked if another server has it, OSError if the lock file cannot be written."""
         self._acquire()
         self._write()
 
     def _acquire(self) -> None:
         while self._file is None:
-            # Unbuffered: what a full disk rejects must not be written once more when the file is closed.
+            # Unbuffered, so that closing the file does not repeat a write that a full disk has rejected.
             file: BinaryIO = self._path.open("ab", buffering=0)
             try:
                 _lock(file)
@@ -67,12 +67,12 @@ class FileLock:
                 ) from None
             if os.fstat(file.fileno()).st_nlink:
                 self._file = file
-            else:  # deleted before it was locked: other servers would not see this lock
+            else:  # the file was deleted before it was locked, so other servers would not see this lock
                 file.close()
         self._has_inodes = self._is_in_place(self._file)
 
     def identify(self, database: os.stat_result) -> None:
-        """Write which database is open. Raises OSError."""
+        """Write the identity of the open database into the lock file. Raises OSError."""
         self._content = _identity(database)
         self._write()
 
@@ -84,21 +84,21 @@ class FileLock:
             self._is_written = True
 
     def identifies(self, database: os.stat_result) -> bool:
-        """Whether the holder has this database open, according to the content of the file."""
+        """Whether the lock file contains the identity of this database, or is empty."""
         content = self._path.read_text()
         return not content or content == _identity(database)
 
     def keep(self) -> bool:
-        """Acquire the lock again if its file is gone. Return False if another server has it.
+        """Acquire the lock again if the lock file was deleted. Return False if another server has the lock.
 
-        Raises OSError if the file cannot be created, which does not mean that another server has the lock.
+        Raises OSError if the lock file cannot be created; another server may or may not have the lock then.
         """
         if self._file is None or (self._has_inodes and not self._is_in_place(self._file)):
             previous, self._file = self._file, None
             try:
                 self._acquire()
             except (StoreLocked, OSError) as error:
-                self._file = previous  # it locks nothing any more, but has to be closed later
+                self._file = previous  # this file locks nothing any more, but `release` has to close it
                 if isinstance(error, OSError):
                     raise
                 return False
@@ -115,7 +115,7 @@ class FileLock:
         return status is not None and os.path.samestat(os.fstat(file.fileno()), status)
 
     def is_held(self) -> bool:
-        """Whether some server holds the lock. Does not acquire it."""
+        """Whether a server holds the lock. Tests it with a shared lock, which is released at once."""
         try:
             with self._path.open() as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -148,7 +148,7 @@ def _identity(status: os.stat_result) -> str:
 
 
 class DatabaseFile:
-    """A database that only this process uses while it is open."""
+    """The database file of a server. While it is open, no other server can open it."""
 
     def __init__(self, path: Path, synchronous: str) -> None:
         self.path = path
@@ -184,7 +184,10 @@ class DatabaseFile:
         return db
 
     def _check_wal_has_database(self) -> None:
-        """SQLite would drop the write-ahead log of a missing database, and with it what only the log contains."""
+        """Raise SetupError if the database is missing but its write-ahead log is not.
+
+        SQLite would create a new database and delete the log, with the data that only the log contains.
+        """
         wal = self.path.with_name(self.path.name + "-wal")
         if not self.path.exists() and wal.exists() and wal.stat().st_size:
             raise SetupError(
@@ -193,7 +196,7 @@ class DatabaseFile:
             )
 
     def connect(self) -> sqlite3.Connection:
-        """Open another connection to the open file. Raises sqlite3.Error."""
+        """Return another connection to the open database. Raises sqlite3.Error."""
         return self._connect("rw")
 
     def _connect(self, mode: str) -> sqlite3.Connection:
@@ -209,7 +212,7 @@ class DatabaseFile:
         return db
 
     def fault(self) -> Fault | None:
-        """Return the fault that the names and places of the files show."""
+        """Return a fault if the files were moved, deleted or replaced, or if another server has the lock; else None."""
         fault = self._identity.fault() if self._identity is not None else None
         if fault is not None:
             return fault
@@ -220,11 +223,11 @@ class DatabaseFile:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether everything that was written ends with this process."""
+        """Whether the open file was deleted, so that its data is lost when this process ends."""
         return self._identity is not None and self._identity.is_deleted()
 
     def open_error(self, error: Exception) -> LimelightError:
-        """Return the error that says why the database cannot be opened, and what to do."""
+        """Return the error to raise if opening fails: it says why the database cannot be opened, and the fix."""
         match primary_code(error, default=sqlite3.SQLITE_CORRUPT):
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                 return StoreLocked(f"{self.path} cannot be opened ({error}): end the program that uses it")
@@ -254,7 +257,7 @@ class DatabaseFile:
         return SetupError(f"{problem}: choose another with --data")
 
     def release(self) -> None:
-        """Let another server use the database. Call it after all connections are closed."""
+        """Release the lock, so that another server can use the database. Call this after all connections are closed."""
         if self._identity is not None:
             self._identity.close()
             self._identity = None

@@ -1,7 +1,7 @@
-"""Whether an open database can be read and written: the faults it can have, the checks for them, and their log lines.
+"""Tracks whether an open database can be read and written: faults, checks for them, and their log messages.
 
-The writer checks before each commit and reports the outcome, on its thread; readers report what they encounter. A fault
-is logged when it begins and when it ends, not in between.
+The writer checks for faults before each commit and reports the outcome, in its thread; readers report their errors. A
+fault is logged when it begins and when it ends, not in between.
 """
 
 import errno
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class Fault(NamedTuple):
-    """A reason why the database cannot be used. `words` contain no path, so any client may see them."""
+    """A reason why the database cannot be used. `words` describe it without a path, so that any client may see them."""
 
     words: str
     fix: str
@@ -64,7 +64,7 @@ NO_PERMISSION = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def primary_code(error: Exception, default: int = sqlite3.SQLITE_ERROR) -> int:
-    """Return the primary result code of an SQLite error: the low byte of the extended one."""
+    """Return the primary result code of an SQLite error, which is the low byte of its extended result code."""
     return getattr(error, "sqlite_errorcode", default) & 0xFF
 
 
@@ -76,7 +76,7 @@ def fault_of_error(error: Exception, path: Path) -> Fault | None:
 
 
 def fault_of_file_error(error: OSError) -> Fault:
-    """Return the fault because of which a file beside the database cannot be written."""
+    """Return the fault for an error at writing a file beside the database."""
     if error.errno in NO_SPACE:
         return FULL
     return READ_ONLY if error.errno in NO_PERMISSION else FAILING
@@ -85,17 +85,17 @@ def fault_of_file_error(error: OSError) -> Fault:
 class FileIdentity:
     """Detects that the files of an open database were moved, deleted or replaced.
 
-    The system lets a process write to a file that has no name any more, and SQLite in WAL mode does not notice. The
-    data would be lost with the process, or end up in a file that no restart opens. A check takes a few microseconds.
+    The system lets a process write to a deleted file, and SQLite in WAL mode does not notice. The data would be lost
+    with the process, or be written to a file that no restart opens. A check takes a few microseconds.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._wal = path.with_name(path.name + "-wal")
-        # Stays open as long as there are connections: closing it would release SQLite's POSIX locks on the file.
+        # The descriptor stays open as long as there are connections: closing it would release SQLite's POSIX locks.
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._wal_status = status_of(self._wal)
-        # On a file system without stable inode numbers, every file would seem to be another one.
+        # On a file system without stable inode numbers, every file would seem to have been replaced.
         status = status_of(path)
         self._has_inodes = status is not None and os.path.samestat(status, self.status)
 
@@ -105,7 +105,7 @@ class FileIdentity:
         return os.fstat(self._descriptor)
 
     def is_deleted(self) -> bool:
-        """Whether the open file has no name any more, so that its data ends with this process."""
+        """Whether the open file was deleted, so that its data is lost when this process ends."""
         return self.status.st_nlink == 0
 
     def fault(self) -> Fault | None:
@@ -134,10 +134,10 @@ def status_of(path: Path) -> os.stat_result | None:
 
 
 class Health:
-    """The current fault of one database. `find_fault` detects faults that show before a write is tried.
+    """The current fault of one database. `find_fault` detects faults without writing.
 
-    A full disk may still accept small writes. So a fault ends only when every run whose write was refused has written
-    it; until then no run begins. A damaged file may accept writes and lose them, so damage never ends.
+    A full disk may still accept small writes. So a fault ends only when every run whose write failed has repeated it
+    successfully; until then no run begins. A damaged file may accept writes and lose them, so damage never ends.
     """
 
     def __init__(self, path: Path, find_fault: Callable[[], Fault | None]) -> None:
@@ -146,33 +146,33 @@ class Health:
         self._fault: Fault | None = None
         self._reads_fail = False
         self._blocked: set[str] = set()
-        """Runs whose write was refused and that will try again."""
+        """Runs whose write failed and that will retry it."""
 
     @property
     def is_failing(self) -> bool:
         return self._fault is not None or self._reads_fail
 
     def check(self, runs: Collection[str]) -> StoreUnavailable | None:
-        """Return the error for a commit that must not be tried now. These runs will try again."""
+        """Check for faults before a commit. Return the error if there is one; `runs` will retry the commit."""
         fault = DAMAGED if self._fault is DAMAGED else self._find_fault()
         return None if fault is None else self._begin(fault, runs)
 
     def write_failed(self, error: Exception, runs: Collection[str]) -> StoreUnavailable:
-        """Return the error for a commit that failed. These runs will try again."""
+        """Record that a commit failed, and return the error to raise. `runs` will retry the commit."""
         fault = fault_of_error(error, self._path)
         if fault is None:
             return StoreUnavailable(f"the database cannot be written: {error}")
         return self._begin(fault, runs)
 
     def write_succeeded(self, runs: Collection[str]) -> None:
-        """A commit succeeded, with everything that these runs had to write."""
+        """Record that a commit succeeded, and that `runs` have nothing left to retry."""
         self._blocked.difference_update(runs)
         if self._fault not in (None, DAMAGED) and not self._blocked:
             self._fault = None
             log.warning("%s can be written again: what had to wait is written", self._path)
 
     def raise_if_blocked(self) -> None:
-        """Raise StoreUnavailable while runs wait for a refused write, and always after damage."""
+        """Raise StoreUnavailable if the file is damaged, or if there is a fault and runs still have to retry writes."""
         fault = self._fault
         if fault is not None and (self._blocked or fault is DAMAGED):
             raise _unavailable(fault)
@@ -190,7 +190,7 @@ class Health:
             log.warning("%s can be read again", self._path)
 
     def timed_out(self) -> StoreUnavailable:
-        """Return the error for a caller that has waited too long."""
+        """Return the error for a caller whose write took too long."""
         return _unavailable(self._fault or SILENT)
 
     def _begin(self, fault: Fault, runs: Collection[str]) -> StoreUnavailable:

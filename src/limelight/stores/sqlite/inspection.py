@@ -1,4 +1,4 @@
-"""Inspects a database that this process has not opened, without changing it, also while a server uses it."""
+"""Reads and checks a database that this process has not opened, without changing it. A server may be using it."""
 
 import os
 import sqlite3
@@ -15,11 +15,11 @@ from limelight.stores.sqlite.snapshots import connect_read_only, integrity_error
 
 T = TypeVar("T")
 LOCK_SECONDS = 2
-"""How long to wait for another program's lock: a server's commits are much shorter."""
+"""How long to wait for a lock of another program. The commits of a server are much shorter."""
 
 
 def examine(path: Path) -> str:
-    """Describe the condition of a database. Raises StoreError, which says what to do."""
+    """Return a description of a database's condition. Raises StoreError, with advice, if it cannot be used."""
     is_served = FileLock(path).is_held()
     if not path.exists():
         if is_served:
@@ -47,7 +47,7 @@ def examine(path: Path) -> str:
 
 
 def query_unopened(path: Path, query: Callable[[sqlite3.Connection], T], default: T) -> T:
-    """Run a query; return `default` if the database does not exist or has no tables. Raises StoreError."""
+    """Return the result of a query, or `default` if the database does not exist or has no tables. Raises StoreError."""
 
     def run(db: sqlite3.Connection) -> T:
         version = version_of(db)
@@ -58,7 +58,10 @@ def query_unopened(path: Path, query: Callable[[sqlite3.Connection], T], default
 
 
 def check_place(path: Path) -> None:
-    """Raise StoreUnavailable if a running server has another file open: opening this one would mix the two."""
+    """Raise StoreUnavailable if a running server has another database open, or if its write-ahead log is missing.
+
+    Opening the file at `path` would then mix two databases.
+    """
     lock = FileLock(path)
     if not lock.is_held() or not path.exists():
         return
@@ -87,7 +90,7 @@ def _check_version(path: Path, version: int) -> None:
 
 
 def _check_writable(path: Path) -> None:
-    """Acquire the lock that a writer needs, and release it."""
+    """Test that a database can be written: acquire the lock that a writer needs, and release it. Raises StoreError."""
     if not os.access(path, os.W_OK):
         raise StoreUnavailable(f"{path} can only be read: make the file and its file system writable again")
     try:

@@ -1,10 +1,10 @@
 """The write side of the log: commits go to the journal and to memory, and are packed into chunks later.
 
 A model that streams text makes commits of one token per run, so one row per run and commit would be one row per token.
-Instead, a commit writes one page for all runs into the journal table, and each live run keeps the same records in
-memory as its tail. When a tail is long, or the run ends, it becomes one packed chunk, and pages whose records are all
-in chunks are deleted. Pages are read only after a crash. Everything runs on the writer thread, except that readers copy
-`LiveState.tail`, which grows and is replaced, but is never shortened in place.
+Instead, a commit writes one page for all runs into the journal table, and the records are added to the tail of their
+run, a list in memory. When a tail is long, or the run ends, the tail is written as one packed chunk. Pages whose
+records are all in chunks are deleted. Pages are read only after a crash. Everything runs on the writer thread, except
+that readers copy `LiveState.tail`, which grows and is replaced, but is never shortened in place.
 """
 
 import sqlite3
@@ -20,11 +20,11 @@ from limelight.stores.packing import pack
 CHUNK_RECORDS = 128
 MAX_CHUNK = 512
 PINNED_PAGES = 2000
-"""A quiet run is packed when its oldest page is this far behind, because pages from there on cannot be deleted."""
+"""Number of pages after which the tail of a slow run is packed, so that old pages can be deleted."""
 TIDY_EVERY = 64
 """Number of commits between two deletions of old pages."""
 PART_BYTES = 256 * 1024
-"""How much of a result one transaction writes."""
+"""Size of a part of a large result, in bytes. One transaction writes one part."""
 
 PageEntry = tuple[str, list[tuple[int, int, AnyEvent]]]
 """A run id, and the (seq, at, event) of the run's records in one page."""
@@ -44,26 +44,26 @@ class LiveState(msgspec.Struct):
     held: bool
     tail: list[Record] = []
     first_page: int | None = None
-    """Earlier pages contain no record of the tail; None if the tail is empty."""
+    """The first page that contains records of the tail; None if the tail is empty."""
     ending: bool = False
-    """A transaction writes the end of the run; it may have failed."""
+    """Whether a transaction has tried to write the end of the run. It may have failed."""
 
 
 class Journal:
-    """Writes commits, packs tails and deletes pages."""
+    """The journal of a database: writes commits, packs tails and deletes pages."""
 
     def __init__(self) -> None:
         self.live: dict[str, LiveState] = {}
         self._page = 0
         self._durable = 0
-        """The last committed page; the pages of the current transaction are above it."""
+        """The last committed page. Pages of the current transaction have higher numbers."""
         self._commits = 0
 
     def recover(self, db: sqlite3.Connection) -> None:
-        """Load live runs from the tables and their tails from the pages, after a start."""
+        """Load the live runs and their tails into memory at start, from the tables and the pages."""
         rows = db.execute("SELECT run_id, session, last_seq, state FROM runs WHERE state IN ('running', 'waiting')")
         for run_id, session, last_seq, state in rows.fetchall():
-            # This process has the lock on the database, so the process that held the run is gone.
+            # This process has the lock on the database, so the process that owned the run has ended.
             self.live[run_id] = LiveState(run_id, session, last_seq, state, lease_until=0, held=False)
         for page, body in db.execute("SELECT page, body FROM journal ORDER BY page"):
             self._page = self._durable = page
@@ -76,14 +76,14 @@ class Journal:
                     live.first_page = page if live.first_page is None else live.first_page
 
     def held(self, run_id: str) -> LiveState:
-        """Return the run if this process holds it. Raises LeaseLost."""
+        """Return the state of a live run that this process owns. Raises LeaseLost if it does not own the run."""
         live = self.live.get(run_id)
         if live is None or not live.held:
             raise LeaseLost(f"run {run_id} is not held by this process")
         return live
 
     def write(self, db: sqlite3.Connection, batch: Sequence[Append]) -> Callable[[], None]:
-        """Write a commit. Return the function that updates the in-memory state once the commit is durable."""
+        """Write a commit. Return a function that updates the in-memory state; call it after the commit is durable."""
         runs = [self.held(append.run_id) for append in batch]
         entries: list[PageEntry] = []
         updates: list[Callable[[], None]] = []
@@ -140,7 +140,7 @@ class Journal:
         return remove
 
     def _tidy(self, db: sqlite3.Connection, continuing: Collection[str], ended: set[str]) -> list[Callable[[], None]]:
-        """Pack long tails. Every TIDY_EVERY commits, also pack tails that pin old pages, and delete unneeded pages."""
+        """Pack long tails. Every TIDY_EVERY commits, also pack tails with very old pages, and delete unneeded pages."""
         self._commits += 1
         if self.live.keys() <= ended:
             db.execute("DELETE FROM journal")
@@ -161,7 +161,10 @@ class Journal:
         return updates
 
     def _pack(self, db: sqlite3.Connection, live: LiveState) -> Callable[[], None]:
-        """Write the tail as a chunk. The records of the current commit are not in it; they become the new tail."""
+        """Write the tail as a chunk, and return a function that removes it from memory after the commit.
+
+        The records of the current commit are not in the chunk; they become the new tail.
+        """
         _insert_chunks(db, live, live.tail)
         packed, last_seq = len(live.tail), live.tail[-1].seq
         db.execute("UPDATE runs SET last_seq = ? WHERE run_id = ?", (last_seq, live.run_id))
@@ -181,7 +184,7 @@ def _set_state(db: sqlite3.Connection, live: LiveState, state: RunState) -> None
 
 
 def _insert_chunks(db: sqlite3.Connection, live: LiveState, records: Sequence[Record]) -> None:
-    """Usually insert one chunk; several if a commit was large, so that each can be read quickly."""
+    """Insert records as one chunk, or as several of at most MAX_CHUNK records, so that each can be read quickly."""
     slices = [records[start : start + MAX_CHUNK] for start in range(0, len(records), MAX_CHUNK)]
     db.executemany(
         "INSERT INTO chunks (session, first_seq, last_seq, run_id, body) VALUES (?, ?, ?, ?, ?)",
@@ -189,8 +192,9 @@ def _insert_chunks(db: sqlite3.Connection, live: LiveState, records: Sequence[Re
     )
 
 
-# Results. A large one is written in parts, one per transaction, so that commits of other runs come in between. Part 0
-# is the row in `results`. It is written last, with the records that refer to the result: without it there is none.
+# Results. A large result is written in parts, one per transaction, so that commits of other runs need not wait. Part 0
+# is the row in `results`. It is written last, with the records that refer to the result: a result without part 0 is
+# incomplete and is not returned.
 
 
 def put_part(db: sqlite3.Connection, run_id: str, result: Result, part: int) -> None:
@@ -202,12 +206,12 @@ def put_part(db: sqlite3.Connection, run_id: str, result: Result, part: int) -> 
 
 
 def last_part(result: Result) -> int:
-    """Return the number of the last part."""
+    """Return the number of the last part of a result; 0 if it has only one."""
     return max(0, len(result.body) - 1) // PART_BYTES
 
 
 def _put_results(db: sqlite3.Connection, run_id: str, results: Sequence[Result]) -> None:
-    """Write the first parts, and delete the parts of longer results that these replace."""
+    """Write part 0 of results, and delete surplus parts of longer results with the same key."""
     db.executemany(
         "INSERT OR REPLACE INTO results (run_id, key, media_type, body) VALUES (?, ?, ?, ?)",
         [(run_id, r.key, r.media_type, r.body[:PART_BYTES]) for r in results],

@@ -1,6 +1,7 @@
 """The SQL of sessions, runs, records and memories: functions of a connection, called on a writer or reader thread.
 
-`live` is the in-memory state of live runs. Their rows are as old as their last chunk, so `live` takes precedence.
+`live` is the in-memory state of live runs. The rows of live runs are only updated with each chunk, so `live` takes
+precedence.
 """
 
 import sqlite3
@@ -36,7 +37,7 @@ from limelight.stores.sqlite.journal import LiveState
 Live = Mapping[str, LiveState]
 Row = tuple[Any, ...]
 MAX_SEQ = 2**62
-"""Upper bound for cursors, which come from clients: SQLite rejects integers that are much larger."""
+"""Upper bound for sequence numbers from clients, because SQLite rejects much larger integers."""
 CHUNKS_PER_SEARCH = 8
 """Number of chunks that one call of `records_naming` searches."""
 
@@ -50,7 +51,7 @@ _RUN = (
 def _with_live(
     db: sqlite3.Connection, query: str, values: Sequence[Any], live: Live
 ) -> list[tuple[Row, LiveState | None]]:
-    """Run a query whose rows end in a run's id and state. Return each row with the LiveState if its run is live."""
+    """Run a query whose rows end in a run's id and state. Return each row with the LiveState of its run, or None."""
 
     def select() -> list[tuple[Row, LiveState | None]]:
         found = db.execute(query, values).fetchall()
@@ -58,7 +59,7 @@ def _with_live(
 
     found = select()
     if any(now is None and row[-1] in LIVE_STATES for row, now in found):
-        found = select()  # a run began or ended between the query and the lookup; its row is up to date now
+        found = select()  # a run began or ended after the query; a new query returns its current row
     return found
 
 
@@ -73,7 +74,7 @@ def session(db: sqlite3.Connection, ref: SessionRef, live: Live) -> Session | No
 def sessions(
     db: sqlite3.Connection, owner: str, q: str, before: tuple[int, str] | None, limit: int, live: Live
 ) -> list[Session]:
-    # (active_at, session_id) is unique per owner, so pages neither overlap nor leave a gap.
+    # (active_at, session_id) is unique per owner, so pages have no overlaps and no gaps.
     active_at, session_id = before or (2**62, "")
     query = (
         f"SELECT {_SESSION} FROM sessions WHERE owner = ? AND instr(lower(title), lower(?))"
@@ -116,7 +117,7 @@ def create(db: sqlite3.Connection, new: NewSession) -> bool:
 
 
 def _insert_session(db: sqlite3.Connection, new: NewSession) -> int:
-    """Insert a session and return its row number. Only the writer thread inserts, so no other one comes in between."""
+    """Check the session limit, insert a session and return its row number. Only the writer thread calls this."""
     if new.max_sessions:
         (count,) = db.execute("SELECT count(*) FROM sessions WHERE owner = ?", (new.ref.owner,)).fetchone()
         check_session_count(count, new.max_sessions)
@@ -171,7 +172,10 @@ def sweep(db: sqlite3.Connection, before: int, limit: int) -> Swept:
 
 
 def newest_at(db: sqlite3.Connection) -> int | None:
-    """Look both times up in an index. A run may have ended after its session was active, if a clock was set back."""
+    """Return the latest time at which a session was active or a run ended; None if there is none.
+
+    A run may have ended after its session was active, if the clock was set back.
+    """
     (active,) = db.execute("SELECT max(active_at) FROM sessions").fetchone()
     (ended,) = db.execute("SELECT max(ended_at) FROM runs").fetchone()
     return max((at for at in (active, ended) if at is not None), default=None)
@@ -199,7 +203,7 @@ def _delete_run(db: sqlite3.Connection, run_id: str) -> None:
 
 
 def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
-    """Insert a run. Return it with its session's row number. All checks come first: a refused run leaves no trace."""
+    """Insert a run, and return it with the row number of its session. All checks come before the first write."""
     row = db.execute(
         "SELECT id, turns, last_seq, run_id, run_state FROM sessions WHERE owner = ? AND session_id = ?",
         new.ref,
@@ -232,7 +236,7 @@ def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
 
 
 def _session_bytes(db: sqlite3.Connection, session: int) -> int:
-    """Return the size of a session's log, results and artifacts. SQLite knows lengths without reading the bodies."""
+    """Return the size of a session's log, results and artifacts. SQLite gets lengths without reading the bodies."""
     (size,) = db.execute(
         "SELECT (SELECT ifnull(sum(length(body)), 0) FROM chunks WHERE session = ?1)"
         " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN results b USING (run_id) WHERE r.session = ?1)"
@@ -253,7 +257,7 @@ def requested(db: sqlite3.Connection, ref: SessionRef, request_id: str, live: Li
 
 
 def run_covering(db: sqlite3.Connection, ref: SessionRef, seq: int, live: Live) -> Run | None:
-    # The row of a live run is behind its log, so `last_seq` cannot exclude it; it is the last run of its session.
+    # `last_seq` in the row of a live run is outdated, so the query includes live runs in any case.
     query = (
         f"SELECT {_RUN} WHERE s.owner = ? AND s.session_id = ?"
         " AND (r.last_seq >= ? OR r.state IN ('running', 'waiting')) ORDER BY r.first_seq LIMIT 1"
@@ -299,7 +303,7 @@ def _run(row: Row, now: LiveState | None) -> Run:
 
 def records(db: sqlite3.Connection, ref: SessionRef, after: int, limit: int, live: Live) -> list[Record]:
     after = min(after, MAX_SEQ)
-    # The tail is read before the chunks: what leaves it in between is then found in a chunk.
+    # The tail is read before the chunks, so that records that are packed in between are found in a chunk.
     session, tail = _tail(db, ref, live)
     found: list[Record] = []
     for (body,) in db.execute(
@@ -315,7 +319,7 @@ def records(db: sqlite3.Connection, ref: SessionRef, after: int, limit: int, liv
 
 
 def _tail(db: sqlite3.Connection, ref: SessionRef, live: Live) -> tuple[int, list[Record]]:
-    """Return the session's row number and the tail of its live run."""
+    """Return the row number of a session, and the tail of its live run, which may be empty."""
     row = db.execute("SELECT id, run_id FROM sessions WHERE owner = ? AND session_id = ?", ref).fetchone()
     if row is None:
         return 0, []
@@ -326,7 +330,10 @@ def _tail(db: sqlite3.Connection, ref: SessionRef, live: Live) -> tuple[int, lis
 def records_naming(
     db: sqlite3.Connection, run_id: str, id_: str, after: int, live: Live
 ) -> tuple[list[Record], int | None]:
-    """Search the next chunks of a run. Return the found records and where to continue; None at the end of the run."""
+    """Search up to CHUNKS_PER_SEARCH chunks of a run for records that have this `call_id` or `approval_id`.
+
+    Return the records, and the `after` of the next search; None at the end of the run.
+    """
     now = live.get(run_id)
     tail = [] if now is None else list(now.tail)  # before the chunks, as in `records`
     query = "SELECT body, last_seq FROM chunks WHERE run_id = ? AND first_seq > ? ORDER BY first_seq LIMIT ?"
@@ -344,7 +351,7 @@ def result(db: sqlite3.Connection, run_id: str, key: str) -> Result | None:
         " UNION ALL SELECT '', body, part FROM result_parts WHERE run_id = :run_id AND key = :key ORDER BY part",
         {"run_id": run_id, "key": key},
     ).fetchall()
-    if not found or found[0][2]:  # without part 0 it is still being written
+    if not found or found[0][2]:  # a result without part 0 is still being written
         return None
     return Result(key=key, media_type=found[0][0], body=b"".join(row[1] for row in found))
 
@@ -401,7 +408,7 @@ def drop_memory(db: sqlite3.Connection, key: str) -> None:
 
 
 def _mark_memories_stale(db: sqlite3.Connection, ref: SessionRef) -> None:
-    """Mark all memories of a deleted session."""
+    """Mark all agent memories of a deleted session as stale."""
     db.execute("UPDATE memories SET stale = 1 WHERE owner = ? AND session_id = ?", ref)
 
 

@@ -11,16 +11,16 @@ T = TypeVar("T")
 
 
 class ReadLimiter:
-    """One lock per owner, on the event loop. `LOCAL_OWNER` is not limited: it stands for all users without a key."""
+    """A lock per owner for long reads. `LOCAL_OWNER` is not limited, because it represents all users without a key."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """A lock exists while a read of its owner runs or waits."""
+        """The lock of each owner who has a long read that runs or waits."""
 
     async def read(self, owner: str, start: Callable[[], "asyncio.Future[T]"]) -> T:
         """Start a read when the owner's previous reads are done, and return its result.
 
-        A caller that is cancelled keeps the lock until its read is done, because a thread is still working on it.
+        If the caller is cancelled, the lock is held until the read is done, because a thread is still working on it.
         """
         if owner == LOCAL_OWNER:
             return await start()

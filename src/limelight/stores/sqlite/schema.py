@@ -1,4 +1,4 @@
-"""The schema as a list of migrations: migration N takes a database from version N - 1 to N.
+"""The database schema, as a list of migrations. Migration N upgrades a database from version N - 1 to N.
 
 `PRAGMA user_version` holds the version. A released migration is never edited; a change is a new one at the end.
 """
@@ -112,7 +112,7 @@ MIGRATIONS: tuple[str, ...] = (
 
 
 def migrate(db: sqlite3.Connection, path: Path) -> None:
-    """Migrate the database to the newest version, one transaction per step. An older database is copied first."""
+    """Migrate a database to the newest version, one transaction per migration. Copy an older database first."""
     version = version_of(db)
     if version > len(MIGRATIONS):
         raise StoreNewer(
@@ -131,5 +131,5 @@ def version_of(db: sqlite3.Connection) -> int:
 
 
 def touch(db: sqlite3.Connection) -> None:
-    """Test that the database can be written: write a value that changes nothing."""
+    """Test that a database can be written, by writing a value that does not change."""
     db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")

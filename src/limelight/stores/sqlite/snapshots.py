@@ -1,8 +1,8 @@
-"""Consistent copies of SQLite databases, also of one that another process is writing.
+"""Makes consistent copies of SQLite databases, even while another process writes to them.
 
-The first half knows no tables and no store; `backups/` uses it for every database of a data folder. The second half
-makes the copies that a server keeps beside its database: before a migration, and of a database that was deleted while
-it was open. Limelight never deletes or overwrites those.
+The first half works for any database; `backups/` uses it for all databases of a data folder. The second half makes the
+copies that a server writes beside its database: before a migration, and of a database that was deleted while it was
+open. Limelight never deletes or overwrites these copies.
 """
 
 import filecmp
@@ -19,7 +19,7 @@ from limelight.errors import TryLater
 log = logging.getLogger(__name__)
 MAGIC = b"SQLite format 3\0"
 STEP_PAGES = 2048
-"""Pages copied between two progress reports: 8 MB with the usual page size."""
+"""Number of pages that are copied between two progress reports: 8 MB with the usual page size."""
 LOCK_SECONDS = 30
 """How long a copy waits for another program that has locked the file."""
 Progress = Callable[[int, int], None]
@@ -32,13 +32,13 @@ def is_database(path: Path) -> bool:
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
-    """Open a connection that changes nothing, also while a server uses the database. Raises sqlite3.Error."""
+    """Return a read-only connection to a database, which a server may be using. Raises sqlite3.Error."""
     try:
         return _connect(path, "mode=ro")
     except sqlite3.OperationalError:
         if path.with_name(path.name + "-wal").exists() or os.access(path.parent, os.W_OK):
             raise
-        # SQLite cannot create its own files in this folder. It reads such a database only if it is declared immutable.
+        # SQLite cannot create its auxiliary files in this folder, so it reads the database only if declared immutable.
         return _connect(path, "immutable=1")
 
 
@@ -55,7 +55,10 @@ def _connect(path: Path, option: str) -> sqlite3.Connection:
 
 @contextmanager
 def read_transaction(db: sqlite3.Connection) -> Generator[None]:
-    """Keep reading the current version while others write. Does nothing without WAL mode, where writers would wait."""
+    """Read one version of a database inside of a `with` block, while others write.
+
+    Does nothing if the database is not in WAL mode, because writers would have to wait.
+    """
     (mode,) = db.execute("PRAGMA journal_mode").fetchone()
     if mode != "wal" or db.in_transaction:
         yield
@@ -65,7 +68,7 @@ def read_transaction(db: sqlite3.Connection) -> Generator[None]:
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         yield
     finally:
-        if db.in_transaction:  # a disk error ends it
+        if db.in_transaction:  # a disk error has ended the transaction
             db.execute("ROLLBACK")
 
 
@@ -96,9 +99,9 @@ def integrity_error(db: sqlite3.Connection, *, quick: bool = False) -> str:
 
 
 def copy_before_migration(db: sqlite3.Connection, path: Path, version: int) -> None:
-    """Copy a database that still has this schema version. Raises TryLater if the disk has no room for the copy."""
+    """Copy a database of an older schema version to a file beside it. Raises TryLater if the disk is too full."""
     draft = path.with_name(f"{path.name}.v{version}.part")
-    draft.unlink(missing_ok=True)  # left by a crash
+    draft.unlink(missing_ok=True)  # a crash may have left it
     try:
         copy(db, draft)
     except (sqlite3.Error, OSError) as error:
@@ -108,7 +111,7 @@ def copy_before_migration(db: sqlite3.Connection, path: Path, version: int) -> N
             f" be written ({error}): make room for {path.stat().st_size // 1024**2 + 1} MB on that disk and start"
             " again; nothing has changed"
         ) from error
-    # An interrupted start may have left an equal copy already; keep one of them.
+    # An interrupted start may have made an equal copy already; only one is needed.
     names = _names(path, f"v{version}", ".bak")
     kept = next(name for name in names if not name.exists() or filecmp.cmp(draft, name, shallow=False))
     draft.replace(kept)
@@ -116,7 +119,7 @@ def copy_before_migration(db: sqlite3.Connection, path: Path, version: int) -> N
 
 
 def rescue_deleted(db: sqlite3.Connection, path: Path) -> None:
-    """Write the content of a deleted database to a new file, and log its name or why that failed."""
+    """Copy a database that was deleted while it was open to a new file, and log the outcome."""
     name = next(name for name in _names(path, "rescued", "") if not name.exists())
     draft = name.with_name(f"{name.name}.part")
     try:
@@ -131,7 +134,7 @@ def rescue_deleted(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _names(path: Path, label: str, suffix: str) -> Iterator[Path]:
-    """Yield the candidates for the name of a copy: without a number, then from 2 on."""
+    """Yield possible names of a copy: first without a number, then with the numbers 2, 3, …"""
     yield path.with_name(f"{path.name}.{label}{suffix}")
     for number in count(2):
         yield path.with_name(f"{path.name}.{label}-{number}{suffix}")

@@ -1,4 +1,4 @@
-"""The SQLite store: the contract of `stores/base.py` over one file.
+"""The SQLite store: implements the contract of `stores/base.py` with one database file, for one server process.
 
 Writes go through the writer thread, reads through two reader threads, each with its own connection. The newest records
 of a live run are read from memory. Reads that may take long are limited to one at a time for each owner.
@@ -55,7 +55,7 @@ PING_SECONDS = 4.0
 
 
 class SqliteStore(Store):
-    """Keeps everything in one SQLite file."""
+    """A store in one SQLite file, which only one process can open at a time."""
 
     def __init__(self, path: Path, *, synchronous: str = "NORMAL") -> None:
         super().__init__()
@@ -66,12 +66,15 @@ class SqliteStore(Store):
         self._writer = Writer(self._checkpoints.committed, self._health)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="limelight-sqlite-reader")
         self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
-        """Connections of the readers. All are opened at the start, because later another file might be at the path."""
+        """Idle connections of the readers. All are opened at the start: later, another file might be at the path."""
         self._read_limiter = ReadLimiter()
 
     @classmethod
     def from_url(cls, url: str, data: Path) -> Self:
-        """Accept `sqlite`, `sqlite:///relative.db` and `sqlite:////absolute.db`, each with `?synchronous=FULL`."""
+        """Return the store for `sqlite` (in the data folder), `sqlite:///relative.db` or `sqlite:////absolute.db`.
+
+        Each may end in `?synchronous=NORMAL` or `?synchronous=FULL`. Raises SetupError for other URLs.
+        """
         location, _, query = url.partition("?")
         if query.lower() not in ("", "synchronous=normal", "synchronous=full"):
             raise SetupError(f"store {url!r}: the only option is synchronous=NORMAL or synchronous=FULL")
@@ -97,7 +100,7 @@ class SqliteStore(Store):
         self._checkpoints.start(checkpoints)
 
     def _open(self) -> tuple[sqlite3.Connection, sqlite3.Connection]:
-        """Return the connections for the writer and for the checkpoints."""
+        """Open the file and all connections, and load live runs. Return the connections of writer and checkpoints."""
         connections = [self._file.open()]
         try:
             self._journal.recover(connections[0])
@@ -121,7 +124,7 @@ class SqliteStore(Store):
         while not self._idle.empty():
             db = self._idle.get()
             if self._file.is_deleted and self._idle.empty():
-                with EXIT_LOCK:  # the copy takes time, and is the only remaining copy of acknowledged data
+                with EXIT_LOCK:  # a forced exit must wait: committed data is lost without this copy
                     rescue_deleted(db, self._file.path)
             db.close()
         self._file.release()
@@ -130,11 +133,11 @@ class SqliteStore(Store):
         return asyncio.get_running_loop().run_in_executor(self._readers, self._query, query)
 
     async def _read_limited(self, owner: str, query: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a query that may take long, or that a client may request many times at once."""
+        """Run a query when the owner's previous one is done. For queries that are long or that clients may repeat."""
         return await self._read_limiter.read(owner, lambda: self._read(query))
 
     async def _read_unopened(self, query: Callable[[sqlite3.Connection], T], default: T) -> T:
-        """Run a query, also if this object has not opened the database; return `default` if there is none yet."""
+        """Run a query, even if this store is not open. Return `default` if the database does not exist."""
         if self._writer.is_running:
             return await self._read(query)
         return await asyncio.to_thread(query_unopened, self._file.path, query, default)
@@ -242,7 +245,10 @@ class SqliteStore(Store):
                 self._drop_signals(append.run_id)
 
     async def _put_parts(self, run_id: str, result: Result) -> None:
-        """Write each part of a large result in its own transaction, so that other commits come in between."""
+        """Write the parts 1, 2, … of a large result, each in its own transaction, so that other commits need not wait.
+
+        `append` writes part 0.
+        """
 
         def work(db: sqlite3.Connection, part: int) -> None:
             self._journal.held(run_id)
@@ -259,7 +265,7 @@ class SqliteStore(Store):
     async def records_naming(self, run: Run, id_: str) -> list[Record]:
         found: list[Record] = []
         after: int | None = run.first_seq - 1
-        while after is not None:  # several short reads, so that other readers come in between
+        while after is not None:  # several short reads, so that other reads need not wait
             work = partial(queries.records_naming, run_id=run.run_id, id_=id_, after=after, live=self._journal.live)
             more, after = await self._read_limited(run.ref.owner, work)
             found += more
@@ -288,7 +294,7 @@ class SqliteStore(Store):
     async def drop_memory(self, key: str) -> None:
         await self._writer.do(lambda db: queries.drop_memory(db, key))
 
-    # Leases. Only this process uses the file, so a run that it holds is never an orphan, however late it renews leases.
+    # Leases. Only this process uses the file, so a run that it owns is never an orphan, even if its lease has expired.
 
     async def renew(self, until: int) -> None:
         def work(_: sqlite3.Connection) -> None:
@@ -316,7 +322,7 @@ class SqliteStore(Store):
         return await self._writer.do(work, hold, [run_id])
 
     async def signal(self, signal: Signal, *, now: int) -> SignalOutcome:
-        """Use what is in memory, so that a run can be stopped while the database cannot be read."""
+        """Store a signal for a live run, in memory only, so that it works while the database cannot be read."""
         live = self._journal.live.get(signal.run_id)
         if live is None:
             return "ended"

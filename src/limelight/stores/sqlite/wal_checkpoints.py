@@ -1,7 +1,7 @@
-"""WAL checkpoints in their own thread: moves committed pages from the write-ahead log into the database file.
+"""Makes WAL checkpoints in a separate thread: copies pages from the write-ahead log into the database file.
 
-SQLite would make checkpoints within a commit, and all runs would wait while the disk is flushed. If this thread falls
-far behind, SQLite does so after all, which bounds the size of the log.
+By default, SQLite makes checkpoints within a commit, and all runs would wait while the disk is flushed. If this thread
+falls far behind, SQLite still does that, which limits the size of the log.
 """
 
 import logging
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 COMMITS = 200
 """Number of commits between two checkpoints; a commit writes about five pages."""
 MAX_PAGES = 16_000
-"""Size of the log, in pages, at which SQLite makes a checkpoint within a commit: 64 MB."""
+"""Size of the write-ahead log, in pages, at which SQLite makes a checkpoint within a commit: 64 MB."""
 
 
 class Checkpoints:
@@ -30,7 +30,7 @@ class Checkpoints:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread and wait for it."""
+        """Stop the thread, and wait until it has ended."""
         if self._thread is not None:
             self._stopping = True
             self._due.set()
@@ -51,6 +51,6 @@ class Checkpoints:
                 break
             try:
                 db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-            except sqlite3.Error as error:  # for example a full disk; nothing is lost, the log grows
+            except sqlite3.Error as error:  # for example, the disk is full; no data is lost, but the log grows
                 log.debug("no checkpoint: %s", error)
         db.close()

@@ -1,9 +1,9 @@
 """The writer thread: commits all queued jobs in one transaction (group commit).
 
-A job makes its checks before it writes, so a job that is refused (it raises a LimelightError) leaves no trace and does
-not affect the other jobs of its transaction. In memory a job sees the state before its transaction, so a transaction
-has at most one job of each run. If a job fails in another way, the transaction is rolled back and every job is tried
-again alone; a job may therefore run twice, the first time without effect.
+A job makes its checks before it writes. So a job that raises a LimelightError has changed nothing, and does not affect
+the other jobs of its transaction. The in-memory state that a job sees is from before its transaction, so a transaction
+has at most one job of each run. If a job raises another error, the transaction is rolled back and each job is repeated
+in its own transaction. A job may therefore be called twice; the effects of the first call are rolled back.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from limelight.stores.sqlite.health import Health
 
 @dataclass(slots=True)
 class Job:
-    """A function to call inside a transaction, and one to call with its result after the commit."""
+    """A function to call inside of a transaction, and a function to call with its result after the commit."""
 
     work: Callable[[sqlite3.Connection], Any]
     committed: Callable[[Any], None] | None
@@ -35,10 +35,10 @@ class Job:
 
 
 class Writer:
-    """A thread with its own connection. `do` queues a job from the event loop and waits for its commit."""
+    """The writer thread, with its own connection. `do` queues a job from the event loop and waits for its commit."""
 
     def __init__(self, committed: Callable[[], None], health: Health) -> None:
-        """`committed` is called after each commit, in the writer thread."""
+        """Create the writer. `committed` is called after each commit, in the writer thread."""
         self._committed = committed
         self._health = health
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -56,7 +56,7 @@ class Writer:
         return self._thread is not None
 
     async def stop(self) -> None:
-        """Commit the queued jobs, then end the thread."""
+        """Commit the queued jobs, then stop the thread."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._jobs.put(None)
@@ -73,9 +73,9 @@ class Writer:
     ) -> Any:
         """Run `work` in the next transaction, and return its result after the commit.
 
-        `committed` is called with the result in the writer thread, right after the commit. The job belongs to `runs`.
-        The runs in `retried_by` will try again if it fails. With `is_last`, they have then written everything that they
-        had to write.
+        `committed` is called with the result in the writer thread, right after the commit. `runs` are the runs that
+        the job concerns. The runs in `retried_by` will repeat the job if it fails. `is_last` is False if
+        further jobs belong to the same write.
         """
         if self._thread is None:
             raise StoreUnavailable("the database is closed")
@@ -91,7 +91,7 @@ class Writer:
         db.close()
 
     def _next_group(self) -> list[Job]:
-        """Return the queued jobs up to the second one of the same run; an empty list means stop."""
+        """Return the queued jobs for one transaction, at most one for each run; [] means that the thread must stop."""
         if not self._backlog:
             self._backlog.append(self._jobs.get())
         while not self._jobs.empty():
@@ -114,7 +114,7 @@ class Writer:
         except Exception as error:
             with suppress(sqlite3.Error):
                 db.rollback()
-            # An OperationalError, such as a full disk, concerns all jobs; another error is the fault of one of them.
+            # An OperationalError, such as a full disk, concerns all jobs; any other error is caused by one job.
             if len(jobs) > 1 and not isinstance(error, sqlite3.OperationalError):
                 for job in jobs:
                     self._commit(db, [job])
@@ -148,7 +148,7 @@ def _refuse(jobs: list[Job], refusal: StoreUnavailable) -> None:
 
 def _resolve(jobs: list[Job]) -> None:
     for job in jobs:
-        if job.future.done():  # its caller was cancelled
+        if job.future.done():  # the caller was cancelled
             continue
         if job.refusal is not None:
             job.future.set_exception(job.refusal)
