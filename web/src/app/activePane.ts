@@ -1,6 +1,6 @@
 /** Which pane shows what a run does at the moment. Pure. */
 
-import { codeOf } from "../log/code";
+import { codeOf } from "../log/codeArguments";
 import { type RunView, runningTools } from "../log/view";
 
 export type Pane = "code" | "terminal" | "timeline" | "files";

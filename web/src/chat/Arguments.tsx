@@ -1,7 +1,7 @@
 /** The arguments of a call, split into code, short values and long texts. */
 
 import { memo, type ReactNode } from "react";
-import { type CodeCall, codeOf } from "../log/code";
+import { type CodeCall, codeOf } from "../log/codeArguments";
 import type { Args } from "../log/view";
 import { CodeBlock } from "../text/CodeBlock";
 import { escapeInvisible } from "../text/invisibleCharacters";

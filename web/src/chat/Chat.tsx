@@ -7,7 +7,7 @@ import type { Route } from "../app/route";
 import { useStores } from "../app/stores";
 import type { LiveSession, SessionStore } from "../client/session";
 import { useStore } from "../client/store";
-import { type Filter, isActive, searchTerms } from "../log/filter";
+import { type Filter, isActive, searchTerms } from "../log/search";
 import { isRunning, type RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import { ListContainer } from "../ui/ListContainer";

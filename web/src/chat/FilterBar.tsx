@@ -1,6 +1,6 @@
 import { Search, X } from "lucide-react";
 import { useEffect, useId, useMemo, useRef } from "react";
-import { countTools, type Filter, NO_FILTER } from "../log/filter";
+import { countTools, type Filter, NO_FILTER } from "../log/search";
 import type { RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import "./search.css";

@@ -1,7 +1,7 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId } from "react";
-import { highlightMatches } from "../log/filter";
 import { formatDuration } from "../log/format";
+import { highlightMatches } from "../log/search";
 import type { RunView, ToolItem } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { useNow } from "../ui/clock";

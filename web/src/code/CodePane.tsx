@@ -1,6 +1,6 @@
 import { ArrowDownToLine, ChevronDown, ChevronLeft, ChevronRight, CodeXml, Download, FileDiff } from "lucide-react";
 import { Fragment, memo, useMemo, useRef, useState } from "react";
-import { codeOf } from "../log/code";
+import { codeOf } from "../log/codeArguments";
 import { formatBytes, formatDuration } from "../log/format";
 import type { Item, RunView, ToolItem } from "../log/view";
 import { Button } from "../ui/Button";
@@ -11,9 +11,9 @@ import { StateIcon } from "../ui/StateIcon";
 import { useShortcuts } from "../ui/shortcuts";
 import { api } from "../wire/api";
 import { CodeEditor } from "./CodeEditor";
+import { codeFileName, firstLine, type Version, type VersionCache, versionsOf } from "./codeVersions";
 import { diffLines } from "./diff";
 import { Output } from "./Output";
-import { codeFileName, firstLine, type Version, type VersionCache, versionsOf } from "./versions";
 import "./code.css";
 
 interface VersionChoice {

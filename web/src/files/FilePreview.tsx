@@ -6,7 +6,7 @@ import { artifactUrl } from "../wire/api";
 import { parseCsv } from "./csv";
 import { ImagePreview } from "./FileCard";
 import { kindOf, languageOf, MAX_SHOWN } from "./fileKinds";
-import type { FileVersion } from "./files";
+import type { FileVersion } from "./sessionFiles";
 
 class UnreadableFile extends Error {}
 

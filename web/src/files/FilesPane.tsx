@@ -8,7 +8,7 @@ import { Button } from "../ui/Button";
 import { DownloadLink, FileIcon, FileName } from "./FileCard";
 import { FilePreview } from "./FilePreview";
 import { canShow, kindOf } from "./fileKinds";
-import { type FileGroup, type FileVersion, filesKey, filesOf } from "./files";
+import { type FileGroup, type FileVersion, filesKey, filesOf } from "./sessionFiles";
 import "./files.css";
 
 interface FileRowProps {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { dialectTranscripts, messagesOf, type V2Message } from "../testing/golden";
-import { codeOf } from "./code";
+import { codeOf } from "./codeArguments";
 import table from "./panes.json";
 import { reduce } from "./reduce";
 import { EMPTY, type RunView, type TerminalPiece, type ToolItem } from "./view";

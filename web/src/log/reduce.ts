@@ -1,8 +1,8 @@
 /** The reducer: records in, view state out. Pure; it handles every kind of event. */
 
 import type { AnyEvent, LogRecord, Plan, PlanDelta, RunStarted } from "../wire/events";
-import { RunDraft } from "./draft";
-import * as tools from "./tools";
+import { RunDraft } from "./runDraft";
+import * as toolCalls from "./toolCalls";
 import type { Gap, RunView, SessionView } from "./view";
 import { addTokens, NO_TOKENS, truncationOf } from "./view";
 
@@ -104,19 +104,19 @@ function applyEvent(draft: RunDraft, event: AnyEvent, at: number): void {
     case "step_finished":
       return applyStep(draft, agentId, event, at);
     case "tool_started":
-      return tools.startCall(draft, event, at);
+      return toolCalls.startCall(draft, event, at);
     case "tool_args_delta":
-      return tools.appendArgs(draft, event);
+      return toolCalls.appendArgs(draft, event);
     case "tool_ready":
-      return tools.setArgs(draft, event, at);
+      return toolCalls.setArgs(draft, event, at);
     case "tool_output_delta":
-      return tools.appendOutput(draft, event);
+      return toolCalls.appendOutput(draft, event);
     case "tool_finished":
-      return tools.finishCall(draft, event, at);
+      return toolCalls.finishCall(draft, event, at);
     case "approval_requested":
-      return tools.requestApproval(draft, event, at);
+      return toolCalls.requestApproval(draft, event, at);
     case "approval_resolved":
-      return tools.resolveApproval(draft, event, at);
+      return toolCalls.resolveApproval(draft, event, at);
     case "agent_started":
       return startAgent(draft, event, at);
     case "agent_finished":

@@ -20,7 +20,7 @@ import { copyText } from "../ui/clipboard";
 import { Menu, MenuItem, MenuSeparator } from "../ui/Menu";
 import { StateIcon } from "../ui/StateIcon";
 import type { SessionEntry, SessionState } from "../wire/api";
-import { grouped, type ListRow, startOfDay } from "./groups";
+import { grouped, type ListRow, startOfDay } from "./dateGroups";
 
 const PROGRESS: Record<SessionState, Progress | null> = {
   processing: "running",

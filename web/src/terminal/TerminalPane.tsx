@@ -3,7 +3,7 @@ import { type KeyboardEvent, memo, type RefObject, useEffect, useRef, useState }
 import type { RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
-import { plainEnd, plainTranscript, TerminalWriter } from "./transcript";
+import { plainEnd, plainTranscript, TerminalWriter } from "./terminalWriter";
 import { XtermScreen } from "./xtermScreen";
 import "@xterm/xterm/css/xterm.css";
 import "./terminal.css";

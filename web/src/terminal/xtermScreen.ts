@@ -3,7 +3,7 @@
 import { FitAddon } from "@xterm/addon-fit";
 import { SearchAddon } from "@xterm/addon-search";
 import { type ITheme, Terminal } from "@xterm/xterm";
-import type { Written } from "./transcript";
+import type { Written } from "./terminalWriter";
 
 /** `read` returns the value of a custom property, e.g. `--ink`. */
 function xtermTheme(read: (name: string) => string, isDark: boolean): ITheme {

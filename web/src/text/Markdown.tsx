@@ -2,12 +2,18 @@ import { toJsxRuntime } from "hast-util-to-jsx-runtime";
 import { memo, useMemo, useState } from "react";
 import { Fragment, jsx, jsxs } from "react/jsx-runtime";
 import remend from "remend";
-import { type Block, IncrementalBlocks, parseFence } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
 import { escapeInvisible } from "./invisibleCharacters";
+import { type Block, IncrementalBlocks, parseFence } from "./markdownBlocks";
 import { ELEMENTS } from "./markdownElements";
+import {
+  type Footnote,
+  ReferenceCollector,
+  type References,
+  withCitations,
+  withReferences,
+} from "./markdownReferences";
 import { PROSE_LIMIT, parseMarkdown } from "./markdownTree";
-import { type Footnote, ReferenceCollector, type References, withCitations, withReferences } from "./references";
 import "./text.css";
 
 // Closes only open emphasis: images, tags and formulas stay unchanged.

@@ -72,7 +72,7 @@ function onlyKnown() {
   };
 }
 
-/** A footnote mark. The definition that `references.ts` adds to the block contains only the number. */
+/** A footnote mark. The definition that `markdownReferences.ts` adds to the block contains only the number. */
 function mark(node: FootnoteReference, number: string): Element {
   const link: Element = {
     type: "element",

@@ -1,6 +1,6 @@
 /** All versions of the code that the agents ran, in the order in which they began. Pure. */
 
-import { type Code, codeOf, partialCode } from "../log/code";
+import { type Code, codeOf, partialCode } from "../log/codeArguments";
 import { type RunView, runningTools, type ToolItem } from "../log/view";
 import { fileExtension } from "../text/languages";
 

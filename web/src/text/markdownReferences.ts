@@ -5,7 +5,7 @@
  * They are appended to the block's own text, so blocks without references do not change. Pure.
  */
 
-import type { Block } from "./blocks";
+import type { Block } from "./markdownBlocks";
 
 const DEFINITION = /^ {0,3}\[(?!\^)((?:\\.|[^[\]\\\n]){1,300})\]:[ \t]*\S/;
 const LABEL = /\[((?:\\.|[^[\]\\\n]){1,300})\]/g;

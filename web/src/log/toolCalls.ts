@@ -9,9 +9,9 @@ import type {
   ToolReady,
   ToolStarted,
 } from "../wire/events";
-import { codeOf } from "./code";
-import type { RunDraft, ToolDraft } from "./draft";
+import { codeOf } from "./codeArguments";
 import { callLine, valueText } from "./format";
+import type { RunDraft, ToolDraft } from "./runDraft";
 import type { OutputPiece } from "./view";
 import { truncationOf } from "./view";
 
