@@ -10,7 +10,7 @@ import { isRunning, type RunView } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
-import { isOverlayOpen } from "../ui/shortcuts";
+import { isOverlayOpen, type ShortcutInfo } from "../ui/shortcuts";
 import { api } from "../wire/api";
 import { Banner } from "./Banner";
 import { useLayout } from "./LayoutContext";
@@ -84,7 +84,14 @@ function lastMessage(run: RunView | undefined): string | (() => Promise<string>)
 
 const STOP_KEY_MS = 3000;
 
-/** Stops the run when Esc is pressed twice. True after the first press. */
+/** The key that `useStopKey` handles, for the list of shortcuts. */
+export const STOP_SHORTCUT: ShortcutInfo = {
+  keys: "esc",
+  title: "Stop the agent (press it twice)",
+  group: "While the agent works",
+};
+
+/** Stops the run when Esc is pressed twice within `STOP_KEY_MS`. Returns true between the two presses. */
 function useStopKey(store: SessionStore | null): boolean {
   const [isConfirming, setConfirming] = useState(false);
   useEffect(() => {

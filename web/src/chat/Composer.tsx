@@ -3,6 +3,7 @@ import { type KeyboardEvent, type ReactNode, useEffect, useId, useLayoutEffect, 
 import { readStored, writeStored } from "../client/storage";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
+import type { ShortcutInfo } from "../ui/shortcuts";
 import "./composer.css";
 
 interface Props {
@@ -18,6 +19,14 @@ interface Props {
   onSend(text: string, ifBusy: "wait" | "cancel"): void;
   onStop?(): void;
 }
+
+/** The keys that the field handles in `onKeyDown`, for the list of shortcuts. */
+export const COMPOSER_SHORTCUTS: readonly ShortcutInfo[] = [
+  { keys: "enter", title: "Send, or queue while the agent works", group: "While you write" },
+  { keys: "mod+enter", title: "Interrupt the agent and send", group: "While you write" },
+  { keys: "shift+enter", title: "New line", group: "While you write" },
+  { keys: "up", title: "Bring back your last message", group: "While you write" },
+];
 
 /** The field for messages. While the agent works, a message is queued or interrupts it. */
 export function Composer(props: Props) {

@@ -96,16 +96,51 @@ export function visibleItems(run: RunView, agentId: string): readonly Item[] {
   return items;
 }
 
+/** Whether an item has its own row, in an agent with this number of steps. */
 function isShown(item: Item, steps: number): boolean {
-  if (item.kind === "source") return false; // shown below the answer
-  if (item.kind === "approval") return item.decision !== null && item.callId === ""; // shown in the details of their call
-  if (item.kind === "step") return steps > 1; // a single step needs no heading
-  return true;
+  switch (item.kind) {
+    case "source":
+      return false; // listed below the answer
+    case "approval":
+      // An open approval has a row at the end of the run; the approval of a call is shown in the call's details.
+      return item.decision !== null && item.callId === "";
+    case "step":
+      return steps > 1; // a single step needs no heading
+    case "text":
+    case "thought":
+    case "tool":
+    case "agent":
+    case "plan":
+    case "todos":
+    case "status":
+    case "artifact":
+      return true;
+    default:
+      item satisfies never;
+      return true;
+  }
 }
 
-/** Files stay visible when the steps are collapsed. */
+/** Whether an item is hidden while the steps of its run are collapsed. */
 function isCollapsible(item: Item): boolean {
-  return item.kind !== "artifact";
+  switch (item.kind) {
+    case "artifact":
+      return false;
+    case "text":
+    case "thought":
+    case "tool":
+    case "agent":
+    case "plan":
+    case "todos":
+    case "step":
+    case "status":
+    case "approval":
+    case "source":
+      return true;
+    default:
+      item satisfies never;
+      return true;
+  }
 }
 
 /** The streamed text of the answer; while the agent works, the last text, which may become the answer. */

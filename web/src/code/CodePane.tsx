@@ -14,6 +14,7 @@ import { CodeEditor } from "./CodeEditor";
 import { codeFileName, firstLine, type Version, type VersionCache, versionsOf } from "./codeVersions";
 import { diffLines } from "./diff";
 import { Output } from "./Output";
+import { NEXT_VERSION, PREVIOUS_VERSION } from "./versionShortcuts";
 import "./code.css";
 
 interface VersionChoice {
@@ -119,8 +120,8 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
     if (pane.current?.getClientRects().length) selectAt(choice.index + by);
   };
   useShortcuts([
-    { keys: "[", title: "Previous step", run: () => stepBy(-1) },
-    { keys: "]", title: "Next step", run: () => stepBy(1) },
+    { ...PREVIOUS_VERSION, run: () => stepBy(-1) },
+    { ...NEXT_VERSION, run: () => stepBy(1) },
   ]);
 
   if (version === undefined)

@@ -10,7 +10,7 @@ import type { RunView, TerminalPiece, ToolItem } from "../log/view";
 import { AnsiSanitizer, stripAnsi } from "../text/sanitizeAnsi";
 
 const ESC = "\u001b[";
-const RESET = `${ESC}0m`;
+const RESET_STYLE = `${ESC}0m`;
 const BOLD = `${ESC}1m`;
 const DIM = `${ESC}2m`;
 const PROMPT = `${ESC}1;32m`;
@@ -26,7 +26,7 @@ export const MAX_RESULT = 2_000;
 const MAX_TITLE = 80;
 /** More than the terminal's scrollback can hold. */
 export const MAX_WRITE = 2_000_000;
-const OMITTED = `${DIM}… what was before is left out${RESET}\n`;
+const OMITTED = `${DIM}… what was before is left out${RESET_STYLE}\n`;
 
 export interface Written {
   /** Whether the terminal must be cleared first. */
@@ -113,10 +113,10 @@ export class TerminalWriter {
     let heading = this.startLine();
     if (this.runId !== run.runId) {
       heading += this.runId === "" ? "" : "\n";
-      heading += `${DIM}— turn ${run.turn || "?"}${title(run)} —${RESET}\n`;
+      heading += `${DIM}— turn ${run.turn || "?"}${title(run)} —${RESET_STYLE}\n`;
     } else if (piece.kind !== "call" && this.item !== piece.item && piece.text !== "") {
       const call = run.terminal.find((one) => one.item === piece.item && one.kind === "call");
-      heading += `${DIM}[${callName(run, piece.item, call?.text ?? "")}]${RESET}\n`;
+      heading += `${DIM}[${callName(run, piece.item, call?.text ?? "")}]${RESET_STYLE}\n`;
     }
     this.runId = run.runId;
     if (piece.text !== "") {
@@ -129,7 +129,7 @@ export class TerminalWriter {
 
   private piece(run: RunView, piece: TerminalPiece, from: number): string {
     if (piece.kind === "call") {
-      const line = `${PROMPT}❯${RESET} ${BOLD}${callName(run, piece.item, piece.text)}${RESET}`;
+      const line = `${PROMPT}❯${RESET_STYLE} ${BOLD}${callName(run, piece.item, piece.text)}${RESET_STYLE}`;
       this.isAtLineStart = false;
       return line;
     }
@@ -152,13 +152,13 @@ export class TerminalWriter {
     const amount = truncation
       ? `${formatBytes(truncation.size)} in all`
       : `${left.toLocaleString("en")} more characters`;
-    const line = `${this.startLine()}${DIM}… ${amount}: open the tool's row${RESET}`;
+    const line = `${this.startLine()}${DIM}… ${amount}: open the tool's row${RESET_STYLE}`;
     this.isAtLineStart = false;
     return line;
   }
 
   private startLine(): string {
-    const line = (this.isStyled ? RESET : "") + (this.isAtLineStart ? "" : "\n");
+    const line = (this.isStyled ? RESET_STYLE : "") + (this.isAtLineStart ? "" : "\n");
     this.isStyled = false;
     this.isAtLineStart = true;
     return line;
@@ -218,5 +218,5 @@ function firstToWrite(pieces: readonly TerminalPiece[], from: number): number {
 function truncateStart(text: string): string {
   if (text.length <= 1.5 * MAX_WRITE) return text;
   const tail = text.slice(-MAX_WRITE);
-  return RESET + OMITTED + tail.slice(tail.indexOf("\n") + 1);
+  return RESET_STYLE + OMITTED + tail.slice(tail.indexOf("\n") + 1);
 }

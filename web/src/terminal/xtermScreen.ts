@@ -58,8 +58,8 @@ function onThemeChange(changed: () => void): () => void {
 const SCROLLBACK = 20_000;
 /** Size of a write; the terminal yields between two, so that a long log does not block the page. */
 const PIECE = 16 * 1024;
-const RESET = "\u001bc";
-const NO_CURSOR = "\u001b[?25l";
+const CLEAR_SCREEN = "\u001bc";
+const HIDE_CURSOR = "\u001b[?25l";
 
 export interface ScreenListener {
   /** Whether the screen shows the end and follows it. */
@@ -94,7 +94,7 @@ export class XtermScreen {
     this.terminal.loadAddon(this.searchAddon);
     this.applyTheme();
     this.terminal.open(host);
-    this.terminal.write(NO_CURSOR);
+    this.terminal.write(HIDE_CURSOR);
     this.disableInput();
     this.disposers.push(onThemeChange(() => this.applyTheme()));
     const subscriptions = [
@@ -109,7 +109,7 @@ export class XtermScreen {
   }
 
   write({ startOver, text }: Written): void {
-    if (startOver) this.terminal.write(RESET + NO_CURSOR);
+    if (startOver) this.terminal.write(CLEAR_SCREEN + HIDE_CURSOR);
     for (let at = 0; at < text.length; at += PIECE) this.terminal.write(text.slice(at, at + PIECE));
   }
 
