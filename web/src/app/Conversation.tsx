@@ -19,7 +19,7 @@ import { useCurrentSession } from "./SessionContext";
 import { useSettings } from "./SettingsContext";
 import { UnderstudyNotice, usesUnderstudy } from "./UnderstudyNotice";
 
-/** The session in the address: its runs and the field for the next message, or why it cannot be shown. */
+/** The conversation of the session in the URL, with the message field; or the reason why it cannot be shown. */
 export function Conversation() {
   const { store, live, isMissing, isWaiting } = useCurrentSession();
   const { isNarrow, tab } = useLayout();
@@ -77,7 +77,7 @@ const Session = memo(function Session({ live, store }: { live: LiveSession; stor
   );
 });
 
-/** The last message of the user, which is fetched if the log has only its beginning. */
+/** The user's last message, or a function that fetches it if the log has only its beginning. */
 function lastMessage(run: RunView | undefined): string | (() => Promise<string>) {
   return run?.inputTruncation ? () => api.text(`runs/${run.runId}/input`) : (run?.input ?? "");
 }
@@ -119,7 +119,7 @@ function useStopKey(store: SessionStore | null): boolean {
   return isConfirming;
 }
 
-/** Shows that the page is disconnected, or what the server refused. */
+/** Shows that the connection is lost or ended, or the server's last error message. */
 function ConnectionBanner({ live: { connection, notice }, store }: { live: LiveSession; store: SessionStore }) {
   if (connection.kind === "lost")
     return (
@@ -167,7 +167,7 @@ function Disconnected({ since, reason }: { since: number; reason: string }) {
   );
 }
 
-/** Announces to screen readers that the agent works, asks or has ended. */
+/** Announces to screen readers that the agent works, waits for an approval or has ended. */
 function Announcer({ run }: { run: RunView | undefined }) {
   return (
     <p className="visually-hidden" role="status">

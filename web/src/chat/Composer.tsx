@@ -7,13 +7,13 @@ import type { ShortcutInfo } from "../ui/shortcuts";
 import "./composer.css";
 
 interface Props {
-  /** The session of the draft; null for a new session. */
+  /** The session that the draft belongs to; null for a new session. */
   readonly sessionId: string | null;
   readonly isBusy?: boolean;
   readonly isDisabled?: boolean;
-  /** The message that ↑ restores. */
+  /** The message that ↑ puts back into the field, or a function that fetches it. */
   readonly last?: string | (() => Promise<string>);
-  /** Whether Esc was pressed once while the agent works. */
+  /** Whether Esc was pressed once, so that a second press stops the agent. */
   readonly confirmsStop?: boolean;
   readonly children?: ReactNode;
   onSend(text: string, ifBusy: "wait" | "cancel"): void;
@@ -54,7 +54,7 @@ export function Composer(props: Props) {
       if (typeof last === "string") setText(last);
       else
         last().then(
-          // Keeps what the user typed in the meantime.
+          // Does not overwrite text that the user typed while the message was fetched.
           (message) => field.current?.value === "" && setText(message),
           () => setLoadError("The last message could not be read"),
         );
@@ -131,7 +131,7 @@ function SendButton(props: { isBusy: boolean; isDisabled: boolean; onSend(ifBusy
   );
 }
 
-/** The unsent text of a session, kept in the browser's storage. */
+/** The unsent text of a session, stored in the browser. */
 function useDraft(sessionId: string | null): [string, (text: string) => void] {
   const key = `draft.${sessionId ?? "new"}`;
   const [text, setText] = useState(() => readStored(key, ""));
@@ -146,7 +146,7 @@ function useDraft(sessionId: string | null): [string, (text: string) => void] {
   return [text, change];
 }
 
-/** Browsers with `field-sizing` grow a field without the layout that reading its height costs. */
+/** Whether the browser grows a field by CSS (`field-sizing`), which is cheaper than measuring its height. */
 const HAS_FIELD_SIZING = typeof CSS !== "undefined" && CSS.supports?.("field-sizing", "content");
 
 /** Makes a field as high as its text, up to a third of the window. */

@@ -13,7 +13,7 @@ interface Props {
   onClose(): void;
 }
 
-/** Search within a session: by words, by tool, errors only. */
+/** The search bar of a session: words, a tool, and errors only. */
 export function FilterBar({ runs, filter, onChange, onClose }: Props) {
   const field = useRef<HTMLInputElement>(null);
   const id = useId();

@@ -14,7 +14,7 @@ import { RunEnd } from "./RunEnd";
 import { UserMessage } from "./UserMessage";
 import "./search.css";
 
-/** Matches of a search in all runs. */
+/** The list of search matches in all runs. */
 export const SearchResults = memo(function SearchResults({
   runs,
   filter,
@@ -62,7 +62,7 @@ export const SearchResults = memo(function SearchResults({
   );
 });
 
-/** Parts that the search could not read, so that "nothing found" does not mislead. */
+/** A note about calls whose full text the search does not cover. */
 function unsearchedParts({ pending, failed, tooLarge }: FullResultsState, truncatedMessages: number): string[] {
   const parts: string[] = [];
   if (pending > 0) parts.push(`reading ${plural(pending, "long result")} …`);

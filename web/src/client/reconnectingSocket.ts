@@ -97,7 +97,7 @@ export class ReconnectingSocket {
     this.events.open();
   }
 
-  /** Stores a temporary refusal. Returns false if the code is not temporary, or if the connection is already accepted. */
+  /** Stores a temporary refusal. Returns false for a permanent one, or if the connection is already accepted. */
   noteRefusal(code: string, reason: string, retryAfter: number): boolean {
     if (this.isAccepted || !TEMPORARY_REFUSALS.includes(code)) return false;
     this.refusal = { reason, until: Date.now() + retryAfter * 1000 };

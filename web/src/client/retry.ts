@@ -6,7 +6,7 @@ interface RetryOptions {
   onError(error: unknown, delayMs: number): void;
 }
 
-/** The delay before the next attempt, in ms: `firstMs` after the first failure, then doubled each time up to `maxMs`. */
+/** The delay before the next attempt, in ms: `firstMs` after the first failure, then doubled up to `maxMs`. */
 export function backoffDelay(earlierFailures: number, firstMs: number, maxMs: number): number {
   return Math.min(maxMs, firstMs * 2 ** earlierFailures);
 }

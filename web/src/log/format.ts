@@ -20,7 +20,7 @@ export function subAgentTask({ args, summary }: Pick<ToolItem, "args" | "summary
   return summary;
 }
 
-/** A call as one line. */
+/** A call as one line: name and summary. */
 export function callLine({ name, summary }: Pick<ToolItem, "name" | "summary">): string {
   return summary ? `${name} ${summary}` : name;
 }
@@ -31,7 +31,7 @@ export function truncateLine(text: string): string {
   return line.length > LINE ? `${line.slice(0, LINE - 1)}…` : line;
 }
 
-/** A duration in ms below a second, otherwise like `formatDuration`. */
+/** A duration: exact ms below one second, otherwise like `formatDuration`. */
 export function formatExactDuration(ms: number): string {
   return ms < 1000 ? `${Math.max(0, Math.round(ms))} ms` : formatDuration(ms);
 }

@@ -1,4 +1,4 @@
-/** Keyboard navigation between rows. Pure. */
+/** Keyboard navigation between rows of the timeline. Pure. */
 
 import type { Row } from "./layout";
 
