@@ -53,7 +53,7 @@ function languageOf(args: JsonObject): string {
 /** Length above which code is shown as plain text, in parts. */
 const CODE_LIMIT = 100_000;
 
-/** Arguments of a call: highlighted code, then `head`, long texts, and the other values as JSON. */
+/** Arguments of a call: highlighted code, then `head`, short values as JSON, and long texts. */
 export const Arguments = memo(function Arguments({ parts, head }: { parts: ArgumentParts; head?: ReactNode }) {
   const { code, values, texts } = parts;
   return (

@@ -101,7 +101,7 @@ function focusKey(route: Route): string | null {
   return route.runId !== null && route.item !== null ? `${route.runId}/${route.item}` : null;
 }
 
-/** Whether the steps of a run are expanded: the user's choice, otherwise true for a running run or one in the URL. */
+/** Whether the steps of a run are expanded: the user's choice, otherwise while it runs or if the URL names its item. */
 function useExpandedRuns(state: ChatState, live: LiveSession, isFollowing: boolean, route: Route) {
   const choices = useStore(state.expandedRuns);
   const newest = live.view.runs.at(-1);
@@ -116,7 +116,10 @@ function useExpandedRuns(state: ChatState, live: LiveSession, isFollowing: boole
   return { isExpanded, toggle };
 }
 
-/** The newest run if it ended while the user had scrolled up: collapsing its steps would move what the user reads. */
+/**
+ * Id of the newest run from its start until the user is at the end of the chat after the run has ended. Its steps stay
+ * expanded until then, because collapsing them would move the text that the user reads.
+ */
 function useUnfollowedRun(newest: RunView | undefined, isFollowing: boolean): string | null {
   const [unfollowed, setUnfollowed] = useState<string | null>(null);
   const runId = newest?.runId ?? null;

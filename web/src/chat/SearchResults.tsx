@@ -62,7 +62,7 @@ export const SearchResults = memo(function SearchResults({
   );
 });
 
-/** A note about calls whose full text the search does not cover. */
+/** Notes about long results and messages that the search does not cover completely. */
 function unsearchedParts({ pending, failed, tooLarge }: FullResultsState, truncatedMessages: number): string[] {
   const parts: string[] = [];
   if (pending > 0) parts.push(`reading ${plural(pending, "long result")} …`);

@@ -72,8 +72,7 @@ export class MessageSender {
     const one = this.messages.find((other) => other.requestId === requestId);
     // After a shutdown the message is sent again on the next connection.
     if (one === undefined || code === "shutting_down") return;
-    // The server sends the same error if an earlier query failed. Only a message that is no longer stored was
-    // withdrawn.
+    // The server also sends this error if an earlier query failed. A withdrawn message is no longer stored.
     const isWithdrawn = message === WITHDRAWN && !isInOutbox(this.sessionId, one);
     if (isWithdrawn) this.update(this.messages.filter((other) => other !== one));
     else this.updateOne(requestId, { error: message });
@@ -114,8 +113,8 @@ export class MessageSender {
   }
 
   /**
-   * Reads the messages again after another tab changed them. New ones are sent by that tab; here only after a
-   * reconnect.
+   * Reads the messages again after another tab changed them. That tab sends new messages; this tab sends them only
+   * after a reconnect.
    */
   private readStorage(): void {
     const pending = loadOutbox(this.sessionId);

@@ -13,9 +13,7 @@ export interface OutboxMessage {
   readonly text: string;
   readonly ifBusy: "wait" | "cancel";
   readonly at: number;
-  /**
-   * The server's reason for refusing the message, which then is sent again only by `retry`; null if it was accepted.
-   */
+  /** The server's reason for refusing the message; null if it was not refused. Only `retry` sends it again. */
   readonly error: string | null;
   /** The id of the run that the server created for the message; null until the server confirms it. */
   readonly runId: string | null;

@@ -10,7 +10,7 @@ import type { FileVersion } from "./sessionFiles";
 
 class UnreadableFile extends Error {}
 
-/** Fetches a text file, unless it is too long or binary. The limit is also checked while the file is read. */
+/** Fetches a text file, unless it is too long or binary. The size is checked while the file is read. */
 export async function fetchText(artifactId: string, signal: AbortSignal, max = MAX_SHOWN): Promise<string> {
   const response = await fetch(artifactUrl(artifactId), { signal });
   if (response.status === 404) throw new UnreadableFile("This file is no longer kept.");

@@ -7,9 +7,7 @@ interface SessionActions {
   remove(sessionId: string): void;
 }
 
-/**
- * Functions that rename and delete a session. `report` is called with null when an action starts, and with its error.
- */
+/** Functions that rename and delete a session. `report` gets null when an action starts, and the error if it fails. */
 export function useSessionActions(report: (error: string | null) => void): SessionActions {
   const { sessions } = useStores();
   const { leaveSession } = useNavigation();

@@ -25,7 +25,7 @@ const BASE_STYLES: Record<TerminalPiece["kind"], string> = {
 /** Number of characters of a result or an error that are written. */
 export const MAX_RESULT = 2_000;
 const MAX_TITLE = 80;
-/** Largest number of characters in one write, about as many as the terminal's scrollback holds. */
+/** Number of characters to which a long write is cut; about as many as the terminal's scrollback holds. */
 export const MAX_WRITE = 2_000_000;
 const OMITTED = `${DIM}… what was before is left out${RESET_STYLE}\n`;
 
@@ -197,7 +197,7 @@ function title(run: RunView): string {
   return line === "" ? "" : ` · ${line.length > MAX_TITLE ? `${line.slice(0, MAX_TITLE - 1)}…` : line}`;
 }
 
-/** The name of a call on one line, after the name of its sub-agent. */
+/** The line of a call, prefixed by the name of the sub-agent that made it. */
 function callName(run: RunView, item: number, call: string): string {
   const tool = callAt(run, item);
   const agent = tool?.agentId ? (run.agents.get(tool.agentId)?.name ?? "") : "";

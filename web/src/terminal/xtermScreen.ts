@@ -122,7 +122,7 @@ export class XtermScreen {
     else this.terminal.scrollLines(to);
   }
 
-  /** Selects the next or previous match. Returns false if there is none. */
+  /** Selects the next or previous match. Returns false if there is none. Highlighting all matches would be too slow. */
   find(text: string, direction: "typed" | "next" | "previous"): boolean {
     if (text === "") this.terminal.clearSelection();
     if (text === "") return true;

@@ -29,7 +29,7 @@ export function shownValue(value: JsonValue): Shown {
   return { text: value, language: "" };
 }
 
-/** The length of the shown part, shortened if it would split a surrogate pair. */
+/** The end of a part of this length, moved by one if it would split a surrogate pair. */
 function end(text: string, length: number): number {
   const code = text.charCodeAt(length - 1);
   return code >= 0xd800 && code < 0xdc00 ? length + 1 : length;

@@ -22,9 +22,9 @@ const PLAIN_RUN = /[^\u0000-\u0007\u000b\u000c\u000e-\u001f\u007f-\u009f]+/y;
 /** Fast path for a complete style sequence. */
 const STYLE_RUN = /\u001b\[([0-9;:]{0,32})m/y;
 
-/** Length above which a sequence ends, so that an unterminated sequence does not remove all following text. */
+/** Length above which a sequence is invalid, so that an unterminated sequence does not remove all following text. */
 const MAX_SEQUENCE = 64;
-/** Length above which a control string, e.g. a title, ends. */
+/** Length above which a control string, e.g. a title, is invalid. */
 const MAX_STRING = 4096;
 
 type State = "text" | "escape" | "designation" | "control" | "string" | "string end";

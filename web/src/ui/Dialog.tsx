@@ -18,9 +18,7 @@ interface Props {
   children?: ReactNode;
 }
 
-/**
- * A modal dialog. Esc, the close button and a click outside close it. Then the focus returns to the previous element.
- */
+/** A modal dialog. Esc, the close button and a click outside close it; the previous element gets the focus back. */
 export function Dialog({
   open,
   onOpenChange,
