@@ -141,7 +141,7 @@ interface ShortcutsProps {
   readonly shortcuts: readonly ShortcutInfo[];
 }
 
-/** The list of all shortcuts, by group. */
+/** The dialog that lists all shortcuts by group. */
 function ShortcutsDialog({ open, onOpenChange, shortcuts }: ShortcutsProps) {
   const groups = [...new Set(shortcuts.map(groupOf))];
   return (

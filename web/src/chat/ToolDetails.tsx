@@ -12,8 +12,8 @@ import { LoadFullButton } from "./LoadFullButton";
 const ERROR_PREFIX = "Error: ";
 
 /**
- * The full error text from a call's result, because the log truncates errors at 2,000 characters. Null if the result
- * is not the error.
+ * Finds the full text of an error in the call's result, because the log truncates errors at 2,000 characters. Null if
+ * the result is not the error.
  */
 export function findErrorText(result: string, error: string): string | null {
   const prefix = error.endsWith("…") ? error.slice(0, -1) : error;

@@ -106,7 +106,7 @@ function useScrollToAnswer(
 }
 
 /**
- * Scrolls until the target stays in place or the user takes over.
+ * Scrolls repeatedly until the position of the target is stable or the user scrolls.
  *
  * Rows get their height only when they are mounted, and an item may be deep inside its row. Calls `atEnd` if the end
  * of the conversation is in sight afterwards.

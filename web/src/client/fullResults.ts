@@ -12,7 +12,7 @@ export const MAX_RESULT = 5 * 1024 * 1024;
 const MAX_KEPT = 64 * 1024 * 1024;
 
 export interface FullResultsState {
-  /** The full text of a call, if it has been fetched. */
+  /** Returns the full text of a call; undefined if it has not been fetched. */
   readonly textOf: (item: Item) => string | undefined;
   readonly pending: number;
   readonly failed: number;
@@ -123,7 +123,7 @@ export class FullResults extends Store<FullResultsState> {
 
   private notify(): void {
     const { queued, fetching, failed, tooLarge } = this;
-    // A new function each time, so that memoized searches run again.
+    // A new function for each state, so that memoized searches run again.
     const textOf = (item: Item) => this.find(item.key);
     this.set({ textOf, pending: queued.length + fetching, failed: failed.size, tooLarge: tooLarge.size });
   }

@@ -5,7 +5,7 @@ import { isInOutbox, loadOutbox, type OutboxMessage, outboxKeyPrefix, saveOutbox
 import { onOtherTabChange } from "./storage";
 
 /**
- * The server accepts five queries without a run on each socket. The fifth is reserved for a message that interrupts.
+ * Number of unanswered queries on a socket. The server accepts five; the fifth is reserved for one that interrupts.
  */
 const MAX_IN_FLIGHT = 4;
 /** Maximum size of a message in bytes; smaller than the server's limit. */

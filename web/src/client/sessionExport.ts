@@ -108,7 +108,7 @@ export class SessionExport extends Store<ExportState | null> {
     }
   };
 
-  /** Stops the export, or dismisses its error. */
+  /** Stops the running export, or removes the error of a failed one. */
   readonly cancel = (): void => {
     this.abort.abort();
     this.set(null);

@@ -75,7 +75,7 @@ export class SessionList extends Store<SessionListState> {
   private pollTimer: ReturnType<typeof setTimeout> | undefined;
   private searchTimer: ReturnType<typeof setTimeout> | undefined;
   private abort = new AbortController();
-  /** Increases with each search and change; answers to older requests are ignored. */
+  /** Number that increases with each search and change. Responses to requests of an older generation are ignored. */
   private generation = 0;
   private requests = 0;
   private lastAnswered = 0;

@@ -70,7 +70,7 @@ export function onOtherTabChange(beginning: string, changed: () => void): () => 
 /** The keys of a session's unsent messages. */
 export function outboxKeys(sessionId: string): string[] {
   const prefix = `outbox.${sessionId}.`;
-  // Message ids have no dots, session ids may have: `a.` is a prefix of `a.b.` too.
+  // Excludes keys of other sessions: session `a.b` has the prefix `a.` too. Message ids contain no dots.
   return storedKeys(prefix).filter((key) => !key.slice(prefix.length).includes("."));
 }
 

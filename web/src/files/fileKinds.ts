@@ -1,4 +1,4 @@
-/** The kind of a file, from its media type and name. Pure. */
+/** Determines how a file is shown, from its media type and name. Pure. */
 
 import { languageName } from "../text/languages";
 

@@ -9,7 +9,7 @@ const UNKNOWN = "text";
 export interface Code {
   readonly text: string;
   readonly language: string;
-  /** False while the arguments are streaming. */
+  /** Whether all of the code has arrived: false while the arguments are streaming. */
   readonly isComplete: boolean;
 }
 

@@ -254,7 +254,7 @@ export function addTokens(one: Tokens, other: Tokens): Tokens {
   return { input: one.input + other.input, output: one.output + other.output };
 }
 
-/** Whether the run has not ended, also while it waits for an approval. */
+/** Whether a run has not ended. Also true while it waits for an approval. */
 export function isRunning(run: RunView | undefined): run is RunView & { readonly endedAt: null } {
   return run !== undefined && run.endedAt === null;
 }

@@ -165,8 +165,8 @@ const ROW = 28;
 const TICK_GAP = 64;
 
 /**
- * Bars over time below an axis. The scrolling element has the focus and names an active row, so that rows can
- * unmount.
+ * The chart of bars below a time axis. The scrolling element has the focus and refers to the active row by id, because
+ * rows unmount when they are out of sight.
  */
 export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
   const { rows, span, isRunning } = timeline;

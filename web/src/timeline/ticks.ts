@@ -1,4 +1,4 @@
-/** Ticks of a time axis, at round numbers. */
+/** Computes the ticks of a time axis, at round times. */
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -1,4 +1,4 @@
-/** Lets the browser save a file. */
+/** Saves a file through the browser's download. */
 export function download(name: string, parts: BlobPart[], mediaType: string): void {
   const url = URL.createObjectURL(new Blob(parts, { type: mediaType }));
   const link = document.createElement("a");

@@ -9,7 +9,7 @@ import {
   useSyncExternalStore,
 } from "react";
 
-/** The current width of an element. */
+/** The current width of an element in px; `atFirst` until it is measured. */
 export function useElementWidth(ref: RefObject<HTMLElement | null>, atFirst: number): number {
   const [width, setWidth] = useState(atFirst);
   useLayoutEffect(() => {
