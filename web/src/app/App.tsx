@@ -14,7 +14,7 @@ import { NarrowTabs, SidePanel } from "./SidePanel";
 import { useStores } from "./stores";
 import "./app.css";
 
-/** The page: sessions on the left, one of them in the middle, its code, terminal, timeline and files on the right. */
+/** The page: the list of sessions, the current conversation, and its panes (code, terminal, timeline, files). */
 export function App() {
   return (
     <ClockProvider value={useStores().clock}>

@@ -6,7 +6,7 @@ import { useStores } from "./stores";
 import "./authGate.css";
 
 /**
- * Asks for an API key. The key goes to the server and into a cookie that no script can read; it is kept nowhere else.
+ * Asks for an API key. The server stores the key in an HttpOnly cookie; the page does not store it.
  */
 function ApiKeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) {
   const [key, setKey] = useState("");

@@ -7,7 +7,7 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** A line across the conversation: a state of the connection, or an error. */
+/** A line across the conversation that shows the state of the connection or an error. */
 export function Banner({ icon: Icon, isError = false, children }: Props) {
   return (
     <p className={isError ? "banner banner-bad" : "banner"} role={isError ? "alert" : "status"}>

@@ -14,7 +14,9 @@ import {
   Sun,
   Trash2,
 } from "lucide-react";
+import { COMPOSER_SHORTCUTS } from "../chat/Composer";
 import { useStore } from "../client/store";
+import { NEXT_VERSION, PREVIOUS_VERSION } from "../code/versionShortcuts";
 import { isRunning } from "../log/view";
 import { Palette } from "../sessions/Palette";
 import { DeleteDialog, RenameDialog } from "../sessions/SessionDialogs";
@@ -22,6 +24,7 @@ import { useSessionActions } from "../sessions/useSessionActions";
 import { Dialog } from "../ui/Dialog";
 import { Kbd } from "../ui/Kbd";
 import { type Command, type Shortcut, type ShortcutInfo, useShortcuts } from "../ui/shortcuts";
+import { STOP_SHORTCUT } from "./Conversation";
 import { useLayout } from "./LayoutContext";
 import { useNavigation } from "./NavigationContext";
 import { useCurrentSession } from "./SessionContext";
@@ -68,16 +71,8 @@ export function Commands() {
   );
 }
 
-/** Keys that work in one part of the page only, which handles them itself. */
-const LOCAL_SHORTCUTS: readonly ShortcutInfo[] = [
-  { keys: "enter", title: "Send, or queue while the agent works", group: "While you write" },
-  { keys: "mod+enter", title: "Interrupt the agent and send", group: "While you write" },
-  { keys: "shift+enter", title: "New line", group: "While you write" },
-  { keys: "up", title: "Bring back your last message", group: "While you write" },
-  { keys: "esc", title: "Stop the agent (press it twice)", group: "While the agent works" },
-  { keys: "[", title: "The version of the code before", group: "In the code" },
-  { keys: "]", title: "The next version of the code", group: "In the code" },
-];
+/** Shortcuts of one part of the page. Each is declared beside the code that handles its keys. */
+const LOCAL_SHORTCUTS: readonly ShortcutInfo[] = [...COMPOSER_SHORTCUTS, STOP_SHORTCUT, PREVIOUS_VERSION, NEXT_VERSION];
 
 function useCommands(): readonly Command[] {
   const stores = useStores();
@@ -146,7 +141,7 @@ interface ShortcutsProps {
   readonly shortcuts: readonly ShortcutInfo[];
 }
 
-/** The list of all shortcuts, by group. */
+/** The dialog that lists all shortcuts by group. */
 function ShortcutsDialog({ open, onOpenChange, shortcuts }: ShortcutsProps) {
   const groups = [...new Set(shortcuts.map(groupOf))];
   return (

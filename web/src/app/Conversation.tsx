@@ -4,13 +4,13 @@ import { Chat } from "../chat/Chat";
 import { Composer } from "../chat/Composer";
 import { FilterBar } from "../chat/FilterBar";
 import type { LiveSession, SessionStore } from "../client/session";
-import { type Filter, NO_FILTER } from "../log/filter";
 import { formatDuration } from "../log/format";
+import { type Filter, NO_FILTER } from "../log/search";
 import { isRunning, type RunView } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
-import { isOverlayOpen } from "../ui/shortcuts";
+import { isOverlayOpen, type ShortcutInfo } from "../ui/shortcuts";
 import { api } from "../wire/api";
 import { Banner } from "./Banner";
 import { useLayout } from "./LayoutContext";
@@ -19,7 +19,7 @@ import { useCurrentSession } from "./SessionContext";
 import { useSettings } from "./SettingsContext";
 import { UnderstudyNotice, usesUnderstudy } from "./UnderstudyNotice";
 
-/** The session in the address: its runs and the field for the next message, or why it cannot be shown. */
+/** The conversation of the session in the URL, with the message field; or the reason why it cannot be shown. */
 export function Conversation() {
   const { store, live, isMissing, isWaiting } = useCurrentSession();
   const { isNarrow, tab } = useLayout();
@@ -77,14 +77,21 @@ const Session = memo(function Session({ live, store }: { live: LiveSession; stor
   );
 });
 
-/** The last message of the user, which is fetched if the log has only its beginning. */
+/** The user's last message, or a function that fetches it if the log has only its beginning. */
 function lastMessage(run: RunView | undefined): string | (() => Promise<string>) {
   return run?.inputTruncation ? () => api.text(`runs/${run.runId}/input`) : (run?.input ?? "");
 }
 
 const STOP_KEY_MS = 3000;
 
-/** Stops the run when Esc is pressed twice. True after the first press. */
+/** The key that `useStopKey` handles, for the list of shortcuts. */
+export const STOP_SHORTCUT: ShortcutInfo = {
+  keys: "esc",
+  title: "Stop the agent (press it twice)",
+  group: "While the agent works",
+};
+
+/** Stops the run when Esc is pressed twice within `STOP_KEY_MS`. Returns true between the two presses. */
 function useStopKey(store: SessionStore | null): boolean {
   const [isConfirming, setConfirming] = useState(false);
   useEffect(() => {
@@ -112,7 +119,7 @@ function useStopKey(store: SessionStore | null): boolean {
   return isConfirming;
 }
 
-/** Shows that the page is disconnected, or what the server refused. */
+/** Shows that the connection is lost or ended, or the server's last error message. */
 function ConnectionBanner({ live: { connection, notice }, store }: { live: LiveSession; store: SessionStore }) {
   if (connection.kind === "lost")
     return (
@@ -160,7 +167,7 @@ function Disconnected({ since, reason }: { since: number; reason: string }) {
   );
 }
 
-/** Announces to screen readers that the agent works, asks or has ended. */
+/** Announces to screen readers that the agent works, waits for an approval or has ended. */
 function Announcer({ run }: { run: RunView | undefined }) {
   return (
     <p className="visually-hidden" role="status">

@@ -11,9 +11,9 @@ type DialogName = "palette" | "shortcuts" | "rename" | "delete";
 /** Which parts of the page are shown. */
 export interface Layout {
   readonly isNarrow: boolean;
-  /** What a narrow screen shows. */
+  /** The tab that is shown on a narrow screen. */
   readonly tab: Pane | "chat";
-  /** What the side panel of a wide screen shows. */
+  /** The pane that the side panel of a wide screen shows. */
   readonly pane: Pane;
   readonly hasSidePanel: boolean;
   readonly isSearching: boolean;
@@ -23,7 +23,7 @@ export interface Layout {
   toggleSidePanel(): void;
   setSearching(isSearching: boolean): void;
   setDialogOpen(dialog: DialogName, isOpen: boolean): void;
-  /** Shows an item, or a run, in the conversation. The pane beside it stays. */
+  /** Scrolls the conversation to an item, or to its run if `item` is null. The shown pane does not change. */
   selectItem(run: RunView, item: Item | null): void;
 }
 
@@ -86,7 +86,7 @@ export function LayoutProvider({ children }: { children: ReactNode }) {
   return <LayoutContext value={layout}>{children}</LayoutContext>;
 }
 
-/** The pane that shows what the agent does now; the last one while it does nothing that a pane shows. */
+/** The pane that fits the agent's current activity. The previous pane stays if no pane fits. */
 function useActivePane(run: RunView | undefined): Pane {
   const last = useRef<Pane>(readStored<Pane>("pane", "timeline"));
   if (run !== undefined) last.current = activePane(run) ?? last.current;

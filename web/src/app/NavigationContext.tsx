@@ -5,20 +5,20 @@ import { useRequiredContext } from "../ui/hooks";
 import { navigate, type Route, useRoute } from "./route";
 import { useSettings } from "./SettingsContext";
 
-/** The address of the page, and the ways to change it. */
+/** The current route of the page, and functions that change it. */
 export interface Navigation {
   readonly route: Route;
   openSession(sessionId: string): void;
   /** Shows the start page. */
   newSession(): void;
-  /** Creates a session with its first message, for the agent of new conversations or for `agent`. */
+  /** Creates a session with its first message, for `agent` or by default for the chosen agent. */
   startSession(text: string, agent?: string): void;
-  /** Leaves a session that was deleted. */
+  /** Shows the start page if this deleted session is the current one. */
   leaveSession(sessionId: string): void;
-  /** Puts a run, and an item of it, into the address. */
+  /** Puts a run and optionally one of its items into the URL. */
   select(run: RunView, item?: Item | null): void;
   clearSelection(): void;
-  /** The list of sessions on narrow screens. */
+  /** Whether the list of sessions is open on a narrow screen. */
   readonly isDrawerOpen: boolean;
   setDrawerOpen(isOpen: boolean): void;
 }

@@ -6,16 +6,16 @@ import { useRequiredContext } from "../ui/hooks";
 import { useNavigation } from "./NavigationContext";
 import { useStores } from "./stores";
 
-/** The session in the address. */
+/** The session that the URL names. */
 interface CurrentSession extends OpenSession {
   readonly runs: readonly RunView[];
   readonly newest: RunView | undefined;
-  /** The run in the address, otherwise the newest. */
+  /** The run that the URL names, otherwise the newest run. */
   readonly run: RunView | undefined;
-  /** The item in the address. */
+  /** The item that the URL names. */
   readonly focus: Item | null;
   readonly title: string;
-  /** Name of its agent; "" if it is not known. */
+  /** Name of the session's agent; "" if it is not known. */
   readonly agent: string;
   /** Shows a message in the conversation; null hides it. */
   showNotice(notice: string | null): void;
@@ -59,7 +59,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   return <SessionContext value={session}>{children}</SessionContext>;
 }
 
-/** Marks in the browser's tab, for a user who looks at another one. */
+/** Prefixes of the browser tab's title that show the state of the run. */
 const TAB_MARKS: Record<string, string> = { running: "● ", waiting: "? " };
 
 /** The title of a session, which is also shown in the browser's tab. */

@@ -12,7 +12,7 @@ import { useLayout } from "./LayoutContext";
 import { useNavigation } from "./NavigationContext";
 import { useCurrentSession } from "./SessionContext";
 
-/** The line above the conversation: its title, its agent and the time of the newest run. */
+/** The line above the conversation: title, agent and duration of the newest run. */
 export function SessionHeader() {
   const { live, isMissing, newest, title, agent, showNotice } = useCurrentSession();
   const { setDrawerOpen } = useNavigation();

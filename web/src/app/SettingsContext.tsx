@@ -11,12 +11,12 @@ export interface Settings {
   readonly agents: readonly AgentInfo[];
   /** Version of the server; "" if it is not known. */
   readonly version: string;
-  /** Why the agents could not be loaded. */
+  /** Error of the last attempt to load the agents; null after a success. */
   readonly agentsError: string | null;
   /** The agent of new conversations. */
   readonly agent: AgentInfo | undefined;
   readonly chooseAgent: (name: string) => void;
-  /** Null on a server that needs no API key. */
+  /** The user of this browser's API key; null on a server that needs no key. */
   readonly user: CurrentUser | null;
   readonly signOut: () => void;
   readonly signOutError: string;

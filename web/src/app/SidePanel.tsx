@@ -21,7 +21,7 @@ export const PANES: readonly { readonly id: Pane; readonly title: string; readon
   { id: "files", title: "Files", icon: Files },
 ];
 
-/** The panes: what the agent makes and does. */
+/** The side panel with the code, terminal, timeline and files panes. */
 export function SidePanel() {
   const { isNarrow, tab, pane: chosen, showPane, toggleSidePanel } = useLayout();
   const pane = isNarrow && tab !== "chat" ? tab : chosen;
@@ -84,7 +84,7 @@ function PaneBody({ pane }: { pane: Pane }) {
   }
 }
 
-/** Tabs of narrow screens, which show the chat or one pane. */
+/** The tabs that select the chat or a pane on a narrow screen. */
 export function NarrowTabs() {
   const { tab, showTab } = useLayout();
   const tabs = [{ id: "chat" as const, title: "Chat", icon: MessageSquare }, ...PANES];

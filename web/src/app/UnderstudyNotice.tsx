@@ -18,7 +18,7 @@ export function Snippet({ text, label }: { text: string; label: string }) {
 
 const REAL_MODEL = "LIMELIGHT_MODEL=gpt-5-mini OPENAI_API_KEY=sk-… limelight serve";
 
-/** Whether the agent uses the understudy, the model that plays scripts. */
+/** Whether the agent uses the understudy, the built-in offline model that plays scripts. */
 export function usesUnderstudy(agent: AgentInfo | undefined): boolean {
   return agent?.model === "understudy";
 }

@@ -1,11 +1,11 @@
-/** Which pane shows what a run does at the moment. Pure. */
+/** Chooses the pane that fits the current activity of a run. Pure. */
 
-import { codeOf } from "../log/code";
+import { codeOf } from "../log/codeArguments";
 import { type RunView, runningTools } from "../log/view";
 
 export type Pane = "code" | "terminal" | "timeline" | "files";
 
-/** The code pane while code is written or runs, the terminal while a tool prints, otherwise null. */
+/** `code` while code is written or runs, `terminal` while a tool prints, otherwise null. */
 export function activePane(run: RunView): Pane | null {
   const piece = run.terminal.at(-1);
   let pane: Pane | null = null;

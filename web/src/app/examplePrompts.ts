@@ -7,7 +7,7 @@
 
 interface Prompt {
   readonly text: string;
-  /** What the run demonstrates. */
+  /** The feature that the prompt demonstrates. */
   readonly shows: string;
 }
 
@@ -50,7 +50,7 @@ const PROMPTS: Readonly<Record<string, readonly Prompt[]>> = {
   ],
 };
 
-/** For agents that are not built in. */
+/** Example prompts for agents that are not built in. */
 const ANY: readonly Prompt[] = [
   { text: "What can you do?", shows: "Its own words" },
   { text: "Which tools do you have? Try one of them", shows: "Arguments, result, duration" },

@@ -1,4 +1,4 @@
-/** The page's address after `#`, which names a session, a run and an item. It can be shared as a link. */
+/** The part of the page's URL after `#`: a session, a run and an item. The URL can be shared as a link. */
 
 import { useMemo, useSyncExternalStore } from "react";
 
@@ -28,7 +28,7 @@ export function linkTo(route: Partial<Route>): string {
   return document.baseURI.replace(/#.*$/, "") + hashOf(route);
 }
 
-/** Changes the address; `replace` adds no entry to the browser's history. */
+/** Changes the URL. With `replace`, the browser's history gets no new entry. */
 export function navigate(route: Partial<Route>, { replace = false } = {}): void {
   const hash = hashOf(route);
   if (hash === location.hash) return;

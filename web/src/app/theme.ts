@@ -16,7 +16,7 @@ interface Theme {
 
 const KEY = "theme";
 
-/** The theme that the user chose, which is applied to the document and kept in the browser's storage. */
+/** The user's choice of theme. It is applied to the document and stored in the browser. */
 export class ThemeStore extends Store<Theme> {
   private readonly system = typeof matchMedia === "function" ? matchMedia("(prefers-color-scheme: dark)") : null;
 

@@ -89,7 +89,7 @@ interface FullArgs {
   retry(): void;
 }
 
-/** Truncated arguments are fetched in full, so that the user can read what they approve. */
+/** The full arguments of an approval. Fetches them if the log truncates them. */
 function useFullArgs(run: RunView, approval: ApprovalItem): FullArgs {
   const isTruncated = approval.argsTruncation !== null;
   const [current, setCurrent] = useState<Omit<FullArgs, "retry">>({
@@ -186,13 +186,13 @@ function EditArgs({ text, isSent, onChange, onCancel, onSend }: EditProps) {
   );
 }
 
-/** A long string is one line of JSON, which wraps to many lines of the field. */
+/** The number of rows of the field for a JSON text, with an estimate for lines that wrap. */
 function editorRows(text: string): number {
   const rows = text.split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / LINE)), 1);
   return Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, rows));
 }
 
-/** The parsed object, or an error message. */
+/** Parses JSON arguments. Returns the object, or an error message if the text is not a JSON object. */
 function parseArgs(text: string): JsonObject | string {
   try {
     const value: unknown = JSON.parse(text);
@@ -245,7 +245,7 @@ function RejectReason({ reason, ...props }: RejectProps) {
 
 const WORDS = { approve: "Approved", edit: "Approved with changes", reject: "Rejected" };
 
-/** The decision about an approval: what, by whom, when, and the edited arguments. */
+/** The decision of an approval, who decided and when, and the edited arguments. */
 export function DecisionLine({ approval }: { approval: ApprovalItem }) {
   if (approval.decision === null) return <p className="decided">Waits for a decision.</p>;
   const by = approval.by === "" ? "" : ` by ${approval.by}`;

@@ -1,7 +1,7 @@
 /** The arguments of a call, split into code, short values and long texts. */
 
 import { memo, type ReactNode } from "react";
-import { type CodeCall, codeOf } from "../log/code";
+import { type CodeCall, codeOf } from "../log/codeArguments";
 import type { Args } from "../log/view";
 import { CodeBlock } from "../text/CodeBlock";
 import { escapeInvisible } from "../text/invisibleCharacters";
@@ -13,7 +13,7 @@ import "./approval.css";
 interface LongText {
   readonly name: string;
   readonly text: string;
-  /** "" for prose. */
+  /** Language for highlighting; "" for prose. */
   readonly language: string;
 }
 
@@ -50,10 +50,10 @@ function languageOf(args: JsonObject): string {
   return "";
 }
 
-/** Longer code is shown as text, in parts. */
+/** Length above which code is shown as plain text, in parts. */
 const CODE_LIMIT = 100_000;
 
-/** Arguments of a call: code as code, long texts as text, the rest as JSON. `head` is shown above all but the code. */
+/** Arguments of a call: highlighted code, then `head`, short values as JSON, and long texts. */
 export const Arguments = memo(function Arguments({ parts, head }: { parts: ArgumentParts; head?: ReactNode }) {
   const { code, values, texts } = parts;
   return (

@@ -7,7 +7,7 @@ import type { Route } from "../app/route";
 import { useStores } from "../app/stores";
 import type { LiveSession, SessionStore } from "../client/session";
 import { useStore } from "../client/store";
-import { type Filter, isActive, searchTerms } from "../log/filter";
+import { type Filter, isActive, searchTerms } from "../log/search";
 import { isRunning, type RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import { ListContainer } from "../ui/ListContainer";
@@ -25,10 +25,10 @@ interface Props {
   readonly filter: Filter;
 }
 
-/** Performance mark for benchmarks: the whole history is shown. */
+/** Performance mark for benchmarks, set when the complete history is shown. */
 const LOADED_MARK = "limelight:loaded";
 
-/** The conversation: a virtual list that follows its end while the user is there. */
+/** The conversation: a virtual list that scrolls along with new rows while the user is at its end. */
 export const Chat = memo(function Chat({ live, store, filter }: Props) {
   const { route } = useNavigation();
   const { selectItem, setSearching } = useLayout();
@@ -101,7 +101,7 @@ function focusKey(route: Route): string | null {
   return route.runId !== null && route.item !== null ? `${route.runId}/${route.item}` : null;
 }
 
-/** Whether a run's steps are expanded: as the user chose, otherwise while it runs or if the address points into it. */
+/** Whether the steps of a run are expanded: the user's choice, otherwise while it runs or if the URL names its item. */
 function useExpandedRuns(state: ChatState, live: LiveSession, isFollowing: boolean, route: Route) {
   const choices = useStore(state.expandedRuns);
   const newest = live.view.runs.at(-1);
@@ -116,7 +116,10 @@ function useExpandedRuns(state: ChatState, live: LiveSession, isFollowing: boole
   return { isExpanded, toggle };
 }
 
-/** The newest run, if it ended while the user did not follow: collapsing its steps would move what they read. */
+/**
+ * Id of the newest run from its start until the user is at the end of the chat after the run has ended. Its steps stay
+ * expanded until then, because collapsing them would move the text that the user reads.
+ */
 function useUnfollowedRun(newest: RunView | undefined, isFollowing: boolean): string | null {
   const [unfollowed, setUnfollowed] = useState<string | null>(null);
   const runId = newest?.runId ?? null;

@@ -34,7 +34,7 @@ export const StepsHeader = memo(function StepsHeader({ run, isExpanded, onToggle
   );
 });
 
-/** Counts of tools, failures and missing results, so that collapsed steps do not hide problems. */
+/** A summary of a run's steps: numbers of tool calls, failures and missing results. */
 function counts(run: RunView): string {
   if (run.tools === 0) return "";
   const count = (state: Progress) =>

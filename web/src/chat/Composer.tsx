@@ -3,21 +3,30 @@ import { type KeyboardEvent, type ReactNode, useEffect, useId, useLayoutEffect, 
 import { readStored, writeStored } from "../client/storage";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
+import type { ShortcutInfo } from "../ui/shortcuts";
 import "./composer.css";
 
 interface Props {
-  /** The session of the draft; null for a new session. */
+  /** The session that the draft belongs to; null for a new session. */
   readonly sessionId: string | null;
   readonly isBusy?: boolean;
   readonly isDisabled?: boolean;
-  /** The message that ↑ restores. */
+  /** The message that ↑ puts back into the field, or a function that fetches it. */
   readonly last?: string | (() => Promise<string>);
-  /** Whether Esc was pressed once while the agent works. */
+  /** Whether Esc was pressed once, so that a second press stops the agent. */
   readonly confirmsStop?: boolean;
   readonly children?: ReactNode;
   onSend(text: string, ifBusy: "wait" | "cancel"): void;
   onStop?(): void;
 }
+
+/** The keys that the field handles in `onKeyDown`, for the list of shortcuts. */
+export const COMPOSER_SHORTCUTS: readonly ShortcutInfo[] = [
+  { keys: "enter", title: "Send, or queue while the agent works", group: "While you write" },
+  { keys: "mod+enter", title: "Interrupt the agent and send", group: "While you write" },
+  { keys: "shift+enter", title: "New line", group: "While you write" },
+  { keys: "up", title: "Bring back your last message", group: "While you write" },
+];
 
 /** The field for messages. While the agent works, a message is queued or interrupts it. */
 export function Composer(props: Props) {
@@ -45,7 +54,7 @@ export function Composer(props: Props) {
       if (typeof last === "string") setText(last);
       else
         last().then(
-          // Keeps what the user typed in the meantime.
+          // Does not overwrite text that the user typed while the message was fetched.
           (message) => field.current?.value === "" && setText(message),
           () => setLoadError("The last message could not be read"),
         );
@@ -122,7 +131,7 @@ function SendButton(props: { isBusy: boolean; isDisabled: boolean; onSend(ifBusy
   );
 }
 
-/** The unsent text of a session, kept in the browser's storage. */
+/** The unsent text of a session, stored in the browser. */
 function useDraft(sessionId: string | null): [string, (text: string) => void] {
   const key = `draft.${sessionId ?? "new"}`;
   const [text, setText] = useState(() => readStored(key, ""));
@@ -137,7 +146,7 @@ function useDraft(sessionId: string | null): [string, (text: string) => void] {
   return [text, change];
 }
 
-/** Browsers with `field-sizing` grow a field without the layout that reading its height costs. */
+/** Whether the browser grows a field by CSS (`field-sizing`), which is cheaper than measuring its height. */
 const HAS_FIELD_SIZING = typeof CSS !== "undefined" && CSS.supports?.("field-sizing", "content");
 
 /** Makes a field as high as its text, up to a third of the window. */

@@ -1,6 +1,6 @@
 import { Search, X } from "lucide-react";
 import { useEffect, useId, useMemo, useRef } from "react";
-import { countTools, type Filter, NO_FILTER } from "../log/filter";
+import { countTools, type Filter, NO_FILTER } from "../log/search";
 import type { RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import "./search.css";
@@ -13,7 +13,7 @@ interface Props {
   onClose(): void;
 }
 
-/** Search within a session: by words, by tool, errors only. */
+/** The search bar of a session: words, a tool, and errors only. */
 export function FilterBar({ runs, filter, onChange, onClose }: Props) {
   const field = useRef<HTMLInputElement>(null);
   const id = useId();

@@ -13,10 +13,10 @@ import { useChat, useExpanded } from "./chatContext";
 import { ToolRow } from "./ToolRow";
 import "./steps.css";
 
-/** Some models begin a thought with its name, which the row already shows. */
+/** The word "Thought:" with which some models begin a thought. The row's title already says it. */
 const THOUGHT_PREFIX = /^\s*thoughts?:\s*/i;
 
-/** A text in one line: its beginning, or its end while it grows. */
+/** A one-line preview of a text: its beginning, or its end while the text grows. */
 function preview(text: string, isGrowing: boolean): string {
   const line = escapeBidi(text.replace(THOUGHT_PREFIX, "")).trim().replace(/\s+/g, " ");
   return isGrowing && line.length > 120 ? `…${line.slice(-120)}` : line.slice(0, 200);
@@ -31,7 +31,7 @@ interface StatusRowProps {
   readonly children?: ReactNode;
 }
 
-/** A plan or a thought: one line that expands to the text. `children` are shown at the end of the line. */
+/** A row of a plan or a thought: one line that expands to the text. `children` are shown at the end of the line. */
 function StatusRow({ item, icon: Icon, title, isGrowing, isOpenAtFirst = false, children }: StatusRowProps) {
   const { focus } = useChat();
   const isFocused = focus === item.key;
@@ -80,7 +80,7 @@ function ThoughtRow({ item }: { item: MessageItem }) {
   );
 }
 
-/** The start of a step of the agent's loop, with its cost. */
+/** The heading of a step of the agent's loop, with the step's tokens and duration. */
 function StepLine({ item }: { item: StepItem }) {
   const name = item.stepKind === "planning" ? "Planning" : `Step ${item.number}`;
   const duration = item.durationMs ?? (item.endedAt === null ? null : item.endedAt - item.at);
@@ -96,7 +96,7 @@ function StepLine({ item }: { item: StepItem }) {
   );
 }
 
-/** An entry in progress is shown as running only while its list's agent runs. */
+/** The state shown for a to-do entry. An entry in progress is shown as running only while its agent runs. */
 function stateOf(status: TodoStatus, list: TodosItem["state"]): "pending" | TodosItem["state"] {
   if (status === "completed") return "done";
   if (status === "pending" || list === "done") return "pending";
@@ -130,7 +130,7 @@ interface Props {
   readonly isNested?: boolean;
 }
 
-/** Renders an item again only when it changes, not whenever its run does. */
+/** Whether the props show the same item. A change of the run alone does not render the item again. */
 function isSameItem(one: Props, other: Props): boolean {
   return one.item === other.item && one.run.runId === other.run.runId && one.isNested === other.isNested;
 }

@@ -6,13 +6,13 @@ import { ApiError } from "../wire/api";
 interface Props<T> {
   /** What the button loads, e.g. "the whole answer". */
   readonly what: string;
-  /** Size of the full value in bytes, if it has to be fetched. */
+  /** Size of the full value in bytes; undefined if it need not be fetched. */
   readonly size: number | undefined;
   load(): Promise<T>;
   onLoaded(full: T): void;
 }
 
-/** Loads the rest of a value that the log has only the beginning of. */
+/** A button that loads the full value of a truncated preview. */
 export function LoadFullButton<T>({ what, size, load, onLoaded }: Props<T>) {
   const [loadError, setLoadError] = useState<string | null>(null);
   const [isLoading, setLoading] = useState(false);

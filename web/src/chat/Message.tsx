@@ -12,7 +12,7 @@ const NO_SOURCES: readonly string[] = [];
 
 interface Props {
   readonly run: RunView;
-  /** Null for an answer that was not streamed. */
+  /** The streamed text; null for an answer that was not streamed. */
   readonly item: MessageItem | null;
   readonly isAnswer: boolean;
 }
@@ -59,7 +59,7 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
   );
 });
 
-/** Whether the streamed text is the complete answer whose beginning the log has. */
+/** Whether the streamed text is the full text of the answer, of which the log has only the beginning. */
 function isComplete(text: string, beginning: JsonValue): boolean {
   return (
     typeof beginning === "string" && text.length > beginning.length && text.startsWith(beginning.replace(/…$/, ""))
@@ -71,7 +71,7 @@ function citedSources(run: RunView): readonly string[] {
   return sources.map((source) => source.url || source.title);
 }
 
-/** The previous list while the new one has the same elements, so that memoized components do not render again. */
+/** Returns the previous list if the new one has equal elements, so that memoized components do not render again. */
 function useStableList<T>(list: readonly T[]): readonly T[] {
   const last = useRef(list);
   const isSame = list.length === last.current.length && list.every((one, index) => one === last.current[index]);

@@ -7,7 +7,7 @@ import { StateIcon } from "../ui/StateIcon";
 
 const LIMITS: Record<string, string> = { max_steps: "It reached its limit of steps; this is what it had by then." };
 
-/** How a run ended and what it cost; while it runs, what it does. */
+/** The last row of a run: its outcome, duration and tokens, or its current activity while it runs. */
 export const RunEnd = memo(function RunEnd({ run }: { run: RunView }) {
   if (run.endedAt === null) return <RunActivity run={run} />;
   const tokens = tokensOfRun(run);

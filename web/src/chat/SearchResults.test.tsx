@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { afterEach, expect, it, vi } from "vitest";
 import { MAX_RESULT } from "../client/fullResults";
-import { type Filter, NO_FILTER } from "../log/filter";
+import { type Filter, NO_FILTER } from "../log/search";
 import type { RunView } from "../log/view";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { TestChat } from "../testing/providers";

@@ -2,8 +2,8 @@ import { memo, useEffect, useMemo, useState } from "react";
 import { VList } from "virtua";
 import { FullResults, type FullResultsState } from "../client/fullResults";
 import { useStore } from "../client/store";
-import { countTruncatedMessages, type Filter, failedAgents, findHits, type SearchHit } from "../log/filter";
 import { plural } from "../log/format";
+import { countTruncatedMessages, type Filter, failedAgents, findHits, type SearchHit } from "../log/search";
 import type { MessageItem, RunView } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
@@ -14,7 +14,7 @@ import { RunEnd } from "./RunEnd";
 import { UserMessage } from "./UserMessage";
 import "./search.css";
 
-/** Matches of a search in all runs. */
+/** The list of search matches in all runs. */
 export const SearchResults = memo(function SearchResults({
   runs,
   filter,
@@ -62,7 +62,7 @@ export const SearchResults = memo(function SearchResults({
   );
 });
 
-/** Parts that the search could not read, so that "nothing found" does not mislead. */
+/** Notes about long results and messages that the search does not cover completely. */
 function unsearchedParts({ pending, failed, tooLarge }: FullResultsState, truncatedMessages: number): string[] {
   const parts: string[] = [];
   if (pending > 0) parts.push(`reading ${plural(pending, "long result")} …`);

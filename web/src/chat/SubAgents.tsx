@@ -12,7 +12,7 @@ import { ToolRow } from "./ToolRow";
 import "./subAgents.css";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 
-/** Number of steps shown at first; a sub-agent may take thousands. */
+/** Number of steps that are shown before the user asks for more; a sub-agent may have thousands. */
 const FIRST = 40;
 
 interface SubAgent {
@@ -86,7 +86,7 @@ function SubAgentPanel({ run, subAgent: { agent, task, starter } }: { run: RunVi
   );
 }
 
-/** What the sub-agent does now. */
+/** The current activity of a sub-agent. */
 function SubAgentActivity({ run, agent }: { run: RunView; agent: AgentView }) {
   if (agent.endedAt !== null)
     return (

@@ -12,8 +12,8 @@ import { LoadFullButton } from "./LoadFullButton";
 const ERROR_PREFIX = "Error: ";
 
 /**
- * The full error text from a call's result, because the log truncates errors at 2,000 characters. Null if the result
- * is not the error.
+ * Finds the full text of an error in the call's result, because the log truncates errors at 2,000 characters. Null if
+ * the result is not the error.
  */
 export function findErrorText(result: string, error: string): string | null {
   const prefix = error.endsWith("…") ? error.slice(0, -1) : error;
@@ -25,7 +25,7 @@ export function findErrorText(result: string, error: string): string | null {
 const PREVIEW = 1200;
 const NO_RESULT_SEEN = "No result seen: the run ended without showing what became of this call.";
 
-/** Arguments, output and result of a call: previews first, the rest on a click. */
+/** Arguments, output and result of a call as previews, with buttons that load the full values. */
 export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   const [full, setFull] = useState<ToolCall | null>(null);
   const [showsAll, setShowsAll] = useState(false);
@@ -43,7 +43,7 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   const isLong = [output, error ?? "", hasResult ? result : ""].some((text) => text.length > PREVIEW);
   const shown = (text: string) => (showsAll || text.length <= PREVIEW ? text : `${text.slice(0, PREVIEW)}…`);
   const approval = tool.approval === null ? undefined : run.items[tool.approval];
-  /** The full text to copy, which is fetched first if it is truncated. */
+  /** The text to copy, or a function that fetches the full text if the shown one is truncated. */
   const fullText = (text: string, isTruncated: boolean, of: (call: ToolCall) => string) =>
     isTruncated ? async () => of(await load()) : text;
   return (

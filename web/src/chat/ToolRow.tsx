@@ -1,7 +1,7 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId } from "react";
-import { highlightMatches } from "../log/filter";
 import { formatDuration } from "../log/format";
+import { highlightMatches } from "../log/search";
 import type { RunView, ToolItem } from "../log/view";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { useNow } from "../ui/clock";
@@ -25,11 +25,11 @@ export function SearchHighlight({ text }: { text: string }) {
 interface Props {
   readonly run: RunView;
   readonly tool: ToolItem;
-  /** Replaces the tool's name and summary. */
+  /** Text that is shown instead of the tool's name and summary. */
   readonly title?: string;
 }
 
-/** Renders a call again only when it changes; its approval changes together with it. */
+/** Whether the props show the same call. The call's item also changes whenever its approval does. */
 function isSameCall(one: Props, other: Props): boolean {
   return one.tool === other.tool && one.run.runId === other.run.runId;
 }
@@ -73,7 +73,7 @@ function ToolTime({ tool }: { tool: ToolItem }) {
   const isRunning = tool.endedAt === null && tool.state !== "waiting";
   const now = useNow(isRunning);
   if (tool.state === "waiting") return <span className="time">waits for you</span>;
-  // The end of such a call is not known either.
+  // Without a visible result the end of the call is not known.
   if (tool.state === "unseen") return <span className="time">No result seen</span>;
   const took = tool.durationMs ?? (tool.endedAt ?? Math.max(now, tool.ranAt)) - tool.ranAt;
   const word = tool.state === "stopped" ? "stopped · " : tool.state === "rejected" ? "rejected · " : "";

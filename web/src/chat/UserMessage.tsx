@@ -11,7 +11,7 @@ import { api } from "../wire/api";
 import { useChat } from "./chatContext";
 import { LoadFullButton } from "./LoadFullButton";
 
-/** A message of the user, as it was typed. */
+/** A message of the user as plain text, with its attachments. */
 export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) {
   const { store } = useChat();
   const [full, setFull] = useState<string | null>(null);
@@ -45,7 +45,7 @@ export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) 
   );
 });
 
-/** A message without a run: being sent, queued, or refused. */
+/** A message that has no run yet: it is being sent, queued, or was refused. */
 export const PendingMessage = memo(function PendingMessage({ message }: { message: OutboxMessage }) {
   const { store } = useChat();
   const isBehind = useSyncExternalStore(store.subscribe, () =>

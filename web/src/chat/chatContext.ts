@@ -22,17 +22,17 @@ interface DecisionDraft {
  * Rows of a virtual list unmount when they are out of sight, so this state lives outside of them.
  */
 export class ChatState {
-  /** Whether the steps of a run are expanded, by run, where the user chose. The browser keeps the newest choices. */
+  /** The user's choices whether the steps of a run are expanded, by run id. The browser stores the newest ones. */
   readonly expandedRuns = new Store<ReadonlyMap<string, boolean>>(new Map(readStored<[string, boolean][]>(KEY, [])));
-  /** Whether a row is expanded, by its key, where the user chose. */
+  /** The user's choices whether a row is expanded, by row key. */
   readonly expandedRows = new Map<string, boolean>();
-  /** By approval id. */
+  /** Unsent decisions, by approval id. */
   readonly decisionDrafts = new Map<string, DecisionDraft>();
 
   setExpanded(runs: readonly RunView[], isExpanded: boolean): void {
     const choices = new Map(this.expandedRuns.getSnapshot());
     for (const { runId } of runs) {
-      choices.delete(runId); // to become the newest
+      choices.delete(runId); // so that `set` puts it at the end, as the newest
       choices.set(runId, isExpanded);
     }
     writeStored(KEY, [...choices].slice(-MAX_STORED));
@@ -40,16 +40,16 @@ export class ChatState {
   }
 }
 
-/** What the rows of a chat need besides their own item. */
+/** State and functions that all rows of a chat share. */
 export interface ChatValue {
   readonly store: SessionStore;
   readonly state: ChatState;
   /** Approvals whose decision is being sent. */
   readonly deciding: ReadonlySet<string>;
-  /** Key of the item in the address. */
+  /** Key of the item that the URL names. */
   readonly focus: string | null;
   readonly searchTerms: readonly string[];
-  /** Shows an item in the conversation; without one the beginning of its run. */
+  /** Scrolls the conversation to an item, or to the beginning of the run if `item` is null. */
   select(run: RunView, item: Item | null): void;
 }
 
@@ -57,7 +57,7 @@ export const ChatContext = createContext<ChatValue | null>(null);
 
 export const useChat = () => useRequiredContext(ChatContext);
 
-/** State of a row by its key in `kept`, which outlives the row. */
+/** State of a row, stored in the map `kept` under the row's key, so that it survives unmounting. */
 function useKeptState<T>(kept: Map<string, T>, key: string): [T | undefined, (value: T) => void] {
   const [value, setValue] = useState(() => kept.get(key));
   const change = (next: T) => {

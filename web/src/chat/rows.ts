@@ -26,7 +26,7 @@ type UserRow = Extract<Row, { kind: "user" }>;
 /** Builds the rows of a conversation. Rows that did not change since the last call stay the same objects. */
 export class RowBuilder {
   private readonly cache = new WeakMap<RunView, { isExpanded: boolean; rows: readonly Row[] }>();
-  /** Rows of the run that was built last: while a run grows, most of its rows stay. */
+  /** The rows of the last call's newest run. While the run grows, most of them are reused. */
   private last: { readonly runId: string; readonly rows: readonly Row[] } = { runId: "", rows: [] };
 
   build(view: SessionView, pending: readonly OutboxMessage[], isExpanded: (run: RunView) => boolean): Row[] {
@@ -46,7 +46,7 @@ export class RowBuilder {
   }
 }
 
-/** The rows of a run. A row of `before` at the same index is reused if it would be equal. */
+/** The rows of a run. A row of `before` is reused if the new row at the same index would be equal. */
 export function buildRunRows(run: RunView, isExpanded: boolean, before: readonly Row[] = []): readonly Row[] {
   const rows: Row[] = [userRow(run, before[0])];
   const items = visibleItems(run, "");
@@ -76,14 +76,14 @@ function userRow(run: RunView, old: Row | undefined): UserRow {
   return isSame ? old : { kind: "user", key: `${run.runId} user`, run };
 }
 
-/** Reuses the old row of an unchanged item, except for an answer, whose sources are in its run. */
+/** The row of an item. The old row is reused if the item is unchanged, except for an answer: its sources may change. */
 function itemRow(run: RunView, item: Item, isAnswer: boolean, old: Row | undefined): ItemRow {
   const isSame = old?.kind === "item" && old.item === item && old.isAnswer === isAnswer;
   if (isSame && (!isAnswer || run.answer === null)) return old;
   return { kind: "item", key: item.key, run, item, isAnswer };
 }
 
-/** The items of an agent that have a place of their own in the conversation, in order. */
+/** The items of an agent that have their own row, in order. */
 export function visibleItems(run: RunView, agentId: string): readonly Item[] {
   const places = run.agents.get(agentId)?.items ?? [];
   let steps = 0;
@@ -96,19 +96,54 @@ export function visibleItems(run: RunView, agentId: string): readonly Item[] {
   return items;
 }
 
+/** Whether an item has its own row, in an agent with this number of steps. */
 function isShown(item: Item, steps: number): boolean {
-  if (item.kind === "source") return false; // shown below the answer
-  if (item.kind === "approval") return item.decision !== null && item.callId === ""; // shown in the details of their call
-  if (item.kind === "step") return steps > 1; // a single step needs no heading
-  return true;
+  switch (item.kind) {
+    case "source":
+      return false; // listed below the answer
+    case "approval":
+      // An open approval has a row at the end of the run; the approval of a call is shown in the call's details.
+      return item.decision !== null && item.callId === "";
+    case "step":
+      return steps > 1; // a single step needs no heading
+    case "text":
+    case "thought":
+    case "tool":
+    case "agent":
+    case "plan":
+    case "todos":
+    case "status":
+    case "artifact":
+      return true;
+    default:
+      item satisfies never;
+      return true;
+  }
 }
 
-/** Files stay visible when the steps are collapsed. */
+/** Whether an item is hidden while the steps of its run are collapsed. */
 function isCollapsible(item: Item): boolean {
-  return item.kind !== "artifact";
+  switch (item.kind) {
+    case "artifact":
+      return false;
+    case "text":
+    case "thought":
+    case "tool":
+    case "agent":
+    case "plan":
+    case "todos":
+    case "step":
+    case "status":
+    case "approval":
+    case "source":
+      return true;
+    default:
+      item satisfies never;
+      return true;
+  }
 }
 
-/** The streamed text of the answer; while the agent works, the last text, which may become the answer. */
+/** The item with the streamed answer. While the run has no answer: its last text, which may become the answer. */
 function streamedAnswer(run: RunView, items: readonly Item[]): Item | null {
   if (run.answer !== null) return run.answer.item === null ? null : (run.items[run.answer.item] ?? null);
   for (let place = items.length - 1; place >= 0; place--) {
@@ -121,7 +156,7 @@ function streamedAnswer(run: RunView, items: readonly Item[]): Item | null {
 
 export interface Group {
   readonly first: Item;
-  /** Sub-agents side by side, beginning with `first`; null for any other item. */
+  /** The items of sub-agents that are shown side by side, including `first`; null if `first` started no sub-agent. */
   readonly subAgents: readonly Item[] | null;
 }
 
@@ -160,7 +195,7 @@ function openApprovals(run: RunView): readonly ApprovalItem[] {
   return run.items.filter((item): item is ApprovalItem => item.kind === "approval" && item.decision === null);
 }
 
-/** The item of the main agent that contains this item: itself, or the call that started the sub-agent. */
+/** The main agent's item that contains this item: the item itself, or the item that started its sub-agent. */
 export function outermostItem(run: RunView, item: Item): Item {
   let found = item;
   for (
@@ -179,7 +214,7 @@ export function outermostItem(run: RunView, item: Item): Item {
   return found;
 }
 
-/** Index of the row that shows an item; -1 if it is collapsed. */
+/** Index of the row that shows an item; -1 if no row does, e.g. while the steps are collapsed. */
 export function rowIndexOf(rows: readonly Row[], run: RunView, item: Item): number {
   const outer = outermostItem(run, item);
   return rows.findIndex((row) => {

@@ -3,18 +3,18 @@ import { distanceToEnd } from "../ui/hooks";
 
 /** Distance from the end, in px, that counts as the end. */
 export const END_TOLERANCE = 48;
-/** Scrolling within this time of an input event was done by the user, not by rows that changed their height. */
+/** Time after an input event in which scrolling counts as the user's, and not as an effect of rows changing height. */
 const INPUT_MS = 1000;
-/** Events by which the user takes over scrolling. */
+/** Input events with which the user scrolls. */
 export const USER_INPUT = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
-/** Time in which a row that the user expands has grown. */
+/** Time that a row needs to reach its full height after the user expands it. */
 const EXPANDING_MS = 600;
 
 export interface AutoScroll {
   readonly isFollowing: boolean;
-  /** Scrolls to the end and follows it. */
+  /** Scrolls to the end and starts following new content. */
   readonly toEnd: () => void;
-  /** Stops following. For `ms` not even the end starts it again, because rows still change their height. */
+  /** Stops following. For `ms`, reaching the end does not restart it, because rows may still change their height. */
   readonly pause: (ms?: number) => void;
 }
 
@@ -60,7 +60,7 @@ export function useAutoScroll(box: RefObject<HTMLElement | null>, inner: RefObje
       const isExpanding = event.target instanceof Element && event.target.closest("[aria-expanded]") !== null;
       if (isExpanding && event.type !== "wheel" && event.type !== "touchmove") expandedAt = inputAt;
       if (event instanceof KeyboardEvent && event.key === "End") {
-        inputAt = Number.NEGATIVE_INFINITY; // rows that scroll by change their height, which must not count as scrolling up
+        inputAt = Number.NEGATIVE_INFINITY; // rows that change their height must not count as scrolling up
         toEnd();
       }
     };

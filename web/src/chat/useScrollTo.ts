@@ -8,11 +8,11 @@ import { type AutoScroll, END_TOLERANCE, USER_INPUT } from "./useAutoScroll";
 
 const STEP_MS = 50;
 const MAX_STEPS = 40;
-/** This many equal positions in a row mean that all heights are known. */
+/** Number of consecutive equal positions after which the target counts as settled. */
 const STABLE_STEPS = 4;
 const SEEK_MS = STEP_MS * MAX_STEPS;
 
-/** Captured before other listeners, so that the user's own scrolling comes after this. */
+/** Options of the input listeners: they run in the capture phase, before the listeners that scroll for the user. */
 const CAPTURE = { capture: true, passive: true } as const;
 
 type Align = "start" | "center";
@@ -24,7 +24,7 @@ interface List {
   readonly box: RefObject<HTMLElement | null>;
 }
 
-/** Scrolls to the item in the address, or to the beginning of the newest answer. */
+/** Scrolls to the item that the URL names, or to the beginning of the newest answer. */
 export function useScrollTo(
   live: LiveSession,
   rows: readonly Row[],
@@ -50,7 +50,7 @@ function useScroller(list: List): Scroll {
   );
 }
 
-/** Scrolls to the run or item in the address once; without one, to the last question of an ended conversation. */
+/** Scrolls once to the run or item that the URL names; without one, to the last question of an ended conversation. */
 function useScrollToRoute(
   live: LiveSession,
   rows: readonly Row[],
@@ -106,7 +106,7 @@ function useScrollToAnswer(
 }
 
 /**
- * Scrolls until the target stays in place or the user takes over.
+ * Scrolls repeatedly until the position of the target is stable or the user scrolls.
  *
  * Rows get their height only when they are mounted, and an item may be deep inside its row. Calls `atEnd` if the end
  * of the conversation is in sight afterwards.
@@ -129,7 +129,7 @@ function scrollUntilSettled(list: List, place: number, align: Align, key: string
     const box = list.box.current;
     const rows = list.rows.current;
     if (box === null || rows === null) return;
-    // The list's own `scrollToIndex` continues in the background after the user takes over.
+    // `scrollToIndex` of the list is not used: it would go on after the user starts to scroll.
     if (element === null) box.scrollTop = offsetOf(rows, place, align);
     else element.scrollIntoView({ block: "center" });
     const now = box.scrollTop;

@@ -1,4 +1,4 @@
-/** The server's agents. The list is requested until the server answers. */
+/** Loads the server's list of agents. */
 
 import { useEffect, useState } from "react";
 import { type AgentInfo, type AgentList, api, errorMessage } from "../wire/api";
@@ -8,7 +8,7 @@ export interface Agents {
   readonly agents: readonly AgentInfo[];
   /** Version of the server; "" if it is not known. */
   readonly version: string;
-  /** Why the list is not loaded yet. */
+  /** Error of the last attempt to load the list; null after a success. */
   readonly error: string | null;
 }
 
@@ -20,14 +20,14 @@ export function useAgents(): Agents {
     const abort = new AbortController();
     loadAgents(abort.signal, (error) => setAgents({ ...NO_AGENTS, error })).then(
       (list) => setAgents({ agents: list.agents, version: list.version ?? "", error: null }),
-      () => {}, // aborted
+      () => {}, // aborted by unmounting
     );
     return () => abort.abort();
   }, []);
   return agents;
 }
 
-/** Requests the list until the server answers; rejects only when `signal` aborts. */
+/** Requests the list of agents until the server answers. Rejects only when `signal` aborts. */
 export function loadAgents(signal: AbortSignal, onError: (message: string) => void): Promise<AgentList> {
   return retry(() => api.agents(signal), {
     signal,
@@ -37,7 +37,7 @@ export function loadAgents(signal: AbortSignal, onError: (message: string) => vo
   });
 }
 
-/** The agent of this name, otherwise the default, otherwise the first. */
+/** The agent of this name, otherwise the default agent, otherwise the first one. */
 export function findAgent(agents: readonly AgentInfo[], name: string): AgentInfo | undefined {
   return agents.find((one) => one.name === name) ?? agents.find((one) => one.default) ?? agents[0];
 }

@@ -1,25 +1,25 @@
-/** Whether the server accepts this browser, and as which user. */
+/** Login with an API key, and the user that the key belongs to. */
 
 import { useEffect, useState } from "react";
 import { api, type CurrentUser, UNAUTHORIZED } from "../wire/api";
 import { readStored, removeUnsentMessages, writeStored } from "./storage";
 import { Store } from "./store";
 
-/** Locked as soon as the server refuses a request for want of an API key, until the user logs in. */
+/** Whether the page is locked: from the first request that is refused as unauthorized until the user logs in. */
 export class AuthStore extends Store<{ readonly isLocked: boolean }> {
   constructor(private readonly reload = () => location.reload()) {
     super({ isLocked: false });
     window.addEventListener(UNAUTHORIZED, () => this.lock());
   }
 
-  /** Rejects with the server's message if the key is not valid. */
+  /** Logs in with an API key. Rejects with the server's message if the key is not valid. */
   readonly logIn = async (key: string): Promise<void> => {
     await api.login(key);
     const { user } = await api.me();
     const isOtherUser = user !== readStored("user", user);
     writeStored("user", user);
     if (isOtherUser) {
-      // Nothing of the previous user may be shown to this one, or sent in their name.
+      // Data of the previous user must neither be shown to the new user nor be sent in the new user's name.
       this.removeUserData();
       this.reload();
     } else this.set({ isLocked: false });
@@ -48,7 +48,7 @@ export function useCurrentUser(): CurrentUser | null {
     const abort = new AbortController();
     api.me(abort.signal).then(
       (found) => setUser(found.open ? null : found),
-      () => {}, // `useAgents` reports that the server cannot be reached
+      () => {}, // `useAgents` shows the error if the server cannot be reached
     );
     return () => abort.abort();
   }, []);

@@ -6,13 +6,13 @@ import { api, type ToolCall } from "../wire/api";
 import { Store } from "./store";
 
 export const MAX_CONCURRENT = 4;
-/** Larger results are not fetched. */
+/** Size in bytes above which a call is not fetched. */
 export const MAX_RESULT = 5 * 1024 * 1024;
-/** Limit of all texts together, in characters; the least recently used are dropped first. */
+/** Limit of all fetched texts together, in characters. Above it, the least recently used are dropped. */
 const MAX_KEPT = 64 * 1024 * 1024;
 
 export interface FullResultsState {
-  /** The full text of a call, if it has been fetched. */
+  /** Returns the full text of a call; undefined if it has not been fetched. */
   readonly textOf: (item: Item) => string | undefined;
   readonly pending: number;
   readonly failed: number;
@@ -32,7 +32,7 @@ const NOTHING_FETCHED: FullResultsState = { textOf: () => undefined, pending: 0,
 
 export class FullResults extends Store<FullResultsState> {
   private readonly kept = new Map<string, string>();
-  /** Calls that were requested once; failed and dropped ones are not requested again without `retry`. */
+  /** Keys of all calls that were requested. Failed and dropped ones are requested again only by `retry`. */
   private readonly requested = new Set<string>();
   private readonly failed = new Set<string>();
   private readonly tooLarge = new Set<string>();
@@ -47,7 +47,7 @@ export class FullResults extends Store<FullResultsState> {
     super(NOTHING_FETCHED);
   }
 
-  /** Requests each truncated and finished call of the runs once. */
+  /** Requests each call that is truncated and finished, unless it was requested before. */
   request(runs: readonly RunView[]): void {
     const before = this.requested.size;
     for (const run of runs) for (const item of run.items) if (item.kind === "tool") this.requestOne(run, item);
@@ -64,7 +64,7 @@ export class FullResults extends Store<FullResultsState> {
     this.request(runs);
   }
 
-  /** Drops the requests that have not been sent. */
+  /** Cancels the requests that have not been sent yet. */
   cancelQueued(): void {
     if (this.queued.length === 0) return;
     for (const { key } of this.queued) this.requested.delete(key);
@@ -94,7 +94,7 @@ export class FullResults extends Store<FullResultsState> {
     try {
       text = fullText(await this.fetchCall(runId, callId));
     } catch {
-      // Counted as failed; the search uses the text in the log.
+      // Counted as failed. The search then covers only the text in the log.
     }
     this.fetching -= 1;
     if (text === null) this.failed.add(key);
@@ -123,7 +123,7 @@ export class FullResults extends Store<FullResultsState> {
 
   private notify(): void {
     const { queued, fetching, failed, tooLarge } = this;
-    // A new function each time, so that memoized searches run again.
+    // A new function for each state, so that memoized searches run again.
     const textOf = (item: Item) => this.find(item.key);
     this.set({ textOf, pending: queued.length + fetching, failed: failed.size, tooLarge: tooLarge.size });
   }

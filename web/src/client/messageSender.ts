@@ -5,19 +5,19 @@ import { isInOutbox, loadOutbox, type OutboxMessage, outboxKeyPrefix, saveOutbox
 import { onOtherTabChange } from "./storage";
 
 /**
- * The server accepts five queries without a run on each socket. The fifth is reserved for a message that interrupts.
+ * Number of unanswered queries on a socket. The server accepts five; the fifth is reserved for one that interrupts.
  */
 const MAX_IN_FLIGHT = 4;
-/** Below the server's limit, in bytes. */
+/** Maximum size of a message in bytes; smaller than the server's limit. */
 const MAX_BYTES = 1_000_000;
 /** The server's error for a query that was withdrawn. */
 const WITHDRAWN = "Query was stopped while it waited";
 
 export class MessageSender {
   private messages: readonly OutboxMessage[];
-  /** Sent on this socket, and not a run yet. */
+  /** Request ids that were sent on the current connection and have neither a run nor an error yet. */
   private readonly inFlight = new Set<string>();
-  /** Sent by another tab. */
+  /** Request ids of messages that another tab sends. */
   private readonly inOtherTab = new Set<string>();
   readonly close: () => void;
 
@@ -35,7 +35,7 @@ export class MessageSender {
   }
 
   ask(text: string, ifBusy: OutboxMessage["ifBusy"]): void {
-    // Strictly increasing, because messages are ordered by time.
+    // Later than every other message, because messages are ordered by this time.
     const at = Math.max(Date.now(), ...this.messages.map((other) => other.at + 1));
     this.update([...this.messages, { requestId: newId(), text, ifBusy, at, error: null, runId: null }]);
     this.sendPending();
@@ -54,7 +54,7 @@ export class MessageSender {
     this.sendPending();
   }
 
-  /** Sends everything again after a reconnect, because it may not have arrived. */
+  /** Sends all pending messages again after a reconnect, because they may not have arrived. */
   sendAllAgain(): void {
     this.inFlight.clear();
     this.inOtherTab.clear();
@@ -70,16 +70,16 @@ export class MessageSender {
 
   refused(requestId: string, message: string, code: string): void {
     const one = this.messages.find((other) => other.requestId === requestId);
-    // A server that shuts down gets the message after the reconnect.
+    // After a shutdown the message is sent again on the next connection.
     if (one === undefined || code === "shutting_down") return;
-    // The same error follows from a failed earlier query; only a message that is no longer stored was withdrawn.
+    // The server also sends this error if an earlier query failed. A withdrawn message is no longer stored.
     const isWithdrawn = message === WITHDRAWN && !isInOutbox(this.sessionId, one);
     if (isWithdrawn) this.update(this.messages.filter((other) => other !== one));
     else this.updateOne(requestId, { error: message });
     this.freeSlot(requestId);
   }
 
-  /** Removes messages that have become runs. */
+  /** Removes the pending messages whose runs have started. */
   removeStarted(before: SessionView, after: SessionView, skew: number): void {
     const left = withoutStarted(this.messages, before, after, skew);
     if (left !== this.messages) this.update(left);
@@ -95,7 +95,7 @@ export class MessageSender {
     this.update(this.messages.map((one) => (one.requestId === requestId ? { ...one, ...part } : one)));
   }
 
-  /** Frees its place on the socket. */
+  /** Removes a message from `inFlight` and sends the next one. */
   private freeSlot(requestId: string): void {
     this.inFlight.delete(requestId);
     this.sendPending();
@@ -112,7 +112,10 @@ export class MessageSender {
     }
   }
 
-  /** Another tab sent or withdrew a message. This tab sends it only after a reconnect. */
+  /**
+   * Reads the messages again after another tab changed them. That tab sends new messages; this tab sends them only
+   * after a reconnect.
+   */
   private readStorage(): void {
     const pending = loadOutbox(this.sessionId);
     const known = new Set(this.messages.map((one) => one.requestId));
@@ -129,7 +132,7 @@ function isTooLong(message: object): boolean {
 }
 
 export function newId(): string {
-  // `randomUUID` needs https or localhost.
+  // `crypto.randomUUID` exists only on https and localhost.
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -13,9 +13,9 @@ export interface OutboxMessage {
   readonly text: string;
   readonly ifBusy: "wait" | "cancel";
   readonly at: number;
-  /** Why the server refused it. It is sent again only on request. */
+  /** The server's reason for refusing the message; null if it was not refused. Only `retry` sends it again. */
   readonly error: string | null;
-  /** The run that the server accepted it as. */
+  /** The id of the run that the server created for the message; null until the server confirms it. */
   readonly runId: string | null;
 }
 
@@ -34,7 +34,7 @@ export function isInOutbox(sessionId: string, one: OutboxMessage): boolean {
   return readStored<OutboxMessage | null>(outboxKeyPrefix(sessionId) + one.requestId, null) !== null;
 }
 
-/** Stores the changes. A message that another tab removed is not stored again. */
+/** Stores the difference between two lists of messages. A message that another tab removed is not stored again. */
 export function saveOutbox(sessionId: string, before: readonly OutboxMessage[], after: readonly OutboxMessage[]): void {
   const old = new Map(before.map((one) => [one.requestId, one]));
   for (const one of after) {
@@ -47,11 +47,11 @@ export function saveOutbox(sessionId: string, before: readonly OutboxMessage[], 
 }
 
 /**
- * Removes messages that have become runs.
+ * Returns the messages whose runs have not started.
  *
  * A run's first record may arrive before the server names the run of a message. Then a new run with the same text
- * that started after the message counts as its run; an older run may have the same text by chance. `skew` is how far
- * this machine's clock is ahead of the server's.
+ * that started after the message counts as its run, while an older run with the same text does not. `skew` is how far
+ * this machine's clock is ahead of the server's, in ms.
  */
 export function withoutStarted(
   pending: readonly OutboxMessage[],

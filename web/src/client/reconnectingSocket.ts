@@ -1,17 +1,19 @@
 /**
  * A WebSocket that reconnects by itself after a lost connection, a server restart or a suspended machine.
  *
- * It does not know the protocol, except when it last received something.
+ * Of the protocol it knows only the close codes, the codes of temporary refusals, and `ping`. Its owner parses the
+ * messages, and calls `accepted` and `noteRefusal`.
  */
 
 import { serverUrl } from "../wire/api";
+import { backoffDelay } from "./retry";
 
 export type SocketStatus =
   | { readonly kind: "connecting" }
   | { readonly kind: "open" }
-  /** It reconnects by itself. `reason` is the server's message, if there was one. */
+  /** Disconnected; the next attempt is at `next`. `reason` is the server's reason for refusing the connection. */
   | { readonly kind: "lost"; readonly since: number; readonly next: number; readonly reason?: string }
-  /** It does not reconnect. */
+  /** Disconnected for good: the server deleted the session or refused the connection permanently. */
   | { readonly kind: "ended"; readonly why: "deleted" | "refused"; readonly reason: string };
 
 interface SocketEvents {
@@ -22,15 +24,16 @@ interface SocketEvents {
 
 const FIRST_DELAY_MS = 400;
 const MAX_DELAY_MS = 8000;
-/** It sends a ping after this silence, and reconnects after the second time span. */
+/** Time without a message from the server after which the socket sends a ping. */
 const PING_AFTER_MS = 15_000;
+/** Additional time without a message after which the socket reconnects. */
 const PONG_TIMEOUT_MS = 6000;
-/** Limit of one connection attempt, which could otherwise hang for minutes. */
+/** Time limit of one connection attempt. The browser's own limit is minutes. */
 const ATTEMPT_TIMEOUT_MS = 8000;
 const CLOSE_DELETED = 4404;
 const CLOSE_REFUSED = 1008;
 const CLOSE_TRY_LATER = 1013;
-/** Refusals that are temporary. */
+/** Error codes of refusals after which the socket tries again. */
 const TEMPORARY_REFUSALS: readonly string[] = [
   "too_many_streams",
   "too_many_requests",
@@ -48,14 +51,14 @@ export class ReconnectingSocket {
   private silenceTimer: ReturnType<typeof setInterval> | undefined;
   private attemptTimer: ReturnType<typeof setTimeout> | undefined;
   private closed = false;
-  /** Whether the server has accepted the connection and reads messages. */
+  /** Whether the server has accepted the connection, so that messages may be sent. */
   private isAccepted = false;
-  /** The server's last refusal, and the time before which it accepts no new attempt. */
+  /** The server's last temporary refusal, and the time before which a new attempt would be refused too. */
   private refusal: { readonly reason: string; readonly until: number } | null = null;
-  /** Whether the server ended the connection for good; only `restart` connects again. */
+  /** Whether the server ended the connection permanently, so that only `restart` connects again. */
   private isEnded = false;
 
-  /** `path` is called for each attempt, because the cursor in it changes. */
+  /** Connects at once. `path` is called for each attempt, because the cursor in the path changes. */
   constructor(
     private readonly path: () => string,
     private readonly events: SocketEvents,
@@ -65,6 +68,7 @@ export class ReconnectingSocket {
     this.connect();
   }
 
+  /** Sends a message as JSON. Returns false if the server has not accepted the connection. */
   send(message: object): boolean {
     if (!this.isAccepted || this.socket?.readyState !== WebSocket.OPEN) return false;
     this.socket.send(JSON.stringify(message));
@@ -79,7 +83,7 @@ export class ReconnectingSocket {
     this.closeSocket();
   }
 
-  /** The server accepted the connection. */
+  /** Marks the connection as accepted by the server. Called by the owner when the server's state arrives. */
   accepted(): void {
     if (this.isAccepted || this.socket === null) return;
     this.isAccepted = true;
@@ -93,14 +97,14 @@ export class ReconnectingSocket {
     this.events.open();
   }
 
-  /** Notes a refusal. False if it is not temporary, or if the connection is already accepted. */
+  /** Stores a temporary refusal. Returns false for a permanent one, or if the connection is already accepted. */
   noteRefusal(code: string, reason: string, retryAfter: number): boolean {
     if (this.isAccepted || !TEMPORARY_REFUSALS.includes(code)) return false;
     this.refusal = { reason, until: Date.now() + retryAfter * 1000 };
     return true;
   }
 
-  /** Reconnects now, also if an attempt hangs. */
+  /** Starts a connection attempt without waiting for the delay; aborts an attempt in progress. An open socket stays. */
   readonly reconnectNow = (): void => {
     if (this.closed || this.isEnded) return;
     if (this.socket !== null && this.socket.readyState !== WebSocket.CONNECTING) return;
@@ -109,7 +113,7 @@ export class ReconnectingSocket {
     this.connect();
   };
 
-  /** Starts a new connection. */
+  /** Closes the current connection and starts a new one, also after a permanent end. */
   restart(): void {
     if (this.closed) return;
     this.isEnded = false;
@@ -120,10 +124,10 @@ export class ReconnectingSocket {
 
   private readonly onWake = (event: Event): void => {
     if (event.type !== "online" && document.visibilityState !== "visible") return;
-    // Only the user may try before the time that the server named.
+    // Only a request of the user connects before the retry time that the server named.
     if (this.refusal !== null && Date.now() < this.refusal.until) return;
     if (this.socket === null || event.type === "online") this.reconnectNow();
-    // After a suspend the socket may be dead without an event.
+    // After the machine was suspended, the connection may be lost without a close event.
     else if (Date.now() - this.lastMessageAt > PING_AFTER_MS) this.restart();
   };
 
@@ -144,6 +148,7 @@ export class ReconnectingSocket {
     }, ATTEMPT_TIMEOUT_MS);
   }
 
+  /** Sends a ping or reconnects if the server has sent nothing for too long. */
   private checkSilence(): void {
     const silence = Date.now() - this.lastMessageAt;
     if (silence > PING_AFTER_MS + PONG_TIMEOUT_MS) {
@@ -162,8 +167,9 @@ export class ReconnectingSocket {
       return;
     }
     this.lostSince ??= Date.now();
-    const delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** this.attempts) * (0.75 + Math.random() / 2);
-    // Jitter, so that clients with the same delay do not reconnect at the same moment.
+    // Random factor, so that clients that were disconnected together do not reconnect at the same moment.
+    const jitter = 0.75 + Math.random() / 2;
+    const delay = backoffDelay(this.attempts, FIRST_DELAY_MS, MAX_DELAY_MS) * jitter;
     const wait = Math.max(0, (this.refusal?.until ?? 0) - Date.now()) + delay;
     this.attempts += 1;
     const why = code === CLOSE_REFUSED || code === CLOSE_TRY_LATER ? { reason: this.refusal?.reason ?? reason } : {};

@@ -2,14 +2,20 @@ interface RetryOptions {
   readonly signal: AbortSignal;
   readonly firstDelayMs: number;
   readonly maxDelayMs: number;
-  /** Called before each delay. */
+  /** Called after each failed attempt, with the delay before the next one. */
   onError(error: unknown, delayMs: number): void;
 }
 
-/** Calls `attempt` until it resolves, with growing delays. Rejects only when the signal aborts. */
+/** The delay before the next attempt, in ms: `firstMs` after the first failure, then doubled up to `maxMs`. */
+export function backoffDelay(earlierFailures: number, firstMs: number, maxMs: number): number {
+  return Math.min(maxMs, firstMs * 2 ** earlierFailures);
+}
+
+/** Calls `attempt` until it resolves, with a growing delay between attempts. Rejects only when the signal aborts. */
 export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { signal, firstDelayMs, maxDelayMs, onError } = options;
-  for (let delayMs = firstDelayMs; ; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
+  for (let earlierFailures = 0; ; earlierFailures += 1) {
+    const delayMs = backoffDelay(earlierFailures, firstDelayMs, maxDelayMs);
     try {
       return await attempt();
     } catch (error) {

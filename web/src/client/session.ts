@@ -1,5 +1,5 @@
 /**
- * A session as the page shows it: the socket's frames, reduced to one value.
+ * The store of an open session: it reduces the socket's frames to one immutable value and sends the user's actions.
  *
  * Records are collected and reduced a few times a second, long logs in slices, so that the page stays responsive.
  * After a reconnect the log continues at the last known record.
@@ -20,12 +20,12 @@ export interface LiveSession {
   readonly view: SessionView;
   readonly info: SessionInfo | null;
   readonly connection: SocketStatus;
-  /** Part of a long log that has arrived, 0 to 1; null when it is complete. */
+  /** Fraction of the log that is loaded, 0 to 1; null when all of it is loaded. */
   readonly loading: number | null;
   readonly pending: readonly OutboxMessage[];
-  /** Approvals whose decision is being sent. */
+  /** Ids of approvals whose decision is being sent. */
   readonly deciding: ReadonlySet<string>;
-  /** The server's last error about an action of the user. */
+  /** A message for the user, e.g. the server's error after an action of the user. */
   readonly notice: string | null;
   /** How far this machine's clock is ahead of the server's, in ms. */
   readonly clockSkew: number;
@@ -34,8 +34,9 @@ export interface LiveSession {
 const DELETED: SocketStatus = { kind: "ended", why: "deleted", reason: "" };
 const REDUCE_INTERVAL_MS = 40;
 const SLICE_SIZE = 500;
-/** Time in ms for reducing records without a pause: less than a frame, more in a hidden tab. */
+/** Longest time for which records are reduced without a pause, in ms: less than a frame of the display. */
 const REDUCE_MS = 12;
+/** Longest time for which records are reduced without a pause in a hidden tab, in ms. */
 const HIDDEN_REDUCE_MS = 500;
 
 export class SessionStore extends Store<LiveSession> {
@@ -43,14 +44,14 @@ export class SessionStore extends Store<LiveSession> {
   private readonly sender: MessageSender;
   private readonly received: LogRecord[] = [];
   private isReduceScheduled = false;
-  /** The end of the log that the server announced. */
+  /** The highest `seq` of the log that the server has announced. */
   private announcedEnd = 0;
   private reduced: SessionView = EMPTY;
-  /** The first such end: what happened before this page was opened. */
+  /** The first value of `announcedEnd`: records up to it existed before the page was opened. */
   private initialEnd: number | null = null;
   private skew: number | null = null;
   private closed = false;
-  /** Decisions being sent, by approval. */
+  /** Decisions that the server has not confirmed, by approval id. `isRepeated` after a reconnect. */
   private readonly decisions = new Map<string, { command: object; isRepeated: boolean }>();
   private existenceCheck: AbortController | null = null;
 
@@ -83,7 +84,7 @@ export class SessionStore extends Store<LiveSession> {
     this.sender.ask(text, ifBusy);
   }
 
-  /** Withdraws a message that is not a run yet. */
+  /** Withdraws a message whose run has not started. */
   withdraw(one: OutboxMessage): void {
     this.sender.withdraw(one);
   }
@@ -138,7 +139,7 @@ export class SessionStore extends Store<LiveSession> {
   private connectionChanged(connection: SocketStatus): void {
     this.change({ connection });
     if (connection.kind !== "ended" || this.existenceCheck !== null) return;
-    // The server accepts no messages any more; the user gets them back.
+    // The server accepts no more messages: mark the unsent ones as refused, so that the user can reuse them.
     const reason = this.state.notice ?? connection.reason;
     for (const one of this.sender.pending) if (one.error === null) this.sender.refused(one.requestId, reason, "");
   }
@@ -149,7 +150,7 @@ export class SessionStore extends Store<LiveSession> {
     return `api/v2/ws/${encodeURIComponent(this.sessionId)}?${query}`;
   }
 
-  /** Sends again what may not have arrived before the connection was lost. */
+  /** Sends messages and decisions again that may not have arrived before the connection was lost. */
   private resendAll(): void {
     this.received.length = 0;
     this.sender.sendAllAgain();
@@ -194,7 +195,7 @@ export class SessionStore extends Store<LiveSession> {
     setTimeout(() => this.reduceAndPublish(), this.state.loading === null ? REDUCE_INTERVAL_MS : 0);
   }
 
-  /** Reduces for a limited time; the browser gets its turn before the next call. */
+  /** Reduces records for a limited time and publishes the view. Schedules itself again if records are left. */
   private reduceAndPublish(): void {
     this.isReduceScheduled = false;
     if (this.closed) return;
@@ -224,7 +225,7 @@ export class SessionStore extends Store<LiveSession> {
     const before = view.seq < (this.initialEnd ?? 0) ? this.reduced : view;
     this.sender.removeStarted(before, this.reduced, this.skew ?? 0);
     const newest = this.reduced.runs.at(-1);
-    // The smallest difference contains the least delay.
+    // The difference of the clocks includes the network delay, so the smallest measured value is the most exact one.
     if (this.state.loading === null && isRunning(newest))
       this.skew = Math.min(this.skew ?? Number.POSITIVE_INFINITY, Date.now() - newest.lastAt);
     const clockSkew = this.skew ?? 0;
@@ -248,15 +249,16 @@ export class SessionStore extends Store<LiveSession> {
     if (request_id !== undefined) return this.sender.refused(request_id, message, code);
     if (code === "bad_cursor") return void this.reloadAfterBadCursor();
     if (this.socket.noteRefusal(code, message, retry_after ?? 0)) return;
-    // The first decision arrived before the connection was lost; the second was redundant.
+    // The error answers a decision that was sent again, although the first one had arrived before the connection was
+    // lost.
     const isRedundant = code === "already_decided" && [...this.decisions.values()].some((one) => one.isRepeated);
     this.decisions.clear();
     this.change({ deciding: new Set(), ...(isRedundant ? {} : { notice: message }) });
   }
 
   /**
-   * The cursor is not in the log: the session was deleted, or another one has its id. Connects again only in the
-   * second case, because connecting would recreate a deleted session.
+   * Handles a cursor that is not in the log: the session was deleted, or a new one has the same id. Loads the new one,
+   * but does not connect to a deleted session, because connecting would recreate it.
    */
   private async reloadAfterBadCursor(): Promise<void> {
     this.existenceCheck?.abort();
@@ -277,7 +279,7 @@ export class SessionStore extends Store<LiveSession> {
   }
 }
 
-/** Whether the approval is open. */
+/** Whether an approval of the run waits for its decision. */
 function isApprovalOpen(run: RunView | undefined, approvalId: string): boolean {
   return isRunning(run) && run.open.has(`approval ${approvalId}`);
 }

@@ -4,9 +4,9 @@ import { retry } from "./retry";
 const TOO_MANY_REQUESTS = 429;
 
 /**
- * Whether a session exists, requested until the server answers; connecting instead would create it.
+ * Whether a session exists. Asks until the server answers; opening a socket instead would create the session.
  *
- * `onWait` gets the time until the next attempt. Rejects only when `signal` aborts.
+ * `onWait` is called with the delay before the next attempt, in ms. Rejects only when `signal` aborts.
  */
 export function sessionExists(
   sessionId: string,
@@ -19,14 +19,14 @@ export function sessionExists(
       return true;
     } catch (error) {
       if (!isFinal(error)) throw error;
-      // After any other refusal the socket is refused too, and reports the reason.
+      // After any other refusal the session counts as existing: the socket will be refused too, and show the reason.
       return error.status !== 404;
     }
   };
   return retry(attempt, { signal, firstDelayMs: 1000, maxDelayMs: 8000, onError: (_, delayMs) => onWait(delayMs) });
 }
 
-/** Whether the server has refused the request, and would refuse it again. */
+/** Whether an error is a permanent refusal, so that a retry is useless. */
 function isFinal(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== TOO_MANY_REQUESTS;
 }

@@ -12,14 +12,15 @@ const MAX_ATTEMPTS = 5;
 
 interface Chunk {
   readonly lines: readonly string[];
-  /** Part of the log that has arrived, 0 to 1. */
+  /** Fraction of the log that has arrived, 0 to 1. */
   readonly progress: number;
 }
 
 /**
- * The log up to its current end, one JSON line for each record.
+ * Yields the log up to its current end, as one JSON line for each record.
  *
- * The stream of a session never ends, so reading stops at that record; a lost connection is resumed.
+ * The stream of a session does not end, so reading stops at the record that is the newest at the start. A lost
+ * connection is resumed.
  */
 async function* recordLines(sessionId: string, signal: AbortSignal): AsyncGenerator<Chunk> {
   const { last_seq: last } = await api.session(sessionId, signal);
@@ -43,7 +44,7 @@ async function* recordLines(sessionId: string, signal: AbortSignal): AsyncGenera
   }
 }
 
-/** The `data:` lines of a stream, in batches as they arrive. */
+/** Yields the `data:` lines of a session's event stream, in batches as they arrive. */
 async function* frames(sessionId: string, after: number, signal: AbortSignal): AsyncGenerator<string[]> {
   const stop = new AbortController();
   const path = `sessions/${encodeURIComponent(sessionId)}/stream?format=records&after=${after}`;
@@ -65,7 +66,7 @@ async function* frames(sessionId: string, after: number, signal: AbortSignal): A
       if (data.length > 0) yield data;
     }
   } finally {
-    // The server can stop sending.
+    // Closes the stream, so that the server stops sending.
     stop.abort();
   }
 }
@@ -74,12 +75,12 @@ type ExportFormat = "jsonl" | "markdown";
 
 interface ExportState {
   readonly title: string;
-  /** 0 to 1. */
+  /** Fraction that is done, 0 to 1. */
   readonly progress: number;
   readonly error: string | null;
 }
 
-/** The state of the current export; null if there is none. */
+/** Exports sessions, one at a time. Its value is the state of the current export; null if there is none. */
 export class SessionExport extends Store<ExportState | null> {
   private abort = new AbortController();
 
@@ -107,7 +108,7 @@ export class SessionExport extends Store<ExportState | null> {
     }
   };
 
-  /** Stops the export, or dismisses its error. */
+  /** Stops the running export, or removes the error of a failed one. */
   readonly cancel = (): void => {
     this.abort.abort();
     this.set(null);
@@ -124,7 +125,7 @@ async function save(lines: readonly string[], title: string, format: ExportForma
   if (!signal.aborted) download(fileName(title, "md"), [toMarkdown(title, runs)], "text/markdown");
 }
 
-/** The run with its full question and answer, where the log truncates them. */
+/** The run with its full question and answer. Fetches them if the log truncates them. */
 async function withFullTexts(run: RunView, signal: AbortSignal): Promise<RunView> {
   const input = run.inputTruncation?.url ? await api.text(run.inputTruncation.url, signal) : run.input;
   const truncation = run.answer?.truncation;

@@ -1,5 +1,5 @@
 /**
- * The list of sessions, which is polled while it has subscribers.
+ * The store of the session list. It polls the server while it has subscribers.
  *
  * Sessions also change in other tabs and clients. An unchanged entry stays the same object. Renames and deletions are
  * shown at once, and reverted if the server refuses.
@@ -10,9 +10,10 @@ import { removeSessionData } from "./storage";
 import { Store } from "./store";
 
 /**
- * The list after its first page was read again.
+ * Merges a newly read first page into the list.
  *
- * Later pages stay (`isComplete` is false then); an entry that is missing in the first page is removed.
+ * Old entries of later pages stay, and `isComplete` is false then. An old entry that belongs to the first page but is
+ * missing there is removed.
  */
 function mergeFirstPage(
   old: readonly SessionEntry[],
@@ -26,13 +27,13 @@ function mergeFirstPage(
   return { entries: reuseUnchanged(old, [...page.sessions, ...tail]), isComplete: tail.length === 0 };
 }
 
-/** The list with another page. */
+/** The list extended by another page. */
 function appendPage(old: readonly SessionEntry[], more: readonly SessionEntry[]): readonly SessionEntry[] {
   const known = new Set(old.map((entry) => entry.session_id));
   return [...old, ...more.filter((entry) => !known.has(entry.session_id))];
 }
 
-/** The new list with the old object of each unchanged entry, or the old list if nothing changed. */
+/** The new list, in which unchanged entries are the old objects. Returns the old list if nothing changed. */
 function reuseUnchanged(old: readonly SessionEntry[], fresh: readonly SessionEntry[]): readonly SessionEntry[] {
   const known = new Map(old.map((entry) => [entry.session_id, entry]));
   const kept = fresh.map((entry) => {
@@ -58,14 +59,14 @@ const POLL_MS = 4_000;
 const HIDDEN_POLL_MS = 15_000;
 const SEARCH_DELAY_MS = 180;
 const PAGE_SIZE = 50;
-/** The server's limit of a page. */
+/** The largest page that the server returns. */
 const MAX_PAGE_SIZE = 200;
 
 export class SessionList extends Store<SessionListState> {
-  /** Entries of the server, without pending renames and deletions. */
+  /** The entries as the server sent them, before pending renames and deletions are applied. */
   private serverEntries: readonly SessionEntry[] = [];
   private next: string | null = null;
-  /** Whether `serverEntries` belong to another search. */
+  /** Whether `serverEntries` are the result of an earlier search. */
   private isOutdated = false;
   private isStopped = true;
   private readonly renaming = new Map<string, string>();
@@ -74,7 +75,7 @@ export class SessionList extends Store<SessionListState> {
   private pollTimer: ReturnType<typeof setTimeout> | undefined;
   private searchTimer: ReturnType<typeof setTimeout> | undefined;
   private abort = new AbortController();
-  /** Increases with each search and change; answers to older requests are ignored. */
+  /** Number that increases with each search and change. Responses to requests of an older generation are ignored. */
   private generation = 0;
   private requests = 0;
   private lastAnswered = 0;
@@ -84,7 +85,7 @@ export class SessionList extends Store<SessionListState> {
     super({ entries: [], q: "", hasMore: false, loading: true, error: null });
   }
 
-  /** The title of a session that has been listed, also if the current search leaves it out; "" if it is not known. */
+  /** The title of a session, also if the current search does not include it; "" if it was never listed. */
   titleOf(id: string | null): string {
     return (id !== null && this.titles.get(id)) || "";
   }
@@ -116,7 +117,7 @@ export class SessionList extends Store<SessionListState> {
     return this.pageRequest;
   };
 
-  /** Filters by title; requests the list when the user pauses typing. */
+  /** Filters the list by title. The request is sent when the user pauses typing. */
   readonly search = (q: string): void => {
     if (q === this.getSnapshot().q) return;
     this.abortRequests();

@@ -1,15 +1,15 @@
-/** Values in the browser's storage. If the browser refuses them, they are kept in memory while the page is open. */
+/** Reads and writes values in the browser's storage. Values that the browser refuses stay in memory until a reload. */
 
 import { useCallback, useState } from "react";
 
-/** Prefix of each key. Servers at different paths of one host share the storage, but no keys. */
+/** Prefix of each key. It contains the server's path, because servers on one host share the browser's storage. */
 const KEY_PREFIX = `limelight${folder(globalThis.location?.pathname ?? "/")}.`;
 
 function folder(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
 }
 
-/** Values that the browser did not store, by key; null for values that it did not remove. */
+/** Values that the browser refused to store, by key; null if it refused to remove the key. */
 const refused = new Map<string, string | null>();
 
 export function readStored<T>(key: string, fallback: T): T {
@@ -33,7 +33,7 @@ export function writeStored(key: string, value: unknown): void {
   }
 }
 
-/** State that is kept in the browser's storage. */
+/** `useState` whose value is stored in the browser. */
 export function useStoredState<T>(key: string, initial: T): [T, (value: T) => void] {
   const [value, setValue] = useState<T>(() => readStored(key, initial));
   const store = useCallback(
@@ -46,13 +46,13 @@ export function useStoredState<T>(key: string, initial: T): [T, (value: T) => vo
   return [value, store];
 }
 
-/** The keys with this prefix that have a value. */
+/** The keys with this prefix that have a stored value. */
 export function storedKeys(beginning: string): string[] {
   const all = new Set(refused.keys());
   try {
     for (let place = 0; place < localStorage.length; place++) all.add(localStorage.key(place) ?? "");
   } catch {
-    // The values in memory are used.
+    // Only the values in memory are used.
   }
   const wanted = [...all].filter((key) => key.startsWith(KEY_PREFIX + beginning) && refused.get(key) !== null);
   return wanted.map((key) => key.slice(KEY_PREFIX.length));
@@ -70,7 +70,7 @@ export function onOtherTabChange(beginning: string, changed: () => void): () => 
 /** The keys of a session's unsent messages. */
 export function outboxKeys(sessionId: string): string[] {
   const prefix = `outbox.${sessionId}.`;
-  // Message ids have no dots, session ids may have: `a.` is a prefix of `a.b.` too.
+  // Excludes keys of other sessions: session `a.b` has the prefix `a.` too. Message ids contain no dots.
   return storedKeys(prefix).filter((key) => !key.slice(prefix.length).includes("."));
 }
 

@@ -25,7 +25,7 @@ export class Store<T> {
   /** Called before the first subscriber is added. */
   protected onFirstSubscriber(): void {}
 
-  /** Called after the last subscriber has left. */
+  /** Called after the last subscriber is removed. */
   protected onNoSubscribers(): void {}
 }
 

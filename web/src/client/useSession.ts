@@ -11,9 +11,9 @@ const NO_STORE = new Store<LiveSession | null>(null);
 export interface OpenSession {
   readonly store: SessionStore | null;
   readonly live: LiveSession | null;
-  /** Whether there is no session of this id. */
+  /** Whether no session has this id. */
   readonly isMissing: boolean;
-  /** Whether the server cannot be reached, so that it is not known if the session exists. */
+  /** Whether it is not known yet if the session exists, because the server cannot be reached. */
   readonly isWaiting: boolean;
 }
 
@@ -33,7 +33,7 @@ export function useSession(sessionId: string | null): OpenSession {
       store = new SessionStore(sessionId, agent);
       setOpening({ id: sessionId, store });
     };
-    // Connecting would create a missing session; only a new session with its first message may do that.
+    // Connecting creates a missing session. Only a session with an unsent first message may be created.
     if (agent !== null) open();
     else
       sessionExists(sessionId, abort.signal, () => setWaiting(true)).then(
@@ -63,7 +63,7 @@ export function useSession(sessionId: string | null): OpenSession {
   };
 }
 
-/** Creates a session with its first message, which is sent when the session is opened. */
+/** Creates a session id and stores its first message, which is sent when the session is opened. */
 export function createSession(text: string, agent: string): string {
   const sessionId = newId();
   writeStored(`fresh.${sessionId}`, agent);

@@ -1,4 +1,4 @@
-/** A read-only CodeMirror editor in the page's own colours, which fit the light and the dark theme. */
+/** A read-only CodeMirror editor with the colours of the page's theme. */
 
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState, type Extension, RangeSetBuilder } from "@codemirror/state";
@@ -47,11 +47,11 @@ interface Props {
   readonly text: string;
   readonly language: string;
   readonly label: string;
-  /** How each line changed, if the editor shows a diff. */
+  /** The lines of a diff with their marks; null if the editor shows no diff. */
   readonly lines: readonly DiffLine[] | null;
 }
 
-/** Distance from the end, in px, at which the editor follows growing code. */
+/** Distance from the end, in px, within which the editor scrolls along with growing code. */
 const NEAR = 40;
 
 interface Editor {
@@ -110,7 +110,7 @@ function newEditor(parent: HTMLElement): Editor {
       extensions: [
         EditorState.readOnly.of(true),
         EditorView.editable.of(false),
-        // Bidirectional overrides would show other code than the code that runs.
+        // Bidirectional overrides would make the code look different from the code that runs.
         highlightSpecialChars({ addSpecialChars: /[\u202a-\u202c\u2068]/g }),
         EditorView.lineWrapping,
         compartments.language.of([]),
@@ -146,7 +146,7 @@ function show(editor: Editor, text: string, lines: readonly DiffLine[] | null): 
     });
 }
 
-/** Line numbers; of a diff the new numbers, with a sign for each changed line. */
+/** The gutter with line numbers. For a diff: numbers of the newer version, and a mark for each changed line. */
 function marking(lines: readonly DiffLine[] | null): Extension {
   if (lines === null) return lineNumbers();
   const signs = { same: " ", added: "+", removed: "−" };

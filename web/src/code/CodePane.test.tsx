@@ -10,7 +10,7 @@ import { download } from "../ui/download";
 import { api } from "../wire/api";
 import type { AnyEvent } from "../wire/events";
 import CodePane from "./CodePane";
-import { versionsOf } from "./versions";
+import { versionsOf } from "./codeVersions";
 
 vi.mock("../ui/download");
 vi.mock("../text/languages", { spy: true });

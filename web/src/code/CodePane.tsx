@@ -1,6 +1,6 @@
 import { ArrowDownToLine, ChevronDown, ChevronLeft, ChevronRight, CodeXml, Download, FileDiff } from "lucide-react";
 import { Fragment, memo, useMemo, useRef, useState } from "react";
-import { codeOf } from "../log/code";
+import { codeOf } from "../log/codeArguments";
 import { formatBytes, formatDuration } from "../log/format";
 import type { Item, RunView, ToolItem } from "../log/view";
 import { Button } from "../ui/Button";
@@ -11,9 +11,10 @@ import { StateIcon } from "../ui/StateIcon";
 import { useShortcuts } from "../ui/shortcuts";
 import { api } from "../wire/api";
 import { CodeEditor } from "./CodeEditor";
+import { codeFileName, firstLine, type Version, type VersionCache, versionsOf } from "./codeVersions";
 import { diffLines } from "./diff";
 import { Output } from "./Output";
-import { codeFileName, firstLine, type Version, type VersionCache, versionsOf } from "./versions";
+import { NEXT_VERSION, PREVIOUS_VERSION } from "./versionShortcuts";
 import "./code.css";
 
 interface VersionChoice {
@@ -24,7 +25,7 @@ interface VersionChoice {
   readonly follow: () => void;
 }
 
-/** The shown version: the newest, until the user selects one here or elsewhere. */
+/** The shown version: the newest one, until the user selects another in this pane or by selecting its call. */
 function useVersion(versions: readonly Version[], focus: ToolItem | null): VersionChoice {
   const [selected, setSelected] = useState<string | null>(null);
   const [lastFocus, setLastFocus] = useState<string | null>(null);
@@ -48,7 +49,7 @@ interface VersionMenuProps {
   readonly onSelect: (key: string) => void;
 }
 
-/** "step 2 of 3", and a menu of all versions. */
+/** A button such as "step 2 of 3" that opens a menu of all versions. */
 const VersionMenu = memo(function VersionMenu({ versions, index, onSelect }: VersionMenuProps) {
   const current = versions[index];
   return (
@@ -88,7 +89,7 @@ function VersionDescription({ version: { item }, place }: { version: Version; pl
 
 interface Props {
   readonly runs: readonly RunView[];
-  /** The call that was selected elsewhere. */
+  /** The call that is selected in the conversation or in another pane. */
   readonly focus: ToolItem | null;
   readonly onSelect: (item: Item) => void;
   /** Shows a call in the terminal pane. */
@@ -115,12 +116,12 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
   const selectAt = (index: number) => select(versions[index]?.key ?? "");
 
   const stepBy = (by: number) => {
-    // A hidden pane has no box.
+    // Only a visible pane has client rects; the keys do nothing while the pane is hidden.
     if (pane.current?.getClientRects().length) selectAt(choice.index + by);
   };
   useShortcuts([
-    { keys: "[", title: "Previous step", run: () => stepBy(-1) },
-    { keys: "]", title: "Next step", run: () => stepBy(1) },
+    { ...PREVIOUS_VERSION, run: () => stepBy(-1) },
+    { ...NEXT_VERSION, run: () => stepBy(1) },
   ]);
 
   if (version === undefined)
@@ -130,7 +131,7 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
         <p>When the agent writes code, it appears here, version by version.</p>
       </div>
     );
-  // The full code is copied and saved, also while only its beginning is shown.
+  // Copying and saving use the full code, also if only its beginning is shown.
   const fullCode = () => fetchFullCode(runs, version);
   const name = codeFileName(choice.index + 1, version.code.language);
   return (
@@ -225,7 +226,7 @@ const Code = memo(function Code({
   );
 });
 
-/** Without empty lines at the end, which would only show line numbers. */
+/** The code without empty lines at its end. */
 function trimEnd(code: string): string {
   return code.replace(/\n+$/, "");
 }

@@ -14,14 +14,14 @@ export const MAX_RESULT = 4_000;
 
 interface VisibleOutput {
   readonly pieces: readonly OutputPiece[];
-  /** Number of omitted characters before them. */
+  /** Number of characters of output before the shown ones. */
   readonly omittedBefore: number;
   readonly result: string;
-  /** Number of omitted characters of the result; null if only the server knows. */
+  /** Number of characters of the result that are not shown; null if the log truncates the result. */
   readonly omittedAfter: number | null;
 }
 
-/** The end of the output, because it is live, and the beginning of the result. */
+/** The part of a call that is shown: the end of its output and the beginning of its result. */
 export function visibleOutput(item: ToolItem): VisibleOutput {
   const pieces: OutputPiece[] = [];
   let room = MAX_OUTPUT;

@@ -1,4 +1,4 @@
-/** Line diff of two versions. Pure. */
+/** Line diff of two texts. Pure. */
 
 export interface DiffLine {
   readonly mark: "same" | "added" | "removed";
@@ -7,7 +7,7 @@ export interface DiffLine {
   readonly number: number | null;
 }
 
-/** Above this number of line pairs, the changed middle counts as replaced. */
+/** Largest number of line pairs to compare. Above it, all lines between the common start and end count as replaced. */
 const MAX_PAIRS = 4_000_000;
 
 export function diffLines(before: string, after: string): DiffLine[] {
@@ -36,7 +36,7 @@ export function diffLines(before: string, after: string): DiffLine[] {
 
 type ChangedLine = Pick<DiffLine, "mark" | "text">;
 
-/** The longest common subsequence, by dynamic programming. */
+/** Diffs the lines between the common start and end, by longest common subsequence. */
 function middle(old: readonly string[], now: readonly string[]): ChangedLine[] {
   const removed = (text: string): ChangedLine => ({ mark: "removed", text });
   const added = (text: string): ChangedLine => ({ mark: "added", text });

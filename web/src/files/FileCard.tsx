@@ -33,7 +33,7 @@ export function FileIcon({ kind }: { kind: FileKind }) {
   return <Icon className="files-icon" size={16} aria-hidden="true" />;
 }
 
-/** A file name as text. It is isolated from the direction of its neighbours, and its extension stays visible. */
+/** A file name. Its text direction does not affect its neighbours, and its extension is never cut off. */
 export function FileName({ name, mediaType }: { name: string; mediaType: string }) {
   const shown = escapeInvisible(name).replace(/\s+/g, " ").trim() || `unnamed ${mediaType.split("/", 1)[0] || "file"}`;
   const ending = /^(.+)(.{9})$/su.exec(shown);
@@ -45,7 +45,7 @@ export function FileName({ name, mediaType }: { name: string; mediaType: string 
   );
 }
 
-/** The server sends the file as a download, never as a page. */
+/** A link that downloads an artifact. */
 export function DownloadLink({ artifactId, name }: { artifactId: string; name: string }) {
   return (
     <a
@@ -60,7 +60,7 @@ export function DownloadLink({ artifactId, name }: { artifactId: string; name: s
   );
 }
 
-/** An image of this server, in a box of fixed height, so that nothing moves when it arrives. */
+/** An image artifact, in a box of fixed height, so that the layout does not shift when it is loaded. */
 export const ImagePreview = memo(function ImagePreview({ artifactId, name }: { artifactId: string; name: string }) {
   const [state, setState] = useState<"loading" | "there" | "broken">("loading");
   if (state === "broken")
@@ -83,7 +83,7 @@ export const ImagePreview = memo(function ImagePreview({ artifactId, name }: { a
   );
 });
 
-/** A file of an agent, in the conversation. */
+/** A file that an agent made, in the conversation. */
 export const FileCard = memo(function FileCard({ item }: { item: ArtifactItem }) {
   const kind = kindOf(item.mediaType, item.name);
   return (
@@ -99,7 +99,7 @@ export const FileCard = memo(function FileCard({ item }: { item: ArtifactItem })
   );
 });
 
-/** A file of the user. A URL stays a link: nothing is fetched from other servers. */
+/** A file that the user attached. An attached URL is shown as a link, because nothing is fetched from other servers. */
 export const AttachmentCard = memo(function AttachmentCard({ attachment }: { attachment: Attachment }) {
   const { name = "", media_type: mediaType, artifact_id: artifactId = "", url = "" } = attachment;
   const kind = kindOf(mediaType, name);

@@ -6,11 +6,11 @@ import { artifactUrl } from "../wire/api";
 import { parseCsv } from "./csv";
 import { ImagePreview } from "./FileCard";
 import { kindOf, languageOf, MAX_SHOWN } from "./fileKinds";
-import type { FileVersion } from "./files";
+import type { FileVersion } from "./sessionFiles";
 
 class UnreadableFile extends Error {}
 
-/** Fetches a text file, unless it is too long or binary. Its length may be known only while reading. */
+/** Fetches a text file, unless it is too long or binary. The size is checked while the file is read. */
 export async function fetchText(artifactId: string, signal: AbortSignal, max = MAX_SHOWN): Promise<string> {
   const response = await fetch(artifactUrl(artifactId), { signal });
   if (response.status === 404) throw new UnreadableFile("This file is no longer kept.");

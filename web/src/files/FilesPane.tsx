@@ -8,7 +8,7 @@ import { Button } from "../ui/Button";
 import { DownloadLink, FileIcon, FileName } from "./FileCard";
 import { FilePreview } from "./FilePreview";
 import { canShow, kindOf } from "./fileKinds";
-import { type FileGroup, type FileVersion, filesKey, filesOf } from "./files";
+import { type FileGroup, type FileVersion, filesKey, filesOf } from "./sessionFiles";
 import "./files.css";
 
 interface FileRowProps {
@@ -92,7 +92,7 @@ interface Props {
   readonly onSelect: (item: Item) => void;
 }
 
-/** All files of a session: those of the agents and those of the user. */
+/** All files of a session: made by agents or attached by the user. */
 const FilesPane = memo(function FilesPane({ runs, onSelect }: Props) {
   const groups = useGroups(runs);
   if (groups.length === 0)
@@ -131,7 +131,7 @@ function isPicture({ newest }: FileGroup): boolean {
   return newest.item !== null && kindOf(newest.mediaType, newest.name) === "image";
 }
 
-/** Runs change with each token; the list changes only with a file. */
+/** The files of the runs. The list is built again only when a file is added, not with each token. */
 function useGroups(runs: readonly RunView[]): readonly FileGroup[] {
   const key = filesKey(runs);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key changes with the files

@@ -2,7 +2,7 @@
 
 interface Sheet {
   readonly rows: readonly (readonly string[])[];
-  /** Whether there are more rows. */
+  /** Whether the file has more rows than these. */
   readonly isTruncated: boolean;
 }
 

@@ -1,16 +1,16 @@
-/** The kind of a file, from its media type and name. Pure. */
+/** Determines how a file is shown, from its media type and name. Pure. */
 
 import { languageName } from "../text/languages";
 
 export type FileKind = "image" | "table" | "code" | "text" | "archive" | "other";
 
-/** Formats that an <img> element shows. There even SVG cannot run scripts or fetch anything. */
+/** Media types that are shown in an <img> element, in which even SVG cannot run scripts or fetch anything. */
 const IMAGES = /^image\/(?:png|jpe?g|gif|webp|avif|bmp|svg\+xml|x-icon)$/;
 const ARCHIVES = /zip|x-tar|gzip|x-7z|x-rar|x-bzip|zstd/;
 const TEXTUAL = /^text\/|[/+](?:json|xml|yaml|x-yaml|toml|javascript|typescript|sql|x-sh|x-python|csv|ndjson|jsonl)$/;
 const PLAIN = /^(?:txt|log|md|markdown|rst|ini|toml|cfg|conf|env|tex|diff|patch)$/;
 
-/** Limit of texts that are shown, in bytes. */
+/** Size in bytes above which a text file is not shown. */
 export const MAX_SHOWN = 1_000_000;
 
 function typeOf(mediaType: string): string {

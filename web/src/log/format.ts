@@ -20,7 +20,7 @@ export function subAgentTask({ args, summary }: Pick<ToolItem, "args" | "summary
   return summary;
 }
 
-/** A call as one line. */
+/** A call as one line: name and summary. */
 export function callLine({ name, summary }: Pick<ToolItem, "name" | "summary">): string {
   return summary ? `${name} ${summary}` : name;
 }
@@ -31,12 +31,12 @@ export function truncateLine(text: string): string {
   return line.length > LINE ? `${line.slice(0, LINE - 1)}…` : line;
 }
 
-/** A duration in ms below a second, otherwise like `formatDuration`. */
+/** Formats a duration: exact ms below one second, otherwise like `formatDuration`. */
 export function formatExactDuration(ms: number): string {
   return ms < 1000 ? `${Math.max(0, Math.round(ms))} ms` : formatDuration(ms);
 }
 
-/** A duration: 30 ms, 0.4 s, 12 s, 3 min 05 s, 1 h 02 min. */
+/** Formats a duration: 30 ms, 0.4 s, 12 s, 3 min 05 s, 1 h 02 min. */
 export function formatDuration(ms: number): string {
   if (ms < 95) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = ms / 1000;
@@ -48,7 +48,7 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
 }
 
-/** A size: 512 B, 3.4 kB, 1.2 MB. */
+/** Formats a size in bytes: 512 B, 3.4 kB, 1.2 MB. */
 export function formatBytes(size: number): string {
   if (size < 1000) return `${size} B`;
   const units = ["kB", "MB", "GB", "TB"];
@@ -61,7 +61,7 @@ export function formatBytes(size: number): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 
-/** A number of tokens: 840, 1.2k, 34k, 1.3M. */
+/** Formats a number of tokens: 840, 1.2k, 34k, 1.3M. */
 export function formatTokens(count: number): string {
   if (count < 1000) return String(count);
   if (count < 999_500) return count < 9950 ? `${(count / 1000).toFixed(1)}k` : `${Math.round(count / 1000)}k`;

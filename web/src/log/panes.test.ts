@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { dialectTranscripts, messagesOf, type V2Message } from "../testing/golden";
-import { codeOf } from "./code";
+import { codeOf } from "./codeArguments";
 import table from "./panes.json";
 import { reduce } from "./reduce";
 import { EMPTY, type RunView, type TerminalPiece, type ToolItem } from "./view";
@@ -48,7 +48,7 @@ function toolAt(run: RunView | undefined, index: number): ToolItem {
   return item;
 }
 
-/** Deltas of live output; the final message repeats them. */
+/** Whether a message has new text: the final message repeats the deltas of the live output. */
 function isNews({ message_type, is_delta }: V2Message["metadata"]): boolean {
   return message_type === "observation" || is_delta === true;
 }

@@ -1,15 +1,15 @@
-/** The reducer: records in, view state out. Pure; it handles every kind of event. */
+/** The reducer: applies the records of the log to the view of a session. Pure; handles every kind of event. */
 
 import type { AnyEvent, LogRecord, Plan, PlanDelta, RunStarted } from "../wire/events";
-import { RunDraft } from "./draft";
-import * as tools from "./tools";
+import { RunDraft } from "./runDraft";
+import * as toolCalls from "./toolCalls";
 import type { Gap, RunView, SessionView } from "./view";
 import { addTokens, NO_TOKENS, truncationOf } from "./view";
 
-/** The server's error for calls that were open when the agent ended. */
+/** The server's error text for calls and steps that were open when the agent ended. */
 const INTERRUPTED_BY_END = "the run ended before this did";
 
-/** Applies records to a view. Records that it already has are skipped. */
+/** Returns the view after these records. Records that the view already contains are skipped. */
 export function reduce(view: SessionView, records: readonly LogRecord[]): SessionView {
   const runs = view.runs.slice();
   const drafts = new Map<string, RunDraft>();
@@ -31,12 +31,12 @@ export function reduce(view: SessionView, records: readonly LogRecord[]): Sessio
   return seq === view.seq ? view : { ...view, runs, seq };
 }
 
-/** Notes records that are no longer stored. */
+/** Returns the view with a gap: a range of records that the server no longer stores. */
 export function addGap(view: SessionView, gap: Gap): SessionView {
   return gap.to <= view.seq ? view : { ...view, seq: gap.to, gaps: [...view.gaps, gap] };
 }
 
-/** A run without any event; its first record may be missing. */
+/** A run before any event. Its times are those of `record`, because `run_started` may be missing. */
 function newRun(record: LogRecord): RunView {
   return {
     runId: record.run_id,
@@ -104,19 +104,19 @@ function applyEvent(draft: RunDraft, event: AnyEvent, at: number): void {
     case "step_finished":
       return applyStep(draft, agentId, event, at);
     case "tool_started":
-      return tools.startCall(draft, event, at);
+      return toolCalls.startCall(draft, event, at);
     case "tool_args_delta":
-      return tools.appendArgs(draft, event);
+      return toolCalls.appendArgs(draft, event);
     case "tool_ready":
-      return tools.setArgs(draft, event, at);
+      return toolCalls.setArgs(draft, event, at);
     case "tool_output_delta":
-      return tools.appendOutput(draft, event);
+      return toolCalls.appendOutput(draft, event);
     case "tool_finished":
-      return tools.finishCall(draft, event, at);
+      return toolCalls.finishCall(draft, event, at);
     case "approval_requested":
-      return tools.requestApproval(draft, event, at);
+      return toolCalls.requestApproval(draft, event, at);
     case "approval_resolved":
-      return tools.resolveApproval(draft, event, at);
+      return toolCalls.resolveApproval(draft, event, at);
     case "agent_started":
       return startAgent(draft, event, at);
     case "agent_finished":
@@ -153,7 +153,7 @@ function applyEvent(draft: RunDraft, event: AnyEvent, at: number): void {
       draft.markInterrupted("stopped");
       return endRun(draft, "cancelled", at);
     default:
-      // An event of a newer server is skipped.
+      // Events of unknown kinds, which a newer server may send, are skipped.
       event satisfies never;
   }
 }
@@ -204,7 +204,7 @@ function appendPlan(draft: RunDraft, agentId: string, event: PlanDelta, at: numb
   else draft.add({ kind: "plan", agentId, at, text: event.text, update: event.update ?? false, isGrowing: true }, name);
 }
 
-/** A truncated plan arrived complete in its deltas. */
+/** Applies a plan event. If the event's text is truncated, the longer text from its deltas stays. */
 function setPlan(draft: RunDraft, agentId: string, event: Plan, at: number): void {
   const grown = endPlan(draft, agentId);
   if (grown && event.text) grown.text = event.truncated && grown.text.startsWith(event.text) ? grown.text : event.text;
@@ -217,7 +217,7 @@ function setPlan(draft: RunDraft, agentId: string, event: Plan, at: number): voi
   else draft.add({ kind: "todos", agentId, at, state: "running", todos: event.items }, name);
 }
 
-/** Ends a plan that was streaming. */
+/** Marks the agent's streaming plan as complete and returns it; null if no plan was streaming. */
 function endPlan(draft: RunDraft, agentId: string) {
   const grown = draft.edit(draft.close(`plan ${agentId}`), "plan");
   if (grown) grown.isGrowing = false;

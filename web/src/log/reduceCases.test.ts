@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { recordsOf, transcript } from "../testing/golden";
 import { pythonCall } from "../testing/sampleRuns";
 import type { AnyEvent } from "../wire/events";
-import { codeOf } from "./code";
+import { codeOf } from "./codeArguments";
 import { addGap, reduce } from "./reduce";
-import { MAX_OUTPUT } from "./tools";
+import { MAX_OUTPUT } from "./toolCalls";
 import { EMPTY, type RunView, type ToolItem, tokensOf, tokensOfRun } from "./view";
 
 const START: AnyEvent = { kind: "run_started", agent: "deep", input: "go" };

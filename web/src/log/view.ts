@@ -1,8 +1,8 @@
 /**
- * The view of a session: plain immutable values, made from records by `reduce`.
+ * Types of the view of a session: immutable values that `reduce` makes from records.
  *
- * Items are ordered by their start. An item's `key` is its run and its index, so it is the same for all readers of
- * the log. Nothing here knows React, the clock or the network.
+ * Items are ordered by their start. An item's `key` consists of its run's id and its index, so it is the same for all
+ * readers of the log. This module does not depend on React, the clock or the network.
  */
 
 import type { Attachment, Decision, JsonObject, JsonValue, OutputStream, Todo } from "../wire/events";
@@ -12,10 +12,10 @@ export type Args = JsonObject | string;
 
 export type RunState = "running" | "waiting" | "finished" | "failed" | "cancelled";
 
-/** State of a tool, a step or a sub-agent. A tool is `unseen` if it ended without a visible result. */
+/** State of a tool call, a step or an agent. A call is `unseen` if it ended without a visible result. */
 export type Progress = "running" | "waiting" | "done" | "failed" | "stopped" | "rejected" | "unseen";
 
-/** Where the full value of a preview is. */
+/** Size in bytes and URL of the full value, if the log contains only a preview of it. */
 export interface Truncation {
   readonly size: number;
   readonly url: string;
@@ -28,7 +28,7 @@ interface Base {
   readonly at: number;
 }
 
-/** A text (`text`) or a thought (`thought`) of an agent. */
+/** A message of an agent: a text or a thought. */
 export interface MessageItem extends Base {
   readonly kind: "text" | "thought";
   readonly messageId: string;
@@ -46,34 +46,34 @@ export interface ToolItem extends Base {
   readonly callId: string;
   readonly name: string;
   readonly args: Args | null;
-  /** The streamed part of the arguments, while `args` is null. */
+  /** The part of the arguments that has arrived, as JSON text, while `args` is null. */
   readonly argsText: string;
   readonly argsTruncation: Truncation | null;
-  /** The argument that describes the call best. */
+  /** The value of the argument that describes the call best, chosen by the server. */
   readonly summary: string;
   /** The language of the code that the call runs; "" if it runs none. */
   readonly language: string;
-  /** The argument with the code. */
+  /** The name of the argument that contains the code. */
   readonly codeKey: string;
   readonly state: Progress;
-  /** When the call began to run, after its arguments were complete and approved. */
+  /** Time at which the call began to run: its arguments were complete and approved. */
   readonly ranAt: number;
   readonly endedAt: number | null;
   readonly durationMs: number | null;
   readonly output: readonly OutputPiece[];
-  /** Number of characters of output that are no longer in memory. */
+  /** Number of characters that were removed from the start of `output`. */
   readonly outputDropped: number;
   readonly result: JsonValue;
   readonly resultTruncation: Truncation | null;
   readonly error: string | null;
-  /** Sub-agents that the call started. */
+  /** Ids of the sub-agents that the call started. */
   readonly agentIds: readonly string[];
-  /** Index of the approval that it waited for. */
+  /** Index of the approval item of the call; null if it needed none. */
   readonly approval: number | null;
   readonly step: number | null;
 }
 
-/** A sub-agent that no tool call started. Others are listed in their call. */
+/** A sub-agent that was not started by a tool call. Others are in `ToolItem.agentIds`. */
 export interface AgentItem extends Base {
   readonly kind: "agent";
   readonly childId: string;
@@ -89,7 +89,7 @@ export interface PlanItem extends Base {
 /** The current state of an agent's to-do list. */
 export interface TodosItem extends Base {
   readonly kind: "todos";
-  /** Ends with its agent, also if entries are unfinished. */
+  /** `running` until the list's agent ends, even if all entries are done. */
   readonly state: Extract<Progress, "running" | "done" | "stopped">;
   readonly todos: readonly Todo[];
 }
@@ -122,7 +122,7 @@ export interface ApprovalItem extends Base {
   readonly argsTruncation: Truncation | null;
   readonly decisions: readonly Decision[];
   readonly expiresAt: number | null;
-  /** Null while the approval is open. */
+  /** The decision; null while the approval is open. */
   readonly decision: Decision | null;
   readonly editedArgs: Args | null;
   readonly reason: string;
@@ -175,12 +175,12 @@ export interface AgentView {
   /** The agent's last status text. */
   readonly status: string;
   readonly model: string;
-  /** Sum of its model requests. */
+  /** Tokens of all model requests of the agent. */
   readonly usage: Tokens;
-  /** Sum of its steps; used only if the framework does not report single requests. */
+  /** Tokens of all steps of the agent. Used only if the framework does not report model requests. */
   readonly stepUsage: Tokens;
   readonly tools: number;
-  /** Indices in `RunView.items`. */
+  /** Indices of the agent's items in `RunView.items`. */
   readonly items: readonly number[];
 }
 
@@ -189,11 +189,11 @@ export interface AnswerView {
   readonly title: string;
   readonly sources: readonly string[];
   readonly truncation: Truncation | null;
-  /** Index of the text that is the answer; null if it was not streamed. */
+  /** Index of the text item that is the answer; null if the answer was not streamed. */
   readonly item: number | null;
 }
 
-/** A piece of the terminal's content. Short neighbours of the same call and kind are joined. */
+/** A piece of the terminal's content: text of one call and kind. `item` is the index of the call. */
 export interface TerminalPiece {
   readonly item: number;
   readonly kind: "call" | OutputStream | "result" | "error";
@@ -216,9 +216,9 @@ export interface RunView {
   readonly state: RunState;
   readonly startedAt: number;
   readonly endedAt: number | null;
-  /** Time of its newest record. */
+  /** Time of the run's newest record. */
   readonly lastAt: number;
-  /** The limit that ended it, e.g. `max_steps`. */
+  /** The limit that ended the run, e.g. `max_steps`; "" if none did. */
   readonly code: string;
   readonly reason: string;
   readonly failure: RunFailure | null;
@@ -226,18 +226,18 @@ export interface RunView {
   readonly agents: ReadonlyMap<string, AgentView>;
   readonly answer: AnswerView | null;
   readonly tools: number;
-  /** Indices of the calls that carry code. */
+  /** Indices of the calls with code. */
   readonly codes: readonly number[];
   readonly terminal: readonly TerminalPiece[];
-  /** Indices of open items, by the key that later records use. */
+  /** Indices of open items, by a name such as `tool <call id>` by which later records find them. */
   readonly open: ReadonlyMap<string, number>;
 }
 
 export interface SessionView {
   readonly runs: readonly RunView[];
-  /** The `seq` of the newest record, where a reconnect resumes. */
+  /** The `seq` of the newest record. After a reconnect the log continues behind it. */
   readonly seq: number;
-  /** Ranges of records that are no longer stored. */
+  /** Ranges of records that the server no longer stores. */
   readonly gaps: readonly Gap[];
 }
 
@@ -254,12 +254,12 @@ export function addTokens(one: Tokens, other: Tokens): Tokens {
   return { input: one.input + other.input, output: one.output + other.output };
 }
 
-/** Whether the run has not ended, also while it waits for an approval. */
+/** Whether a run has not ended. Also true while it waits for an approval. */
 export function isRunning(run: RunView | undefined): run is RunView & { readonly endedAt: null } {
   return run !== undefined && run.endedAt === null;
 }
 
-/** The calls that run now. */
+/** The calls of a run that have not ended. */
 export function runningTools(run: RunView): readonly ToolItem[] {
   const open = [...run.open.values()].map((index) => run.items[index]);
   return open.filter((item): item is ToolItem => item?.kind === "tool");
@@ -271,12 +271,12 @@ export function startedAgents(run: RunView, item: Item): readonly AgentView[] {
   return ids.map((id) => run.agents.get(id)).filter((agent) => agent !== undefined);
 }
 
-/** The full value of an event's truncated field. */
+/** Size and URL of the full value of an event; null if the event is not truncated. */
 export function truncationOf(event: { truncated?: boolean; size?: number; result_url?: string }): Truncation | null {
   return event.truncated ? { size: event.size ?? 0, url: event.result_url ?? "" } : null;
 }
 
-/** The agent's tokens: the sum of its requests, or of its steps if there are no requests. */
+/** The tokens of an agent: of its model requests, or of its steps if no requests were reported. */
 export function tokensOf(agent: AgentView): Tokens {
   return agent.usage.input + agent.usage.output > 0 ? agent.usage : agent.stepUsage;
 }

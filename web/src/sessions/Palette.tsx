@@ -10,7 +10,7 @@ import type { Command } from "../ui/shortcuts";
 import { SessionIcon } from "./SessionRows";
 import "./palette.css";
 
-/** The commands that contain all words, those that begin with the text first. Pure. */
+/** The commands whose text contains all words. Commands that begin with the text come first. Pure. */
 function matchCommands(commands: readonly Command[], text: string): readonly Command[] {
   const wanted = text.trim().toLowerCase();
   if (wanted === "") return commands;
@@ -34,7 +34,7 @@ interface Props {
 const RECENT = 5;
 const FOUND = 20;
 
-/** Search for sessions and commands. */
+/** The command palette: a dialog that finds sessions and commands. */
 export function Palette({ open, onOpenChange, ...rest }: Props) {
   return (
     <Dialog open={open} onOpenChange={onOpenChange} title="Search and commands" hideTitle className="palette-dialog">
@@ -49,7 +49,7 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
   const chosen = matchCommands(commands, text);
   const close = (run: () => void) => {
     onClose();
-    // The dialog restores the focus first; then the command may move it.
+    // Runs the command after the closing dialog has restored the focus, because the command may move the focus.
     requestAnimationFrame(run);
   };
   const sessions = found.length > 0 && (
@@ -103,7 +103,7 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
   );
 }
 
-/** Sessions with this text in their title, also those that are not loaded; without a text the newest. */
+/** The sessions whose title contains the text, searched on the server. Without a text, the newest sessions. */
 function useFound(list: SessionList, text: string) {
   const [results] = useState(() => new SessionList(false));
   const recent = useStore(list);

@@ -6,13 +6,13 @@ import type { SessionEntry } from "../wire/api";
 import "./sessions.css";
 
 interface RenameProps {
-  /** Null while the dialog is closed. */
+  /** The session; null while the dialog is closed. */
   entry: Pick<SessionEntry, "session_id" | "title"> | null;
   onClose: () => void;
   onRename: (id: string, title: string) => void;
 }
 
-/** Renames a session. */
+/** A dialog that renames a session. */
 export function RenameDialog({ entry, onClose, onRename }: RenameProps) {
   const field = useRef<HTMLInputElement>(null);
   const done = (title: string) => {
@@ -68,13 +68,13 @@ function Fields({ field, title, onDone, onCancel }: FieldsProps) {
 }
 
 interface DeleteProps {
-  /** Null while the dialog is closed. */
+  /** The session; null while the dialog is closed. */
   entry: Pick<SessionEntry, "session_id" | "title" | "state"> | null;
   onClose: () => void;
   onDelete: (id: string) => void;
 }
 
-/** Asks before a session is deleted. The focus is on Cancel, so that Enter does nothing harmful. */
+/** A dialog that asks before a session is deleted. Cancel has the focus, so that Enter does not delete. */
 export function DeleteDialog({ entry, onClose, onDelete }: DeleteProps) {
   return (
     <AlertDialog.Root open={entry !== null} onOpenChange={(open) => open || onClose()}>

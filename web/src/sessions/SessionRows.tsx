@@ -20,7 +20,7 @@ import { copyText } from "../ui/clipboard";
 import { Menu, MenuItem, MenuSeparator } from "../ui/Menu";
 import { StateIcon } from "../ui/StateIcon";
 import type { SessionEntry, SessionState } from "../wire/api";
-import { grouped, type ListRow, startOfDay } from "./groups";
+import { grouped, type ListRow, startOfDay } from "./dateGroups";
 
 const PROGRESS: Record<SessionState, Progress | null> = {
   processing: "running",
@@ -35,7 +35,7 @@ function progressOf({ state, turns, run_state }: Pick<SessionEntry, "state" | "t
   return state === "processing" && run_state === "waiting" ? "waiting" : PROGRESS[state];
 }
 
-/** The state of the newest run; a dot for an expired or an empty session. */
+/** An icon of the state of the session's newest run; a dot if the session has expired or has no run. */
 export function SessionIcon({ entry }: { entry: Pick<SessionEntry, "state" | "turns" | "run_state"> }) {
   const progress = progressOf(entry);
   return progress ? <StateIcon state={progress} size={14} /> : <span className="sessions-dot" aria-hidden="true" />;
@@ -50,7 +50,7 @@ interface RenameFieldProps {
 
 const MAX_LENGTH = 200;
 
-/** Edits a title in place: Enter and blur save it, Esc does not. */
+/** A field that edits a title in place. Enter and losing the focus save the title, Esc discards it. */
 export function RenameField({ className, title, onRename, onClose }: RenameFieldProps) {
   const [text, setText] = useState(title);
   const field = useRef<HTMLInputElement>(null);
@@ -88,7 +88,7 @@ export function RenameField({ className, title, onRename, onClose }: RenameField
 interface RowProps {
   entry: SessionEntry;
   current: boolean;
-  /** Whether the Tab key reaches this row. */
+  /** Whether the row is the one that the Tab key reaches. */
   active: boolean;
   renaming: boolean;
   onActive: (id: string) => void;
@@ -116,7 +116,7 @@ const SessionRow = memo(function SessionRow(props: RowProps) {
   const tabIndex = active ? 0 : -1;
 
   const open = (event: MouseEvent) => {
-    // The browser opens new tabs.
+    // With a modifier key, the browser opens the link in a new tab or window.
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     openSession(id);
@@ -167,7 +167,7 @@ const SessionRow = memo(function SessionRow(props: RowProps) {
         open={menu}
         onOpenChange={setMenu}
         onCloseAutoFocus={(event) => {
-          // The field that replaces this row gets the focus.
+          // The rename field that replaces this row gets the focus, not the menu's trigger.
           if (!renameNext.current) return;
           renameNext.current = false;
           event.preventDefault();
@@ -218,7 +218,7 @@ interface Props {
 const ROW = 34;
 /** Distance from the end, in px, at which the next page is loaded. */
 const NEAR = 600;
-/** Number of frames in which a row that was far away is mounted and can get the focus. */
+/** Number of animation frames to wait for a row to be mounted before it can get the focus. */
 const FOCUS_ATTEMPTS = 20;
 const STEPS: Record<string, (at: number, count: number) => number> = {
   ArrowDown: (at, count) => Math.min(at + 1, count - 1),
@@ -227,7 +227,7 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
   End: (_, count) => count - 1,
 };
 
-/** The list of sessions, virtualized. Arrow keys move, Enter opens, F2 renames, Delete removes. */
+/** The virtual list of sessions. Arrow keys move the focus, Enter opens, F2 renames and Delete deletes a session. */
 export function SessionRows({ entries, current, hasMore, onMore, onRename, onRemove }: Props) {
   const today = startOfDay(Date.now());
   const rows = useMemo(() => grouped(entries, today), [entries, today]);
@@ -240,7 +240,7 @@ export function SessionRows({ entries, current, hasMore, onMore, onRename, onRem
   const isListed = (id: string | null) => id !== null && entries.some((entry) => entry.session_id === id);
   const active = isListed(movedTo) ? movedTo : isListed(current) ? current : (entries[0]?.session_id ?? null);
   const rowOf = (id: string | null) => rows.findIndex((row) => row.kind === "session" && row.entry.session_id === id);
-  // The row that had the focus stays mounted until the next one has it.
+  // The previously focused row stays mounted until the next row has the focus.
   const mountedRows = [rowOf(active), rowOf(previous)].filter((row, at, all) => row >= 0 && all.indexOf(row) === at);
   const setActive = useCallback((id: string) => setMovedTo(id), []);
 
@@ -250,7 +250,7 @@ export function SessionRows({ entries, current, hasMore, onMore, onRename, onRem
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || renaming !== null) return;
-    // Events of a menu bubble through here, although it is rendered elsewhere.
+    // Ignores events of an open menu: React bubbles them to this list, although the menu is elsewhere in the DOM.
     if (!(event.target instanceof Element) || !event.currentTarget.contains(event.target)) return;
     const at = entries.findIndex((entry) => entry.session_id === active);
     const entry = entries[at];
@@ -260,7 +260,7 @@ export function SessionRows({ entries, current, hasMore, onMore, onRename, onRem
     else if (event.key === "Delete") onRemove(entry);
     else if (step) {
       const next = entries[step(at, entries.length)]?.session_id ?? null;
-      // The first row has a heading above it.
+      // Above the first row there is a heading, which should be visible too.
       if (next === entries[0]?.session_id) virtual.current?.scrollTo(0);
       else virtual.current?.scrollToIndex(rowOf(next), { align: "nearest" });
       setPrevious(active);

@@ -15,7 +15,7 @@ import { SessionRows } from "./SessionRows";
 import { useSessionActions } from "./useSessionActions";
 import "./sessions.css";
 
-/** The left side of the page: all sessions, and the settings. */
+/** The sidebar: the list of sessions, and the settings. */
 export function Sidebar() {
   const { sessions: list } = useStores();
   const { version, user, signOut, signOutError } = useSettings();
@@ -121,7 +121,7 @@ export function Sidebar() {
   );
 }
 
-/** The agent of new sessions. */
+/** The menu that chooses the agent of new sessions. */
 function AgentMenu() {
   const { agents, agent, chooseAgent } = useSettings();
   const title = agent?.title || agent?.name || "No agent";
@@ -186,7 +186,7 @@ function ThemeMenu() {
   );
 }
 
-/** Progress or error of the current export. */
+/** Shows the progress or the error of the current export. */
 function ExportNotice() {
   const { sessionExport } = useStores();
   const state = useStore(sessionExport);

@@ -1,4 +1,4 @@
-/** A session as a Markdown document: each question, its steps, and the answer. Pure. */
+/** Exports a session as a Markdown document: each question with its steps and its answer. Pure. */
 
 import { formatDuration, plural, valueText } from "../log/format";
 import { type AgentView, type Item, type RunView, startedAgents, type ToolItem } from "../log/view";
@@ -21,7 +21,7 @@ function stepParts(run: RunView): string[] {
   return [`### Execution steps (${plural(run.tools, "tool")}${took})`, steps.join("\n")];
 }
 
-/** The tools of an agent as a list, with those of its sub-agents below the call that started them. */
+/** The tool calls of an agent as a list. Calls of a sub-agent are nested below the call that started it. */
 function stepLines(run: RunView, agent: AgentView | undefined, indent: string): string[] {
   const items = (agent?.items ?? []).map((at) => run.items[at]).filter((item) => item !== undefined);
   return items.flatMap((item) => itemLines(run, item, indent));
@@ -61,7 +61,7 @@ function answerText(content: JsonValue): string {
   return typeof content === "string" ? content : `\`\`\`json\n${valueText(content)}\n\`\`\``;
 }
 
-/** The texts of the main agent, if there is no answer. */
+/** The texts of the main agent, for a run without an answer. */
 function spoken(run: RunView): string {
   return run.items.flatMap((item) => (item.kind === "text" && item.agentId === "" ? [item.text] : [])).join("\n\n");
 }
@@ -85,7 +85,7 @@ function line(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
-/** Inline code that may contain backticks. */
+/** A text as Markdown inline code, also if the text contains backticks. */
 function code(text: string): string {
   const plain = line(text);
   const longest = Math.max(0, ...[...plain.matchAll(/`+/g)].map((run) => run[0].length));

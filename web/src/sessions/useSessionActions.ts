@@ -7,7 +7,7 @@ interface SessionActions {
   remove(sessionId: string): void;
 }
 
-/** Renames and deletes sessions. `report` gets the error message, and null when an action starts. */
+/** Functions that rename and delete a session. `report` gets null when an action starts, and the error if it fails. */
 export function useSessionActions(report: (error: string | null) => void): SessionActions {
   const { sessions } = useStores();
   const { leaveSession } = useNavigation();

@@ -8,7 +8,7 @@ import { pythonCall } from "../testing/sampleRuns";
 import { stripAnsi } from "../text/sanitizeAnsi";
 import type { AnyEvent } from "../wire/events";
 import TerminalPane from "./TerminalPane";
-import type { Written } from "./transcript";
+import type { Written } from "./terminalWriter";
 import { type ScreenListener, XtermScreen } from "./xtermScreen";
 
 // xterm.js needs a canvas, which jsdom does not have.

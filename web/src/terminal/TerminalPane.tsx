@@ -3,14 +3,14 @@ import { type KeyboardEvent, memo, type RefObject, useEffect, useRef, useState }
 import type { RunView } from "../log/view";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
-import { plainEnd, plainTranscript, TerminalWriter } from "./transcript";
+import { plainEnd, plainTranscript, TerminalWriter } from "./terminalWriter";
 import { XtermScreen } from "./xtermScreen";
 import "@xterm/xterm/css/xterm.css";
 import "./terminal.css";
 
 interface FindBarProps {
   readonly field: RefObject<HTMLInputElement | null>;
-  /** False if the text is not found. */
+  /** Selects the next match; returns false if there is none. */
   readonly onFind: (text: string, direction: "typed" | "next" | "previous") => boolean;
 }
 
@@ -66,7 +66,7 @@ function FindBar({ field, onFind }: FindBarProps) {
 const MAX_TEXT = 10_000;
 const UPDATE_INTERVAL_MS = 1000;
 
-/** The end of the terminal as text for screen readers, updated at most once a second. */
+/** The end of the terminal's content as text for screen readers, updated at most once a second. */
 const TerminalText = memo(function TerminalText({ runs }: { runs: readonly RunView[] }) {
   const [shown, setShown] = useState(runs);
   const newest = useRef(runs);
@@ -97,7 +97,7 @@ const MOVES: Record<string, Parameters<XtermScreen["scroll"]>[0]> = {
   ArrowDown: 1,
 };
 
-/** The live output of all tools. */
+/** The terminal pane: all tool calls with their output, results and errors. */
 const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunView[] }) {
   const host = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
@@ -137,7 +137,7 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
 
   const jumpToEnd = () => {
     screen.current?.scroll("end");
-    // The button disappears; the keyboard still controls the terminal.
+    // The clicked button disappears, so the focus moves to the terminal.
     host.current?.parentElement?.focus({ preventScroll: true });
   };
 

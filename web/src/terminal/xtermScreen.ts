@@ -1,11 +1,11 @@
-/** The terminal's screen: xterm.js, read-only. All its input has passed `sanitizeAnsi`. */
+/** The read-only xterm.js screen of the terminal pane. Its input comes from `TerminalWriter`, which sanitizes it. */
 
 import { FitAddon } from "@xterm/addon-fit";
 import { SearchAddon } from "@xterm/addon-search";
 import { type ITheme, Terminal } from "@xterm/xterm";
-import type { Written } from "./transcript";
+import type { Written } from "./terminalWriter";
 
-/** `read` returns the value of a custom property, e.g. `--ink`. */
+/** The colours of xterm.js for the page's theme. `read` returns the value of a CSS custom property, e.g. `--ink`. */
 function xtermTheme(read: (name: string) => string, isDark: boolean): ITheme {
   const ink = read("--ink");
   const red = read("--bad");
@@ -43,7 +43,7 @@ function xtermTheme(read: (name: string) => string, isDark: boolean): ITheme {
   };
 }
 
-/** Calls `changed` when the page's theme changes. */
+/** Calls `changed` when the page's theme changes. Returns the function that unsubscribes. */
 function onThemeChange(changed: () => void): () => void {
   const chosen = new MutationObserver(changed);
   chosen.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
@@ -56,13 +56,13 @@ function onThemeChange(changed: () => void): () => void {
 }
 
 const SCROLLBACK = 20_000;
-/** Size of a write; the terminal yields between two, so that a long log does not block the page. */
+/** Number of characters per write. xterm.js yields between writes, so that a long log does not block the page. */
 const PIECE = 16 * 1024;
-const RESET = "\u001bc";
-const NO_CURSOR = "\u001b[?25l";
+const CLEAR_SCREEN = "\u001bc";
+const HIDE_CURSOR = "\u001b[?25l";
 
 export interface ScreenListener {
-  /** Whether the screen shows the end and follows it. */
+  /** Called when the screen starts or stops showing the end of the text. */
   readonly onFollow: (isFollowing: boolean) => void;
   readonly onSelect: (hasSelection: boolean) => void;
 }
@@ -94,7 +94,7 @@ export class XtermScreen {
     this.terminal.loadAddon(this.searchAddon);
     this.applyTheme();
     this.terminal.open(host);
-    this.terminal.write(NO_CURSOR);
+    this.terminal.write(HIDE_CURSOR);
     this.disableInput();
     this.disposers.push(onThemeChange(() => this.applyTheme()));
     const subscriptions = [
@@ -109,11 +109,11 @@ export class XtermScreen {
   }
 
   write({ startOver, text }: Written): void {
-    if (startOver) this.terminal.write(RESET + NO_CURSOR);
+    if (startOver) this.terminal.write(CLEAR_SCREEN + HIDE_CURSOR);
     for (let at = 0; at < text.length; at += PIECE) this.terminal.write(text.slice(at, at + PIECE));
   }
 
-  /** Scrolls by lines, by pages, or to an end. */
+  /** Scrolls by a number of lines, by a page, or to the beginning or the end. */
   scroll(to: number | "page up" | "page down" | "begin" | "end"): void {
     if (to === "page up") this.terminal.scrollPages(-1);
     else if (to === "page down") this.terminal.scrollPages(1);
@@ -122,7 +122,7 @@ export class XtermScreen {
     else this.terminal.scrollLines(to);
   }
 
-  /** Selects the next match; false if there is none. Decorations of all matches would cost a search per line. */
+  /** Selects the next or previous match. Returns false if there is none. Highlighting all matches would be too slow. */
   find(text: string, direction: "typed" | "next" | "previous"): boolean {
     if (text === "") this.terminal.clearSelection();
     if (text === "") return true;
@@ -143,7 +143,7 @@ export class XtermScreen {
     this.terminal.dispose();
   }
 
-  /** Fits the terminal to its container, unless that is hidden. */
+  /** Fits the terminal to its container, unless the container is hidden. */
   private fit(): void {
     if (this.host.clientWidth === 0 || this.host.clientHeight === 0) return;
     this.fitAddon.fit();
@@ -158,7 +158,7 @@ export class XtermScreen {
     );
   }
 
-  /** Removes xterm's input field from the tab order: the pane handles the keyboard. */
+  /** Disables xterm's input field and removes it from the tab order, because the pane handles the keyboard. */
   private disableInput(): void {
     const field = this.terminal.textarea;
     if (field) {

@@ -1,4 +1,4 @@
-/** A fake server with sessions, for tests. */
+/** A fake of the server's session requests, for tests. */
 
 import { vi } from "vitest";
 import type { SessionEntry } from "../wire/api";
@@ -19,7 +19,7 @@ export function sessionEntry(id: string, title: string, more: Partial<SessionEnt
 
 export interface FakeServer {
   sessions: SessionEntry[];
-  /** Requests besides those for the list, as "METHOD path". */
+  /** The requests other than reading the list, as "METHOD path". */
   readonly asked: string[];
   refuses: boolean;
 }

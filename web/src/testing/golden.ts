@@ -14,12 +14,12 @@ export interface Transcript {
   readonly records: readonly LogRecord[];
 }
 
-/** Written by hand, one for each kind of event. */
+/** Golden transcripts that are written by hand, at least one for each kind of event. */
 export function dialectTranscripts(): Transcript[] {
   return namesIn(DIALECTS).map((name) => ({ name, records: transcript(name) }));
 }
 
-/** Recorded from real frameworks. */
+/** Golden transcripts that are recorded from real frameworks. */
 export function sourceTranscripts(): Transcript[] {
   return readdirSync(SOURCES)
     .sort()
@@ -35,7 +35,7 @@ export function transcript(name: string): LogRecord[] {
   return lines(join(DIALECTS, `${name}.jsonl`)).map((line) => JSON.parse(line) as LogRecord);
 }
 
-/** The Web API v2 messages of the same transcript. */
+/** The Web API v2 messages of a golden transcript. */
 export function messagesOf(name: string): V2Message[] {
   return lines(join(DIALECTS, `${name}.v2.sse`))
     .filter((line) => line.startsWith("data: "))

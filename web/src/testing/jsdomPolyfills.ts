@@ -1,8 +1,8 @@
 import { configure } from "@testing-library/react";
 
-/** Adds what jsdom lacks and radix-ui and cmdk need. */
+/** Adds DOM functions that radix-ui and cmdk need and jsdom lacks. */
 export function installJsdomPolyfills(): void {
-  // A slow machine must not fail a test.
+  // A long timeout, so that tests also pass on a slow machine.
   configure({ asyncUtilTimeout: 10_000 });
   globalThis.ResizeObserver ??= class {
     observe() {}

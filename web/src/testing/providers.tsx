@@ -15,7 +15,7 @@ interface PageValues {
   readonly layout?: Partial<Layout>;
 }
 
-/** The page around a component: new stores, and functions that record their calls. */
+/** Wraps a component in all contexts of the page, with new stores and mock functions. */
 export function TestPage({ children, settings, navigation, layout }: PageValues & { children: ReactNode }) {
   const allSettings: Settings = {
     agents: [],
@@ -54,7 +54,7 @@ export function TestStores({ stores = new Stores(), children }: { stores?: Store
   return <StoresContext value={stores}>{children}</StoresContext>;
 }
 
-/** The chat around a row. */
+/** Wraps a row in the context of the chat. */
 export function TestChat({ children, ...value }: Partial<ChatValue> & { children: ReactNode }) {
   const chat: ChatValue = {
     store: { sessionId: "s" } as ChatValue["store"],

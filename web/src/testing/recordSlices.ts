@@ -1,4 +1,4 @@
-/** Ways to split, repeat and join a log, for tests of the reducer. */
+/** Functions that split, repeat and join the records of a log, for tests of the reducer. */
 
 import type { LogRecord } from "../wire/events";
 

@@ -29,7 +29,7 @@ export function sampleRun(...events: readonly TimedEvent[]): RunView {
   return onlyRun(sampleSession([[0, { kind: "run_started", agent: "deep", input: "go" }], ...events]));
 }
 
-/** A call that runs Python, with the fields that the server derives. Without code its arguments still stream. */
+/** The start of a call that runs Python, with the server's derived fields. If `code` is null, its arguments stream. */
 export function pythonCall(callId: string, code: string | null, name = "python"): ToolStarted {
   const begun = { kind: "tool_started", call_id: callId, name, language: "python" } as const;
   return code === null ? begun : { ...begun, args: { code }, summary: truncateLine(code), code_key: "code" };

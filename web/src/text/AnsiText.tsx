@@ -26,13 +26,13 @@ const PART = 20_000;
 
 interface ToolOutputProps {
   readonly text: string;
-  /** Whether to show only a little. */
+  /** Whether to show only a short end of the output. */
   readonly isPreview: boolean;
-  /** Whether the beginning is missing. */
+  /** Whether the beginning of the output is missing in `text`. */
   readonly isTruncated: boolean;
 }
 
-/** The output of a tool with its styles. Its end is shown, because that says how it went. */
+/** The end of a tool's output, with its styles. */
 export const ToolOutput = memo(function ToolOutput({ text, isPreview, isTruncated }: ToolOutputProps) {
   const [parts, setParts] = useState(1);
   const length = isPreview ? PREVIEW : PART * parts;

@@ -6,7 +6,7 @@ type Render = (tex: string, element: HTMLElement, options: object) => void;
 let loading: Promise<Render> | undefined;
 let loadedRender: Render | undefined;
 
-/** Loads KaTeX with the first formula. */
+/** Loads KaTeX once, when the first formula is shown. */
 function load(): Promise<Render> {
   loading ??= Promise.all([import("katex"), import("katex/dist/katex.min.css")])
     .then(([{ default: katex }]) => {
@@ -20,7 +20,7 @@ function load(): Promise<Render> {
   return loading;
 }
 
-// No links, images or HTML in a formula; sizes and macro expansion are limited.
+// Forbid links, images and HTML in a formula, and limit sizes and macro expansion.
 const OPTIONS = {
   throwOnError: true,
   trust: false,
@@ -30,7 +30,7 @@ const OPTIONS = {
   output: "htmlAndMathml",
 };
 
-/** A formula; its source until KaTeX is loaded, or if KaTeX rejects it. */
+/** A formula. Shows its source until KaTeX is loaded, or if KaTeX rejects it. */
 export const Formula = memo(function Formula({ source }: { source: string }) {
   const place = useRef<HTMLSpanElement>(null);
   const [render, setRender] = useState<Render | undefined>(() => loadedRender);

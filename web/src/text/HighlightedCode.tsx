@@ -4,14 +4,14 @@ import { escapeInvisible } from "./invisibleCharacters";
 import { languageName, loadLanguage } from "./languages";
 import "./text.css";
 
-/** Longer code is not highlighted. */
+/** Length above which code is not highlighted. */
 const LIMIT = 100_000;
 
 type Highlight = (code: string) => readonly HighlightedSpan[];
 
 const factories = new Map<string, () => Highlight>();
 
-/** A function that highlights growing code; null if the language is not known. */
+/** Loads a language. Returns a function that makes a highlighter for growing code; null if the language is unknown. */
 async function load(name: string): Promise<(() => Highlight) | null> {
   const [support, { IncrementalParser, highlightSpans }] = await Promise.all([
     loadLanguage(name),
@@ -46,7 +46,7 @@ function useHighlight(language: string): Highlight | null {
   return highlight?.name === name ? highlight.of : null;
 }
 
-/** Highlighted code. Its text does not change when the language arrives. */
+/** Highlighted code. It is plain until its language is loaded. */
 export const HighlightedCode = memo(function HighlightedCode({ code, language }: { code: string; language: string }) {
   const shown = useMemo(() => escapeInvisible(code), [code]);
   const highlight = useHighlight(shown.length > LIMIT ? "" : language);

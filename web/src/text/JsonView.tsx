@@ -13,11 +13,11 @@ export interface Shown {
   readonly language: "json" | "";
 }
 
-/** A value for display: JSON, also from a string, formatted; any other text unchanged. */
+/** The text of a value for display. JSON is formatted, also if it is in a string; other strings are unchanged. */
 export function shownValue(value: JsonValue): Shown {
   if (typeof value !== "string") return { text: JSON.stringify(value, null, 2), language: "json" };
   const text = value.trim();
-  // Parsing would change long numbers.
+  // Does not parse JSON with long numbers, because JavaScript would round them.
   const isJson = text.length <= JSON_LIMIT && /^(?:\{[\s\S]*\}|\[[\s\S]*\])$/.test(text) && !/\d{16}/.test(text);
   if (isJson) {
     try {
@@ -29,7 +29,7 @@ export function shownValue(value: JsonValue): Shown {
   return { text: value, language: "" };
 }
 
-/** The end of a part, which does not split a surrogate pair. */
+/** The end of a part of this length, moved by one if it would split a surrogate pair. */
 function end(text: string, length: number): number {
   const code = text.charCodeAt(length - 1);
   return code >= 0xd800 && code < 0xdc00 ? length + 1 : length;

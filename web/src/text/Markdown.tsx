@@ -2,15 +2,21 @@ import { toJsxRuntime } from "hast-util-to-jsx-runtime";
 import { memo, useMemo, useState } from "react";
 import { Fragment, jsx, jsxs } from "react/jsx-runtime";
 import remend from "remend";
-import { type Block, IncrementalBlocks, parseFence } from "./blocks";
 import { CodeBlock } from "./CodeBlock";
 import { escapeInvisible } from "./invisibleCharacters";
+import { type Block, IncrementalBlocks, parseFence } from "./markdownBlocks";
 import { ELEMENTS } from "./markdownElements";
+import {
+  type Footnote,
+  ReferenceCollector,
+  type References,
+  withCitations,
+  withReferences,
+} from "./markdownReferences";
 import { PROSE_LIMIT, parseMarkdown } from "./markdownTree";
-import { type Footnote, ReferenceCollector, type References, withCitations, withReferences } from "./references";
 import "./text.css";
 
-// Closes only open emphasis: images, tags and formulas stay unchanged.
+// Options for unfinished Markdown: closes open emphasis, and leaves images, tags and formulas unchanged.
 const UNFINISHED = { linkMode: "text-only", images: false, htmlTags: false, katex: false } as const;
 const ELEMENTS_OF_REACT = { Fragment, jsx, jsxs, components: ELEMENTS, passNode: true };
 
@@ -37,7 +43,7 @@ interface PassageProps {
   readonly blocks: readonly Block[];
   readonly lines: References["lines"];
   readonly sources: readonly (string | null)[];
-  /** Whether its last block is still growing. */
+  /** Whether the last block is still growing. */
   readonly open: boolean;
 }
 
@@ -51,7 +57,7 @@ function isSame(one: PassageProps, other: PassageProps): boolean {
   );
 }
 
-/** Several blocks, so that a token does not compare all blocks of a long text. */
+/** A memoized group of blocks, so that a new token does not compare all blocks of a long text. */
 const Passage = memo(function Passage({ blocks, lines, sources, open }: PassageProps) {
   const last = open ? blocks.at(-1) : undefined;
   return blocks.map((block) => {

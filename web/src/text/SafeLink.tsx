@@ -2,7 +2,7 @@ import type { MouseEvent, ReactNode } from "react";
 import { escapeInvisible } from "./invisibleCharacters";
 import { anchorOf, hostname, isMisleading, safeUrl } from "./urls";
 
-/** Scrolls to an anchor in the same text. The page's own address belongs to its route. */
+/** Scrolls to an anchor in the same text without changing the URL, whose fragment is the page's route. */
 function go(event: MouseEvent<HTMLAnchorElement>, place: string) {
   event.preventDefault();
   const places = event.currentTarget.closest(".text")?.querySelectorAll<HTMLElement>("[data-anchor]") ?? [];

@@ -1,15 +1,15 @@
 /**
- * ANSI text as spans with class names. Pure.
+ * Converts ANSI text to spans with class names. Pure.
  *
- * Colours map to the page's own, which are readable in both themes: sixteen by name, all others to the nearest one. A
- * carriage return starts the line again and a backspace removes a character, as progress bars expect.
+ * Each colour maps to the nearest of eight colours that are readable in both themes. After a carriage return, new text
+ * replaces the line, and a backspace removes a character, as progress bars expect.
  */
 
 import { ALLOWED_SEQUENCE, sanitizeAnsi } from "./sanitizeAnsi";
 
 export interface AnsiSpan {
   readonly text: string;
-  /** "" for plain text. */
+  /** Class names of the style; "" for plain text. */
   readonly className: string;
 }
 
@@ -22,7 +22,7 @@ interface Style {
   flags: Set<string>;
 }
 
-/** Codes that set a flag, and codes that reset flags. */
+/** Flags by the code that sets them. */
 const FLAGS_ON: Record<number, string> = {
   1: "bold",
   2: "dim",
@@ -31,6 +31,7 @@ const FLAGS_ON: Record<number, string> = {
   7: "inverse",
   9: "struck",
 };
+/** Flags by the code that resets them. */
 const FLAGS_OFF: Record<number, readonly string[]> = {
   22: ["bold", "dim"],
   23: ["italic"],
@@ -39,14 +40,14 @@ const FLAGS_OFF: Record<number, readonly string[]> = {
   29: ["struck"],
 };
 
-/** Keeps what it splits at: sequences and the controls that move within a line. */
+/** Splits a text at escape sequences, line feeds, carriage returns and backspaces. Keeps the separators. */
 const SPLIT = new RegExp(`(${ALLOWED_SEQUENCE.source}|[\\n\\r\\b])`);
 
 export function ansiSpans(text: string): AnsiSpan[] {
   const style: Style = { colour: "", ground: "", flags: new Set() };
   const done: AnsiSpan[] = [];
   let line: AnsiSpan[] = [];
-  /** After a carriage return the line stays until more text arrives. */
+  /** Whether the last control was a carriage return. The line is cleared when more text arrives. */
   let isReturned = false;
   for (const part of sanitizeAnsi(text).replaceAll(/\r+\n/g, "\n").split(SPLIT)) {
     if (part === "\n") {
@@ -69,25 +70,25 @@ export function ansiSpans(text: string): AnsiSpan[] {
 
 interface AnsiTail {
   readonly spans: readonly AnsiSpan[];
-  /** Whether there is more before them. */
+  /** Whether the text has more characters before these spans. */
   readonly isTruncated: boolean;
 }
 
-/** A progress bar overwrites most of its output: this many characters are read for each shown one. */
+/** Number of characters that are read for each shown character, because progress bars overwrite most output. */
 const OVERPRINT_FACTOR = 16;
 
-/** The last characters of a text after all overwriting. */
+/** The last `length` visible characters of an ANSI text, after carriage returns and backspaces are applied. */
 export function ansiTail(text: string, length: number): AnsiTail {
   const room = length * OVERPRINT_FACTOR;
   const isLong = text.length > room;
-  // Starts at the beginning of a line, so that no sequence is split.
+  // Starts at the beginning of a line if possible, so that no escape sequence is split.
   const found = isLong ? ansiSpans(text.slice(-room).replace(/^[^\n\r]{0,400}[\n\r]/, "")) : ansiSpans(text);
   let left = length;
   const kept: AnsiSpan[] = [];
   for (const span of found.toReversed()) {
     if (left <= 0) return { spans: kept, isTruncated: true };
     if (span.text.length > left) {
-      // Drops half of a surrogate pair.
+      // Removes the second half of a split surrogate pair.
       kept.unshift({ ...span, text: span.text.slice(-left).replace(/^[\udc00-\udfff]/, "") });
       return { spans: kept, isTruncated: true };
     }
@@ -153,7 +154,7 @@ function applyCode(style: Style, code: number, detail: number | undefined): void
   else if ((code >= 40 && code <= 47) || (code >= 100 && code <= 107)) style.ground = NAMES[code % 10] ?? "";
 }
 
-/** A colour of the 256-colour palette: sixteen names, a 6 × 6 × 6 cube, and greys. */
+/** The name of a colour of the 256-colour palette: 16 basic colours, a 6 × 6 × 6 cube, and greys. */
 function paletteColour(index: number): Name | "" {
   if (index < 16) return NAMES[index % 8] ?? "";
   if (index >= 232) return index < 244 ? "black" : "white";
@@ -161,7 +162,7 @@ function paletteColour(index: number): Name | "" {
   return nearestColour([Math.floor(cube / 36) * 51, (Math.floor(cube / 6) % 6) * 51, (cube % 6) * 51]);
 }
 
-/** The name of an RGB colour, by its dominant components. */
+/** The name of the colour that is nearest to an RGB value. */
 function nearestColour([red = 0, green = 0, blue = 0]: readonly number[]): Name {
   const high = Math.max(red, green, blue);
   const low = Math.min(red, green, blue);

@@ -1,8 +1,8 @@
-/** Sources of an answer: their titles and addresses. */
+/** Parses the sources of an answer. */
 
 export interface Source {
   readonly title: string;
-  /** "" if there is no URL. */
+  /** The URL; "" if the source has none. */
   readonly address: string;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Hides formulas from the Markdown parser, which would read `_`, `*` and `\` as markup.
  *
- * Each is encoded as a word of private-use characters before parsing, and restored in the tree.
+ * Each formula is encoded as a word of private-use characters before parsing, and restored in the element tree.
  */
 
 import type { Element, ElementContent, Root, Text } from "hast";
@@ -12,8 +12,8 @@ const CLOSE = "\ue001";
 const DIGITS = 0xe010;
 const ENCODED = /\ue000([\ue010-\ue01f]+)\ue001/g;
 
-// Inline code and escaped characters, which stay, and the four notations of formulas. Lengths are bounded, so that
-// unclosed openings do not cost a search to the end each.
+// Matches inline code and escaped characters, which stay, and the four notations of formulas. Lengths are bounded, so
+// that an unclosed delimiter does not cause a search to the end of the text.
 const SCAN =
   /(?<ticks>(?<!`)`+(?!`))[\s\S]{0,2000}?(?<!`)\k<ticks>(?!`)|\$\$(?<block>(?:[^$]|\$(?!\$)){1,2000}?)\$\$|\\\[(?<bracket>[\s\S]{1,2000}?)\\\]|\\\((?<paren>[\s\S]{1,2000}?)\\\)|\\[\s\S]|(?<![\w$])\$(?<inline>[^\s$](?:[^$\n]{0,400}[^\s$\\])?)\$(?![\w$])/g;
 const MAY_CONTAIN = /\$|\\[[(]/;
@@ -21,7 +21,7 @@ const MAY_CONTAIN = /\$|\\[[(]/;
 const SIGN = /[\\^_={}]/;
 const WORDS = /[A-Za-z]{3,}/;
 
-/** `$x$` counts as a formula only if it looks like one: prices and shell variables do not. */
+/** Whether the text between two `$` is a formula, and not e.g. prices or shell variables. */
 function looksLikeFormula(tex: string): boolean {
   if (SIGN.test(tex)) return true;
   return !WORDS.test(tex) && /[A-Za-z]/.test(tex) && !/^\d[\d.,]*\s+[A-Za-z]/.test(tex) && !/[,;:]\s/.test(tex);
@@ -46,7 +46,7 @@ function decode(digits: string): string {
   return source;
 }
 
-/** The text with each formula encoded. It must not contain fenced code. */
+/** Encodes each formula in a text. The text must not contain fenced code. */
 export function encodeFormulas(text: string): string {
   if (!MAY_CONTAIN.test(text)) return text;
   return text.replace(SCAN, (match, ...rest) => {
@@ -64,7 +64,7 @@ export interface Formula {
   readonly display: boolean;
 }
 
-/** Removes the delimiters of a formula. */
+/** Parses a formula with its delimiters. */
 export function parseFormula(source: string): Formula {
   const width = source.startsWith("$") && !source.startsWith("$$") ? 1 : 2;
   return {
@@ -73,7 +73,7 @@ export function parseFormula(source: string): Formula {
   };
 }
 
-/** Restores formulas: in text as `<code data-formula>`, in code and URLs as they were written. */
+/** Plugin that restores formulas: in text as `<code data-formula>`, in code and URLs as their original text. */
 export function rehypeFormulas() {
   return (tree: Root) => {
     visit(tree, (node, index, parent) => {
@@ -95,7 +95,7 @@ export function rehypeFormulas() {
   };
 }
 
-/** Restores formulas in a string, also in a URL, where they are percent-encoded. */
+/** Replaces encoded formulas in a string by their original text, also if they are percent-encoded in a URL. */
 function restore(text: string): string {
   const plain = text.includes("%EE%80%80") ? text.replace(/(?:%EE%80%[89][0-9A-F])+/g, decodeURIComponent) : text;
   return plain.replace(ENCODED, (_, digits: string) => decode(digits));

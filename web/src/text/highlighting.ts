@@ -1,4 +1,4 @@
-/** Highlights code with CodeMirror's parsers. Loaded with the first language. */
+/** Highlights code with CodeMirror's parsers. This module is loaded together with the first language. */
 
 import { type Parser, type Tree, TreeFragment } from "@lezer/common";
 import { highlightCode, tagHighlighter, tags } from "@lezer/highlight";
@@ -37,7 +37,7 @@ interface Parsed {
   readonly tree: Tree;
 }
 
-/** Parses growing code incrementally; one instance for each code. */
+/** An incremental parser of one growing code text. */
 export class IncrementalParser {
   private last: Parsed | null = null;
 
@@ -55,7 +55,7 @@ export class IncrementalParser {
   }
 }
 
-/** The spans of a code, which join to the code. */
+/** Splits a code text into highlighted spans. Joined, the spans are the code. */
 export function highlightSpans(code: string, tree: Tree): readonly HighlightedSpan[] {
   const pieces: { text: string; style: string }[] = [];
   const add = (text: string, style: string) => {

@@ -10,7 +10,7 @@ afterEach(cleanup);
 const FORBIDDEN =
   "script, iframe, object, embed, style, form, base, meta, link, svg:not(.lucide), foreignObject, video, audio, source, template, textarea, select, math:not(.katex math)";
 
-/** Fails if a page that shows untrusted text has anything active. */
+/** Fails if the element contains anything active, e.g. scripts, event handlers or external images. */
 function expectHarmless(page: Element) {
   expect([...page.querySelectorAll(FORBIDDEN)].map((element) => element.outerHTML)).toEqual([]);
   for (const element of page.querySelectorAll("*")) {

@@ -1,4 +1,4 @@
-/** Shows characters that a reader cannot see, or that reorder others. Pure. */
+/** Replaces invisible characters, and characters that reorder text, by visible signs. Pure. */
 
 import { BIDI_OVERRIDES, removeEscapeSequences } from "./sanitizeAnsi";
 
@@ -13,7 +13,7 @@ function controlPicture(char: string): string {
   return code === 0x7f ? "␡" : codePointLabel(char);
 }
 
-/** Output, code or a name as text: without escape sequences, with a visible sign for each invisible character. */
+/** Removes escape sequences from output, code or a name, and replaces invisible characters by visible signs. */
 export function escapeInvisible(text: string): string {
   return removeEscapeSequences(text)
     .replace(/\r\n?/g, "\n")
@@ -21,7 +21,7 @@ export function escapeInvisible(text: string): string {
     .replace(BIDI, codePointLabel);
 }
 
-/** Prose with visible signs for bidirectional overrides. Direction marks stay: some languages need them. */
+/** Replaces bidirectional overrides in prose by visible signs. Direction marks stay: some languages need them. */
 export function escapeBidi(text: string): string {
   return text.replace(BIDI_OVERRIDES, codePointLabel);
 }

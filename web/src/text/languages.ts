@@ -1,5 +1,5 @@
 /**
- * Languages by their common names, loaded on demand.
+ * Table of programming languages by their common names. Their parsers are loaded on demand.
  *
  * CodeMirror is loaded with the first language, so this module must import it only dynamically.
  */
@@ -87,7 +87,7 @@ export function loadLanguage(name: string): Promise<LanguageSupport | null> {
   const language = LANGUAGES[known];
   if (language === undefined) return Promise.resolve(null);
   const promise = language.load().catch(() => {
-    // The next block tries again.
+    // The next code block tries to load the language again.
     loaded.delete(known);
     return null;
   });

@@ -84,7 +84,7 @@ const property = (node: Element | undefined, name: string) => {
   return typeof value === "string" || typeof value === "number" ? String(value) : "";
 };
 
-/** Headings of a text are one level below those of the page. */
+/** A heading of a text. Its level is one below that in the text, because the page has its own headings. */
 const heading = (Tag: "h2" | "h3" | "h4" | "h5" | "h6", look: string) =>
   function Heading({ node, children }: Props) {
     return (
@@ -105,7 +105,7 @@ const cell = (Tag: "td" | "th") =>
     );
   };
 
-/** Elements with markers at their start: `dir=auto` would not look into their paragraphs, which have `dir=auto` too. */
+/** Lists and quotes. Their direction is computed, because `dir=auto` ignores children that have `dir=auto` too. */
 const box = (Tag: "ul" | "ol" | "blockquote") =>
   function Box({ node, ...rest }: Props) {
     return <Tag {...rest} dir={isRightToLeft(textIn(node)) ? "rtl" : undefined} />;
@@ -133,7 +133,7 @@ function Code({ node, children }: Props) {
   return node?.properties.dataFormula === undefined ? <code>{children}</code> : <Formula source={textIn(node)} />;
 }
 
-/** Code in a list or a quote; top-level code is a block of its own. */
+/** Fenced code inside a list or a quote. Other fenced code is a separate block, see `markdownBlocks.ts`. */
 function Pre({ node }: Props) {
   const code = node?.children.find((child) => child.type === "element");
   const classes = code?.type === "element" ? code.properties.className : [];

@@ -72,7 +72,7 @@ function onlyKnown() {
   };
 }
 
-/** A footnote mark. The definition that `references.ts` adds to the block contains only the number. */
+/** The element of a footnote mark. The definition that `markdownReferences.ts` appends contains only the number. */
 function mark(node: FootnoteReference, number: string): Element {
   const link: Element = {
     type: "element",
@@ -100,7 +100,7 @@ const processor = unified()
   .use(onlyKnown)
   .freeze();
 
-/** Longer blocks are not parsed, because that would block the page. */
+/** Length above which a block is not parsed, because parsing would take too long. */
 export const PROSE_LIMIT = 100_000;
 const KEPT = 800;
 const KEPT_LENGTH = 4000;

@@ -1,38 +1,41 @@
 /**
- * Decides what an ANSI escape sequence is, and which sequences are allowed. Pure.
+ * Removes dangerous ANSI escape sequences and control characters from untrusted text. Pure.
  *
- * A terminal obeys what is written to it: sequences set titles and the clipboard, make links, ask questions whose answers
- * are typed, hide text or leave the screen unusable. Only text styles and "erase in line" pass; everything else is
- * removed.
+ * A terminal executes the sequences that it receives: they can set the title and the clipboard, make links, request
+ * answers that arrive as typed input, hide text or make the screen unusable. Only text styles and "erase in line" pass;
+ * everything else is removed.
  */
 
 const ESC = "\u001b";
 const ALLOWED_CONTROLS = new Set(["\n", "\r", "\t", "\b"]);
 const STRING_INTRODUCERS = new Set(["]", "P", "X", "^", "_"]);
 const STRING_TERMINATORS = new Set(["\u0007", "\u009c", "\u0018", "\u001a"]);
-/** Single characters that stand for `ESC [`, and for `ESC ]` and `ESC P`. */
+/** The 8-bit form of `ESC [`. */
 const CSI_8BIT = "\u009b";
+/** The 8-bit forms of `ESC ]` and `ESC P`. */
 const STRINGS_8BIT = new Set(["\u009d", "\u0090"]);
-/** Characters that reverse the direction of the text that follows, so that it reads differently from what it is. */
+/** Characters that change the direction of the following text, so that it is displayed in another order. */
 export const BIDI_OVERRIDES = /[\u202a-\u202e\u2066-\u2069]/g;
 const REPLACEMENT = "\ufffd";
-/** Fast paths for most of what is printed: characters that are not controls, and a complete style sequence. */
+/** Fast path for text without control characters. */
 const PLAIN_RUN = /[^\u0000-\u0007\u000b\u000c\u000e-\u001f\u007f-\u009f]+/y;
+/** Fast path for a complete style sequence. */
 const STYLE_RUN = /\u001b\[([0-9;:]{0,32})m/y;
 
-/** Longer sequences count as text, so that an unterminated one does not swallow the rest. */
+/** Length above which a sequence is invalid, so that an unterminated sequence does not remove all following text. */
 const MAX_SEQUENCE = 64;
+/** Length above which a control string, e.g. a title, is invalid. */
 const MAX_STRING = 4096;
 
 type State = "text" | "escape" | "designation" | "control" | "string" | "string end";
 
-/** What to keep of a text besides its escape sequences. */
+/** Decides what remains of text, control characters and `ESC [` sequences. */
 interface Policy {
-  /** Whether 8-bit control characters start sequences. */
+  /** Whether 8-bit control characters start sequences too. */
   readonly isEightBit: boolean;
   text(run: string): string;
   control(char: string): string;
-  /** A sequence `ESC [ parameters final`. */
+  /** Returns what remains of the sequence `ESC [ parameters final`. */
   csi(parameters: string, final: string): string;
 }
 
@@ -48,7 +51,7 @@ const STYLES_ONLY: Policy = {
 
 const TEXT_ONLY: Policy = { isEightBit: true, text: (run) => run, control: (char) => char, csi: () => "" };
 
-/** Filters one stream, which may be cut anywhere. */
+/** Sanitizes one stream of text. Its pieces may be split anywhere, also within a sequence. */
 export class AnsiSanitizer {
   private state: State = "text";
   private parameters = "";
@@ -56,7 +59,7 @@ export class AnsiSanitizer {
 
   constructor(private readonly policy: Policy = STYLES_ONLY) {}
 
-  /** What may be shown of the next piece. */
+  /** Sanitizes the next piece of the stream. */
   feed(piece: string): string {
     let out = "";
     for (let at = 0; at < piece.length; at++) {
@@ -81,7 +84,7 @@ export class AnsiSanitizer {
     return out;
   }
 
-  /** What is left at the end of the stream: an ESC that starts no sequence. */
+  /** Ends the stream. Returns a final ESC if it started no sequence and the policy allows it. */
   end(): string {
     const rest = this.state === "escape" ? this.policy.control(ESC) : "";
     this.enter("text");
@@ -113,7 +116,7 @@ export class AnsiSanitizer {
     return /[\u0000-\u001f\u007f-\u009f]/.test(char) ? this.policy.control(char) : this.policy.text(char);
   }
 
-  /** After ESC. */
+  /** Handles a character after ESC. */
   private escape(char: string): string {
     if (char === ESC) return this.enter("escape");
     if (char === "[") return this.enter("control");
@@ -122,7 +125,7 @@ export class AnsiSanitizer {
     return /[0-~]/.test(char) ? this.enter("text") : this.abort(char);
   }
 
-  /** After `ESC [`: parameters, then the letter that names the function. */
+  /** Handles a character after `ESC [`: a parameter, or the final letter that names the function. */
   private control(char: string): string {
     if (/[ -?]/.test(char)) {
       if (this.isTooLong(MAX_SEQUENCE)) return this.abort(char);
@@ -135,7 +138,7 @@ export class AnsiSanitizer {
     return this.policy.csi(parameters, char);
   }
 
-  /** A title, a link or data for a device. A line feed ends it, because no valid one has a line feed. */
+  /** Handles a character of a control string, e.g. a title or a link. A line feed makes the string invalid. */
   private string(char: string): string {
     if (char === ESC) return this.enter("string end");
     if (STRING_TERMINATORS.has(char)) return this.enter("text");
@@ -154,26 +157,26 @@ export class AnsiSanitizer {
     return "";
   }
 
-  /** The sequence is not valid; `char` is the first character after it. */
+  /** Ends an invalid sequence. `char` is the first character after it. */
   private abort(char: string): string {
     return this.end() + this.take(char);
   }
 }
 
-/** The text with its styles, and without any other sequence or control character. */
+/** Removes all escape sequences except styles and "erase in line", and most control characters. */
 export function sanitizeAnsi(text: string): string {
   return new AnsiSanitizer().feed(text);
 }
 
-/** A sequence that `sanitizeAnsi` leaves in a text. */
+/** Matches the sequences that `sanitizeAnsi` leaves in a text. */
 export const ALLOWED_SEQUENCE = /\u001b\[[0-9;:]*[mK]/g;
 
-/** The sanitized text without styles. */
+/** Sanitizes a text and removes its styles too. */
 export function stripAnsi(text: string): string {
   return sanitizeAnsi(text).replace(ALLOWED_SEQUENCE, "");
 }
 
-/** The text without any escape sequence. Other control characters stay. */
+/** Removes all escape sequences from a text. Other control characters stay. */
 export function removeEscapeSequences(text: string): string {
   if (!/[\u001b\u0090\u009b\u009d]/.test(text)) return text;
   const filter = new AnsiSanitizer(TEXT_ONLY);
@@ -185,7 +188,7 @@ const COLON_STYLES = /^(?:4:[0-5]|[345]8:5:\d{1,3}|[345]8:2:\d{0,3}(?::\d{1,3}){
 
 const styleCache = new Map<string, string>();
 
-/** The readable part of a "select graphic rendition" sequence: neither blinking nor hidden text. */
+/** The style sequence without codes that make text blink or hide it. Cached. */
 function allowedStyle(parameters: string): string {
   const cached = styleCache.get(parameters);
   if (cached !== undefined) return cached;
@@ -204,7 +207,7 @@ function readableStyle(parameters: string): string {
     if (code === "38" || code === "48" || code === "58") {
       const size = codes[at + 1] === "5" ? 3 : codes[at + 1] === "2" ? 5 : 0;
       const colour = codes.slice(at, at + size);
-      // Without a valid colour it is unknown which of the following numbers are styles.
+      // After an invalid colour, it is unknown which of the following numbers are styles.
       if (size === 0 || colour.length < size || !colour.every((part) => /^\d+$/.test(part) && Number(part) < 256))
         break;
       kept.push(...colour);

@@ -1,6 +1,6 @@
-/** Decides which URLs of a text may be linked and which images may be fetched. Pure; unknown ones are refused. */
+/** Decides which URLs of a text may be linked and which images may be shown. Pure; everything else is refused. */
 
-/** Characters that browsers drop or hide, which disguise a URL. */
+/** Characters that browsers ignore or do not show, and that can disguise a URL. */
 const INVISIBLE = /[\u0000-\u0020\u007f-\u00a0\u00ad\u061c\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\\]/;
 const LINKABLE = /^(?:https?:\/\/[^/]|mailto:[^/])/i;
 const ARTIFACT = /^(?:\.?\/)?artifacts\/[\w.~/-]+$/;
@@ -15,7 +15,7 @@ function parseUrl(address: string): URL | null {
   }
 }
 
-/** A URL that may be linked: absolute http, https or mailto without credentials. Otherwise null. */
+/** The URL if it may be linked: absolute, http, https or mailto, without credentials. Otherwise null. */
 export function safeUrl(address: string): string | null {
   if (INVISIBLE.test(address) || !LINKABLE.test(address)) return null;
   const url = parseUrl(address);
@@ -23,7 +23,7 @@ export function safeUrl(address: string): string | null {
   return url.href;
 }
 
-/** The anchor within the same text that a link names; null if it names none. */
+/** The anchor that a link such as `#name` points to; null for any other link. */
 export function anchorOf(address: string): string | null {
   if (!address.startsWith("#") || address.length < 2) return null;
   try {
@@ -37,7 +37,7 @@ export function hostname(address: string): string {
   return parseUrl(address)?.host ?? "";
 }
 
-/** An image that may be shown at once: an artifact of this server, or a small data URL. */
+/** The URL of an image if it may be shown: an artifact of this server, or a small data URL. Otherwise null. */
 export function safeImage(address: string): string | null {
   if (ARTIFACT.test(address) && !address.split("/").includes("..") && !address.includes("//")) return address;
   return address.length <= DATA_LIMIT && DATA_IMAGE.test(address) ? address : null;
@@ -55,7 +55,7 @@ export function isMisleading(label: string, address: string): boolean {
   return shownHost !== undefined && host !== "" && bare(shownHost) !== bare(host);
 }
 
-/** The anchor of a heading, as GitHub makes it. */
+/** The anchor of a heading, by GitHub's rule. */
 export function slugOf(heading: string): string {
   return heading
     .trim()

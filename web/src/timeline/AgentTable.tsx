@@ -7,7 +7,7 @@ import type { AgentSummary, Summary } from "./summary";
 
 const MAX_COLLAPSED = 6;
 
-/** Time, tools and tokens of each agent. */
+/** A table with the time, tool calls and tokens of each agent. */
 export const AgentTable = memo(function AgentTable({ summary }: { summary: Summary }) {
   const [all, setAll] = useState(false);
   const { agents, tokens } = summary;
@@ -84,7 +84,7 @@ function AgentRow({ agent }: { agent: AgentSummary }) {
   );
 }
 
-/** No reported tokens does not mean no tokens. */
+/** A number of tokens; a dash for 0, because the framework may not report tokens. */
 function amount(tokens: number): string {
   return tokens > 0 ? formatTokens(tokens) : "–";
 }

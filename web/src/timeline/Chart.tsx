@@ -39,16 +39,16 @@ interface AxisProps {
   readonly geometry: Geometry;
   /** Time between two ticks, in ms. */
   readonly step: number;
-  /** Index of the visible page of the track; ticks of its neighbours are rendered too. */
+  /** Index of the visible page of the track. Ticks are rendered for this page and its neighbours. */
   readonly page: number;
-  /** Shown above the labels. */
+  /** Content above the labels. */
   readonly children: ReactNode;
 }
 
 /** Width of the word "now", in px. */
 const NOW_ROOM = 40;
 
-/** The time axis. It scrolls horizontally with the bars, and not vertically. */
+/** The time axis. It scrolls horizontally together with the bars, but not vertically. */
 function Axis({ inner, timeline: { span, isRunning }, geometry, step, page, children }: AxisProps) {
   const { labels, width, scale } = geometry;
   const from = ((page - 1) * width) / scale;
@@ -112,7 +112,7 @@ interface ChartRowProps {
 
 const DEEPEST = 8;
 
-/** One row of the chart. The chart handles its clicks and keys. */
+/** One row of the chart. Its clicks and keys are handled by `Chart`. */
 const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, isActive, isSelected }: ChartRowProps) {
   const deep = Math.min(row.depth, DEEPEST);
   const end = row.end * scale;
@@ -165,8 +165,8 @@ const ROW = 28;
 const TICK_GAP = 64;
 
 /**
- * Bars over time below an axis. The scrolling element has the focus and names an active row, so that rows can
- * unmount.
+ * The chart of bars below a time axis. The scrolling element has the focus and refers to the active row by id, because
+ * rows unmount when they are out of sight.
  */
 export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
   const { rows, span, isRunning } = timeline;
@@ -196,7 +196,7 @@ export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
     if (selected >= 0) reveal(selected);
   }, [selected, reveal]);
 
-  /** Shows the tooltip of the active row while the keyboard is used. */
+  /** Shows the tooltip of a row if the chart has keyboard focus. Returns whether it is shown. */
   const showActive = (index: number): boolean => {
     const element = scroller.current;
     const row = element?.querySelector<HTMLElement>(`[data-row="${index}"]`);
@@ -204,7 +204,7 @@ export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
     show(row, { chart: labels + (rows[index]?.begin ?? 0) * scale - element.scrollLeft });
     return true;
   };
-  /** Scrolls horizontally to the bar of the active row. */
+  /** Scrolls horizontally to the bar of a row, and shows its tooltip. */
   const revealBar = (index: number) => {
     const element = scroller.current;
     const row = rows[index];

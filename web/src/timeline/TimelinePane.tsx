@@ -15,11 +15,11 @@ interface Snapshot {
   readonly now: number;
 }
 
-/** Longer runs are laid out once a second only. */
+/** Number of items above which a run is laid out only once a second. */
 const LONG_RUN_ITEMS = 2000;
 const LONG_RUN_INTERVAL_MS = 1000;
 
-/** The run at the last tick of the clock: tokens arrive faster than the chart should change. */
+/** The run as it was at the last tick of the clock, because the chart need not change with each token. */
 function useThrottledRun(run: RunView): Snapshot {
   const running = isRunning(run);
   const now = useNow(running);
@@ -39,10 +39,10 @@ interface TurnPickerProps {
 }
 
 const LINE = 60;
-/** Number of turns listed on either side of the shown one. */
+/** Number of turns that the menu lists before and after the shown turn. */
 const NEAR = 100;
 
-/** Chooses the turn of the session. */
+/** The menu that chooses the shown turn of the session. */
 const TurnPicker = memo(function TurnPicker({ runs, run, onSelectRun }: TurnPickerProps) {
   const at = runs.findIndex((one) => one.runId === run.runId);
   const first = Math.max(0, at - NEAR);
@@ -111,7 +111,7 @@ const ENTRIES: readonly LegendEntry[] = [
   { label: "Stopped", className: "timeline-bar-tool timeline-is-stopped", appliesTo: wasStopped },
 ];
 
-/** The meaning of the bars that occur. */
+/** The legend: the meaning of each kind of bar that the chart contains. */
 const Legend = memo(function Legend({ rows }: { rows: readonly Row[] }) {
   return (
     <ul className="timeline-legend" aria-label="Legend">
@@ -135,7 +135,7 @@ interface Props {
   readonly onSelectRun: (run: RunView) => void;
 }
 
-/** The timeline of a run: what ran when, in parallel, and at what cost. */
+/** The timeline pane: a chart of a run's agents, steps and calls over time, and their tokens. */
 const TimelinePane = memo(function TimelinePane({ runs, run, focus, onSelect, onSelectRun }: Props) {
   const snapshot = useThrottledRun(run);
   const [cache] = useState<RowCache>(() => new WeakMap());

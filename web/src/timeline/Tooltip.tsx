@@ -7,12 +7,12 @@ import type { Row } from "./layout";
 interface TooltipPosition {
   readonly index: number;
   readonly left: number;
-  /** Distance from the top of the chart, or from its bottom where there is no room below. */
+  /** Distance from the top of the chart in px; null if the tooltip is above its row and placed from the bottom. */
   readonly top: number | null;
   readonly bottom: number | null;
 }
 
-/** Details of the row under the pointer or with the focus. Screen readers get the same from the row. */
+/** Details of the row under the pointer or with the focus. Hidden from screen readers, which read the row itself. */
 export function Tooltip({ row, place }: { row: Row; place: TooltipPosition }) {
   const waited = row.parts.filter((part) => part.kind === "wait").reduce((sum, part) => sum + part.end - part.begin, 0);
   const { left, top, bottom } = place;
@@ -52,7 +52,7 @@ const GAP = 4;
 interface TooltipControl {
   readonly tooltip: TooltipPosition | null;
   readonly hide: () => void;
-  /** Shows the tooltip at a row, beside the pointer or at `x` px from the left of the chart. */
+  /** Shows the tooltip at a row, beside the pointer or at a distance in px from the left of the chart. */
   readonly show: (row: HTMLElement, x: { pointer: number } | { chart: number }) => void;
 }
 

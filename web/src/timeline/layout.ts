@@ -1,7 +1,7 @@
 /**
- * Lays out a run as rows over time. Pure.
+ * Lays out a run as rows of the timeline. Pure.
  *
- * All times are ms since the run's start. Open items end now, or at the end of the run.
+ * All times are ms since the run's start. An item without an end extends to now, or to the end of the run.
  */
 
 import { truncateLine } from "../log/format";
@@ -13,7 +13,7 @@ interface RowName {
   readonly about: string;
 }
 
-/** Only the first line is shown; a long growing text must not be read completely each time. */
+/** Number of characters in which the first line of a text is searched, so that a long text is not read completely. */
 const HEAD = 400;
 
 function rowName(item: Item, run: RunView): RowName {
@@ -48,7 +48,7 @@ interface Span {
   readonly end: number;
 }
 
-/** A part of a bar: arguments being written, an approval being waited for, or the work itself. */
+/** A part of a bar: writing the arguments (`write`), waiting for an approval (`wait`), or running (`work`). */
 export interface Part extends Span {
   readonly kind: "write" | "wait" | "work";
 }
@@ -57,13 +57,13 @@ export interface Row extends Span {
   readonly key: string;
   readonly kind: "agent" | "step" | "tool" | "text" | "thought" | "approval";
   readonly depth: number;
-  /** Whether it still runs, so that its end is now. */
+  /** Whether the item still runs, so that `end` is now. */
   readonly isOpen: boolean;
   readonly state: Progress;
   readonly label: string;
-  /** One line that describes it. */
+  /** One line that describes the item. */
   readonly about: string;
-  /** The item that a click selects; null for the run itself. */
+  /** The item that a click selects; null for the main agent. */
   readonly item: Item | null;
   readonly parts: readonly Part[];
   readonly tokens: Tokens | null;
@@ -84,13 +84,13 @@ interface Extent extends Span {
   readonly isOpen: boolean;
 }
 
-/** State of an agent. The main agent waits with its run; nothing runs in a run that has ended. */
+/** The state of an agent. The main agent waits while its run waits; in an ended run no agent is running. */
 export function agentState(run: RunView, agent: AgentView): Progress {
   if (run.state === "waiting" && agent.agentId === "") return "waiting";
   return finalState(agent.state, isRunning(run));
 }
 
-/** A truncated log may leave items open, although their run has ended. */
+/** The state of an item; `stopped` if the log left it open although its run has ended. */
 function finalState(state: Progress, isLive: boolean): Progress {
   return !isLive && (state === "running" || state === "waiting") ? "stopped" : state;
 }
@@ -125,7 +125,7 @@ export function layout(run: RunView, now: number, cache: RowCache = new WeakMap(
   return { rows: builder.rows, span: builder.span, isRunning: isRunning(run) };
 }
 
-/** The items of an agent in order of their start, with those of a step below it. */
+/** The items of an agent in order of their start. Items of a step are nested below the step. */
 function entriesOf(run: RunView, agent: AgentView, depth: number): Entry[] {
   const entries: Entry[] = [];
   let step: StepItem | null = null;
@@ -151,7 +151,7 @@ interface EndedRow {
   readonly isAnswer: boolean;
 }
 
-/** Rows of ended items, which do not change: a long run is laid out five times a second. */
+/** Rows of ended items, which do not change. Cached, because a running run is laid out several times a second. */
 export type RowCache = WeakMap<Item, EndedRow>;
 
 function hasEnded(item: Item): boolean {
@@ -182,7 +182,7 @@ class RowBuilder {
     }
   }
 
-  /** The call that started an agent. */
+  /** The call that started an agent; null if none did. */
   startOf(agent: AgentView): Item | null {
     return agent.callId ? (this.calls.get(agent.callId) ?? null) : null;
   }

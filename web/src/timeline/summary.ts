@@ -1,4 +1,4 @@
-/** Time, tools and tokens of each agent of a run, and their sums. */
+/** Computes time, tool calls and tokens of each agent of a run, and their sums. */
 
 import type { Progress, RunView, Tokens } from "../log/view";
 import { addTokens, NO_TOKENS, tokensOf } from "../log/view";
@@ -26,7 +26,7 @@ export interface Summary {
   readonly tokens: Tokens;
 }
 
-/** Agents in order of their start, each after its parent. */
+/** The summary of a run. Agents are in order of their start, each after its parent. */
 export function summarize(run: RunView, now: number): Summary {
   const ms = spanOf(run, now);
   const children = new Map<string, string[]>();

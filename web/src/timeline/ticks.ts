@@ -1,4 +1,4 @@
-/** Ticks of a time axis, at round numbers. */
+/** Computes the ticks of a time axis, at round times. */
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -30,7 +30,7 @@ export function ticks(from: number, to: number, step: number): Tick[] {
   return marks;
 }
 
-/** The label of a tick, as exact as the step: 0, 200 ms, 1.5 s, 2 min, 2:30, 1:05 h. */
+/** The label of a tick, with the precision of the step: 0, 200 ms, 1.5 s, 2 min, 2:30, 1:05 h. */
 export function tickLabel(at: number, step: number): string {
   if (at === 0) return "0";
   if (at < SECOND) return `${at} ms`;

@@ -1,4 +1,4 @@
-/** Zoom of the timeline, in px per ms. */
+/** The zoom of the timeline. Its scale is in px per ms. */
 
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 
@@ -7,12 +7,12 @@ export const END_ROOM = 76;
 const MAX_TRACK = 4_000_000;
 const MAX_SCALE = 20;
 
-/** The scale that shows the whole run. */
+/** The scale at which the complete run is visible. */
 export function fitScale(width: number, span: number): number {
   return Math.max(40, width - END_ROOM) / Math.max(1, span);
 }
 
-/** A scale within its limits; null shows the whole run. */
+/** The scale within its limits; null if it shows the complete run. */
 export function clampScale(requestedScale: number, width: number, span: number): number | null {
   const fit = fitScale(width, span);
   const most = Math.max(fit, Math.min(MAX_SCALE, MAX_TRACK / Math.max(1, span)));
@@ -31,12 +31,12 @@ interface Zoom {
   fitAll(): void;
 }
 
-/** The scale of the chart: the whole run, or what the user chose with the buttons or Ctrl and the wheel. */
+/** The scale of the chart. It fits the complete run until the user zooms with buttons or with Ctrl and the wheel. */
 export function useZoom(scroller: RefObject<HTMLElement | null>, labels: number, width: number, span: number): Zoom {
   const [requestedScale, setRequestedScale] = useState<number | null>(null);
   const scaleOverride = requestedScale === null ? null : clampScale(requestedScale, width, span);
   const scale = scaleOverride ?? fitScale(width, span);
-  /** A time, and its position in the window, which must not move. */
+  /** The time that must stay at its position `x` while the scale changes. */
   const anchor = useRef<{ time: number; x: number } | null>(null);
   const latest = useRef({ scale, width, span });
   useLayoutEffect(() => {

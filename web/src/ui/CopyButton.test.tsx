@@ -10,7 +10,7 @@ afterEach(() => {
   Reflect.deleteProperty(document, "execCommand");
 });
 
-/** A page without https has no clipboard API, only `execCommand`. */
+/** Removes the clipboard API, as on a page without https, where only `execCommand` copies. */
 function withoutClipboard(works: boolean): { copied: string } {
   const seen = { copied: "" };
   vi.stubGlobal("navigator", { ...navigator, clipboard: undefined });

@@ -9,7 +9,7 @@ const WORDS = { copying: "Copying …", copied: "Copied", failed: "Could not cop
 const ICONS = { idle: Copy, copying: Copy, copied: Check, failed: X };
 const SHOWN_MS = { copied: 1500, failed: 5000 };
 
-/** Copies a text; `text` may be a function if the text is large or has to be fetched. */
+/** A button that copies a text. `text` may be a function if the text is large or has to be fetched. */
 export function CopyButton({
   text,
   label = "Copy",

@@ -10,15 +10,15 @@ interface Props {
   title: string;
   /** A sentence below the title. */
   description?: ReactNode;
-  /** Shows the title only to screen readers, without a header. */
+  /** Whether only screen readers get the title, and the header is not shown. */
   hideTitle?: boolean;
   className?: string;
-  /** The element that gets the focus; by default the first that can. */
+  /** The element that gets the focus; by default the first focusable one. */
   initialFocus?: RefObject<HTMLElement | null>;
   children?: ReactNode;
 }
 
-/** A modal dialog. Esc, the close button and a click outside close it, and the focus returns. */
+/** A modal dialog. Esc, the close button and a click outside close it; the previous element gets the focus back. */
 export function Dialog({
   open,
   onOpenChange,

@@ -1,7 +1,7 @@
 import { keyLabels } from "./shortcuts";
 import "./kbd.css";
 
-/** Keyboard keys. */
+/** Shows the keys of a shortcut. */
 export function Kbd({ keys }: { keys: string }) {
   return (
     <span className="keys">

@@ -12,7 +12,7 @@ interface MenuProps {
   side?: "top" | "bottom";
   open?: boolean;
   onOpenChange?: (open: boolean) => void;
-  /** `preventDefault` keeps the focus from returning to the trigger. */
+  /** Called when the menu closes. `event.preventDefault()` prevents that the trigger gets the focus back. */
   onCloseAutoFocus?: (event: Event) => void;
   children: ReactNode;
 }
@@ -29,7 +29,7 @@ export function Menu({
   children,
 }: MenuProps) {
   return (
-    // Not modal: screen readers can still read the page, and a click outside is not lost.
+    // Not modal, so that screen readers can still read the page, and a click outside of the menu has its effect.
     <Radix.Root modal={false} {...(open === undefined ? {} : { open })} {...(onOpenChange ? { onOpenChange } : {})}>
       <Radix.Trigger asChild>{trigger}</Radix.Trigger>
       <Radix.Portal>
@@ -51,7 +51,7 @@ export function Menu({
 
 interface ItemProps {
   icon?: LucideIcon;
-  /** A key with the same effect. */
+  /** The key that has the same effect as the item. */
   hint?: string;
   danger?: boolean;
   onSelect: () => void;
@@ -76,7 +76,7 @@ export function MenuLabel({ children }: { children: ReactNode }) {
   return <Radix.Label className="menu-label">{children}</Radix.Label>;
 }
 
-/** Menu items of which one is selected. */
+/** A group of menu items of which one is selected. */
 export const MenuRadioGroup = Radix.RadioGroup;
 
 export function MenuRadioItem({ value, about, children }: { value: string; about?: ReactNode; children: ReactNode }) {

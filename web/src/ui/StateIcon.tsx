@@ -32,7 +32,7 @@ export const STATE_LABELS: Record<Progress, string> = {
   unseen: "no result seen",
 };
 
-/** A state as icon, colour and label. */
+/** The coloured icon of a state, with a label for screen readers. */
 export function StateIcon({ state, size = 15 }: { state: Progress | "pending"; size?: number }) {
   const Icon = state === "pending" ? CircleDashed : ICONS[state];
   const word = state === "pending" ? "pending" : STATE_LABELS[state];

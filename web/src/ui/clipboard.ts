@@ -1,4 +1,4 @@
-/** Copies a text to the clipboard; returns whether it worked. */
+/** Copies a text to the clipboard. Returns whether it succeeded. */
 export async function copyText(text: string): Promise<boolean> {
   // Without https the browser has no clipboard API.
   if (navigator.clipboard === undefined) return copySelected(text);
@@ -10,14 +10,14 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** The fallback: copies the selection of a field. */
+/** Copies a text by selecting it in a temporary field. */
 function copySelected(text: string): boolean {
   const before = document.activeElement;
   const field = document.createElement("textarea");
   field.value = text;
   field.readOnly = true;
   field.style.cssText = "position: fixed; top: 0; opacity: 0";
-  // An open dialog or menu takes the focus away from elements outside of it.
+  // If a dialog or menu is open, the field must be inside of it: it takes the focus away from elements outside.
   (before?.closest('[role="dialog"], [role="alertdialog"], [role="menu"]') ?? document.body).append(field);
   try {
     field.focus({ preventScroll: true });

@@ -1,11 +1,11 @@
-/** The clock behind every running time on the page. */
+/** The clock for all times on the page that count up. */
 
 import { createContext, useContext, useSyncExternalStore } from "react";
 import { Store } from "../client/store";
 
 const TICK_MS = 200;
 
-/** The server's time in ms. It ticks only while it has subscribers. */
+/** A store of the server's time in ms. It ticks only while it has subscribers. */
 export class Clock extends Store<number> {
   private skew = 0;
   private timer: ReturnType<typeof setInterval> | undefined;
@@ -14,7 +14,7 @@ export class Clock extends Store<number> {
     super(Date.now());
   }
 
-  /** `skew` is how far this machine's clock is ahead of the server's, in ms. */
+  /** Sets how far this machine's clock is ahead of the server's, in ms. */
   setSkew(skew: number): void {
     this.skew = skew;
     this.tick();
@@ -40,13 +40,13 @@ export const ClockProvider = ClockContext.Provider;
 
 const neverTicks = () => () => {};
 
-/** The server's time in ms, five times a second while `isTicking`. */
+/** The server's time in ms, updated five times a second while `isTicking`. */
 export function useNow(isTicking = true): number {
   const clock = useContext(ClockContext);
   return useSyncExternalStore(isTicking ? clock.subscribe : neverTicks, clock.getSnapshot);
 }
 
-/** Time in ms from `startedAt` to `endedAt`, or to now while that is null. */
+/** Time in ms from `startedAt` to `endedAt`, or to now while `endedAt` is null. */
 export function useElapsed(startedAt: number, endedAt: number | null): number {
   const now = useNow(endedAt === null);
   return (endedAt ?? Math.max(now, startedAt)) - startedAt;

@@ -9,7 +9,7 @@ import {
   useSyncExternalStore,
 } from "react";
 
-/** The current width of an element. */
+/** The current width of an element in px; `atFirst` until it is measured. */
 export function useElementWidth(ref: RefObject<HTMLElement | null>, atFirst: number): number {
   const [width, setWidth] = useState(atFirst);
   useLayoutEffect(() => {
@@ -44,7 +44,7 @@ export function distanceToEnd({ scrollHeight, scrollTop, clientHeight }: Element
 
 const NEAR = 24;
 
-/** Keeps the end of a scrolling element in view while something runs. Returns the scroll handler. */
+/** Keeps a scrolling element at its end while `isRunning`, unless the user scrolls away. Returns the scroll handler. */
 export function useStickToEnd(scroller: RefObject<HTMLElement | null>, isRunning: boolean, shown: unknown): () => void {
   const isAt = useRef({ right: false, bottom: true });
   // biome-ignore lint/correctness/useExhaustiveDependencies: any new content may move the end
@@ -65,7 +65,7 @@ export function useStickToEnd(scroller: RefObject<HTMLElement | null>, isRunning
   }, [scroller]);
 }
 
-/** The value of a context that has no default. */
+/** The value of a context without a default. Throws outside of the context's provider. */
 export function useRequiredContext<T>(context: Context<T | null>): T {
   const value = useContext(context);
   if (value === null) throw new Error("a component is outside of the provider of its context");

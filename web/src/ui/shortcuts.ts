@@ -15,7 +15,7 @@ export interface Command {
   run(): void;
 }
 
-/** A shortcut as the list of shortcuts shows it. */
+/** The keys and the description of a shortcut, for the list of shortcuts. */
 export interface ShortcutInfo {
   readonly keys: string;
   readonly title: string;
@@ -23,9 +23,9 @@ export interface ShortcutInfo {
 }
 
 export interface Shortcut extends ShortcutInfo {
-  /** Whether it works while the user types in a field. */
+  /** Whether the shortcut works while the user types in a field. */
   readonly inFields?: boolean;
-  /** Whether it works while a dialog or a menu is open. */
+  /** Whether the shortcut works while a dialog or a menu is open. */
   readonly overDialogs?: boolean;
   readonly disabled?: boolean;
   run(event: KeyboardEvent): void;
@@ -51,7 +51,7 @@ export function useShortcuts(bindings: readonly Shortcut[]): void {
   }, []);
 }
 
-/** A keydown listener that runs the matching shortcut; it remembers the first key of a sequence. */
+/** Creates a keydown listener that runs the matching shortcut. It remembers the first key of a sequence. */
 function shortcutListener(bindings: () => readonly Shortcut[]): (event: KeyboardEvent) => void {
   let firstKey = "";
   let firstKeyAt = 0;
@@ -87,7 +87,7 @@ function secondOf(keys: string): string {
   return keys.split(" ")[1] ?? "";
 }
 
-/** Whether an event matches one stroke, e.g. `mod+shift+o`. */
+/** Whether an event matches one key with its modifiers, e.g. `mod+shift+o`. */
 function matchesShortcut(event: KeyboardEvent, stroke: string, mac: boolean): boolean {
   const wanted = stroke.toLowerCase().split("+");
   const key = wanted.pop() ?? "";

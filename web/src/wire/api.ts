@@ -13,7 +13,7 @@ export interface AgentInfo {
   readonly description: string;
   readonly framework: string;
   readonly default: boolean;
-  /** `understudy` for the offline model, "" if it is not known. */
+  /** Name of the model: `understudy` for the offline model, "" if it is not known. */
   readonly model?: string;
 }
 
@@ -32,7 +32,7 @@ export interface SessionEntry {
   readonly turns: number;
   readonly last_seq: number;
   readonly run_id: string | null;
-  /** `waiting` while the newest run waits for an approval. */
+  /** State of the newest run: `waiting` while it waits for an approval. */
   readonly run_state: RunState | "queued" | null;
 }
 
@@ -58,7 +58,7 @@ export interface ApprovalDetails {
   readonly state: "requested" | Decision;
 }
 
-/** An error response of the server; `code` is `unreachable` if there was no response. */
+/** An error response of the server. `code` is `unreachable` if the server did not respond. */
 export class ApiError extends Error {
   readonly code: string;
   readonly status: number;
@@ -89,16 +89,16 @@ export function artifactUrl(artifactId: string): string {
 export interface CurrentUser {
   readonly user: string;
   readonly name: string;
-  /** True on a server that needs no API key. */
+  /** Whether the server needs no API key. */
   readonly open: boolean;
 }
 
-/** Event of the window: the server refused a request because the browser has no valid API key. */
+/** Name of the window event for a request that the server refused because the browser has no valid API key. */
 export const UNAUTHORIZED = "limelight:unauthorized";
 
 export const api = {
   me: (signal?: AbortSignal) => json<CurrentUser>("auth/me", { signal }),
-  /** Hands in an API key, which the browser keeps in a cookie that no script can read. */
+  /** Sends an API key to the server, which stores it in an HttpOnly cookie of the browser. */
   login: async (key: string): Promise<void> => {
     await request("auth/login", { method: "POST", body: { key } });
   },
@@ -118,7 +118,7 @@ export const api = {
     json<ToolCall>(`runs/${runId}/tools/${callId.split("/").map(encodeURIComponent).join("/")}`, { signal }),
   approval: (runId: string, approvalId: string, signal?: AbortSignal) =>
     json<ApprovalDetails>(`runs/${runId}/approvals/${encodeURIComponent(approvalId)}`, { signal }),
-  /** The full text of an input or an answer that the log truncates. */
+  /** Fetches the full text of an input or an answer that the log truncates. */
   text: async (path: string, signal?: AbortSignal): Promise<string> => (await request(path, { signal })).text(),
 };
 

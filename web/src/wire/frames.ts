@@ -10,7 +10,7 @@ export interface SessionInfo {
   readonly state: SessionState;
   readonly title: string;
   readonly run_id: string | null;
-  /** The end of its log. */
+  /** The end of the session's log. */
   readonly cursor: string;
 }
 
@@ -25,7 +25,7 @@ export type Frame =
       readonly message: string;
       readonly error_code: string;
       readonly request_id?: string;
-      /** Seconds before a new attempt is useful. */
+      /** Seconds to wait before a new attempt. */
       readonly retry_after?: number;
     }
   | { readonly type: "pong" }
@@ -33,7 +33,7 @@ export type Frame =
 
 const REPLIES = new Set(["state", "accepted", "decided", "error", "pong"]);
 
-/** A frame holds several records, or one from a server that does not batch them. */
+/** Parses a frame. A records frame contains several records, or one from a server that does not batch them. */
 export function parseFrame(text: string): Frame {
   const value = JSON.parse(text) as Record<string, unknown>;
   if (Array.isArray(value.records)) return { type: "records", records: value.records as LogRecord[] };

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { codeOf, partialCode } from "./code";
+import { codeOf, partialCode } from "./codeArguments";
 
 const tool = { args: null, argsText: "", language: "python", codeKey: "" };
 

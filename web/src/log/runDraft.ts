@@ -1,18 +1,18 @@
 /**
- * A run while records are applied to it: a copy of what changes.
+ * A mutable copy of a run, to which the reducer applies records. Only the parts that change are copied.
  *
- * Within one batch everything is copied at most once, so that a long log is reduced in linear time. Untouched parts
- * keep their identity, so that React does not render them again.
+ * Within one batch of records each part is copied at most once, so that a long log is reduced in linear time. Unchanged
+ * parts stay the same objects, so that React does not render them again.
  */
 
 import type { AgentView, Item, OutputPiece, Progress, RunView, TerminalPiece, ToolItem } from "./view";
 
-/** Longer pieces of output are not extended, because appending copies them. */
+/** Length above which a terminal piece is not extended, because appending copies its text. */
 const MAX_PIECE_LENGTH = 64 * 1024;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** An item without its address. */
+/** An item without its key and index, which `RunDraft.add` sets. */
 type NewItem<T extends Item = Item> = T extends Item ? Omit<T, "key" | "index"> : never;
 
 export class RunDraft {
@@ -27,7 +27,7 @@ export class RunDraft {
     this.run = { ...run };
   }
 
-  /** Appends an item; `name` is the key by which later records find it. */
+  /** Appends an item and returns its index. Later records find the item by `name` until it is closed. */
   add(item: NewItem, name?: string): number {
     const index = this.run.items.length;
     this.items.push({ ...item, index, key: `${this.run.runId}/${index}` } as Item);
@@ -37,10 +37,12 @@ export class RunDraft {
     return index;
   }
 
+  /** Index of the open item of this name. */
   find(name: string): number | undefined {
     return this.run.open.get(name);
   }
 
+  /** Removes the name of an open item and returns the item's index. */
   close(name: string): number | undefined {
     const index = this.run.open.get(name);
     if (index !== undefined) this.open.delete(name);
@@ -51,7 +53,7 @@ export class RunDraft {
     return this.run.items[index];
   }
 
-  /** A mutable copy of the item, if it is of one of these kinds. */
+  /** The item as a mutable copy; null if it does not exist or is not of one of these kinds. */
   edit<K extends Item["kind"]>(index: number | undefined, ...kinds: K[]): Mutable<Extract<Item, { kind: K }>> | null {
     const item = index === undefined ? undefined : this.run.items[index];
     if (index === undefined || item === undefined || !(kinds as string[]).includes(item.kind)) return null;
@@ -68,7 +70,7 @@ export class RunDraft {
     this.ownLists.add(agent.agentId);
   }
 
-  /** A mutable copy of the agent. */
+  /** The agent as a mutable copy; null if it does not exist. */
   agent(agentId: string): Mutable<AgentView> | null {
     const agent = this.run.agents.get(agentId);
     if (agent === undefined) return null;
@@ -79,13 +81,13 @@ export class RunDraft {
     return own;
   }
 
-  /** The number of the agent's current step. */
+  /** The number of the agent's current step; null between steps. */
   stepOf(agentId: string): number | null {
     const item = this.run.items[this.find(`step ${agentId}`) ?? -1];
     return item?.kind === "step" ? item.number : null;
   }
 
-  /** The output of a call, for appending, with its size. */
+  /** The output of a call as a mutable copy, with its length in characters. */
   outputOf(tool: ToolDraft): OutputBuffer {
     const known = this.ownOutputs.get(tool.index);
     if (known) return known;
@@ -96,7 +98,7 @@ export class RunDraft {
     return own;
   }
 
-  /** Appends to the terminal, to the last piece if it is of the same call and kind. */
+  /** Appends text to the terminal's content. Extends the last piece if it is of the same call and kind. */
   appendTerminal(item: number, kind: TerminalPiece["kind"], text: string): void {
     const { terminal } = this;
     const last = terminal.at(-1);
@@ -106,8 +108,8 @@ export class RunDraft {
   }
 
   /**
-   * Marks calls, steps and sub-agents as stopped that the end of the run interrupted; they neither failed nor were
-   * rejected.
+   * Marks calls, steps and sub-agents as stopped that the end of the run interrupted: those whose error is `reason`.
+   * Without this they would be shown as failed or rejected.
    */
   markInterrupted(reason: string): void {
     const wasInterrupted = (part: { state: Progress; error: string | null }) =>
@@ -123,13 +125,13 @@ export class RunDraft {
     }
   }
 
-  /** Closes an agent's list, which has no end event of its own. */
+  /** Closes the to-do list of an agent when the agent ends; there is no end event for lists. */
   endTodos(agentId: string, isDone: boolean): void {
     const list = this.edit(this.close(`todos ${agentId}`), "todos");
     if (list) list.state = isDone ? "done" : "stopped";
   }
 
-  /** Closes all open items. The server closes what it opened, so these lost their records to a gap. */
+  /** Closes the items that are still open when the run ends. Their end records are in a gap of the log. */
   closeOpenItems(at: number): void {
     for (const index of this.run.open.values()) {
       const list = this.edit(index, "todos");
@@ -150,7 +152,7 @@ export class RunDraft {
     }
   }
 
-  /** Whether an approval is open. */
+  /** Whether any approval of the run is open. */
   get isWaiting(): boolean {
     for (const name of this.run.open.keys()) if (name.startsWith("approval ")) return true;
     return false;
@@ -176,13 +178,14 @@ export class RunDraft {
     return this.run.terminal as TerminalPiece[];
   }
 
-  /** True once for each field, which is copied then. */
+  /** Whether a field must be copied before it is changed: true on the first call for each field. */
   private needsCopy(field: "items" | "open" | "agents" | "terminal"): boolean {
     const needsCopy = !this.ownFields.has(field);
     this.ownFields.add(field);
     return needsCopy;
   }
 
+  /** The agent's list of item indices, as a mutable copy. The main agent's list if the agent is not known. */
   private listOf(agentId: string): number[] | null {
     const agent = this.agent(agentId) ?? this.agent("");
     if (agent === null) return null;

@@ -1,8 +1,8 @@
 /**
- * Turns runs into the text that the terminal writes. Each call returns only what is new.
+ * Turns runs into the text that is written to the terminal: each call in bold, then its output, results and errors.
  *
- * Calls are bold, followed by their output, results and errors. Text of the log passes an `AnsiSanitizer` of its own
- * for each piece, so that no call can colour or cut the output of another one.
+ * Text of the log is untrusted. Output, results and errors pass an `AnsiSanitizer`, a new one for each call and kind,
+ * so that no call can style or break the output of another one. Names of calls and titles of runs pass `stripAnsi`.
  */
 
 import { formatBytes } from "../log/format";
@@ -10,7 +10,7 @@ import type { RunView, TerminalPiece, ToolItem } from "../log/view";
 import { AnsiSanitizer, stripAnsi } from "../text/sanitizeAnsi";
 
 const ESC = "\u001b[";
-const RESET = `${ESC}0m`;
+const RESET_STYLE = `${ESC}0m`;
 const BOLD = `${ESC}1m`;
 const DIM = `${ESC}2m`;
 const PROMPT = `${ESC}1;32m`;
@@ -22,38 +22,42 @@ const BASE_STYLES: Record<TerminalPiece["kind"], string> = {
   error: `${ESC}31m`,
 };
 
+/** Number of characters of a result or an error that are written. */
 export const MAX_RESULT = 2_000;
 const MAX_TITLE = 80;
-/** More than the terminal's scrollback can hold. */
+/** Number of characters to which a long write is cut; about as many as the terminal's scrollback holds. */
 export const MAX_WRITE = 2_000_000;
-const OMITTED = `${DIM}… what was before is left out${RESET}\n`;
+const OMITTED = `${DIM}… what was before is left out${RESET_STYLE}\n`;
 
 export interface Written {
-  /** Whether the terminal must be cleared first. */
+  /** Whether the terminal must be cleared before `text` is written. */
   readonly startOver: boolean;
   readonly text: string;
 }
 
-/** How much of a run has been written. */
+/** The part of a run that has been written. */
 interface Progress {
   readonly runId: string;
   terminal: readonly TerminalPiece[];
+  /** Number of pieces that were written, at least in part. */
   pieces: number;
-  /** Characters of its last piece. */
+  /** Number of characters of the last of these pieces that were written. */
   characters: number;
 }
 
+/** Writes growing runs to a terminal: remembers what was written, and returns only new text. */
 export class TerminalWriter {
   private progress: Progress[] = [];
   private stream = new AnsiSanitizer();
-  /** The run, item and kind that were written last. */
+  /** The run of the last written piece. `item` and `kind` are the call and the kind of that piece. */
   private runId = "";
   private item = -1;
   private kind: TerminalPiece["kind"] | null = null;
   private isAtLineStart = true;
-  /** Whether a style is active. It stays active between pieces of one kind, as in any terminal. */
+  /** Whether a style may be active in the terminal. It stays active between pieces of the same call and kind. */
   private isStyled = false;
 
+  /** The text that the runs have gained since the last call; the complete text if they are not a continuation. */
   next(runs: readonly RunView[]): Written {
     const startOver = !this.isContinuation(runs);
     if (startOver) this.reset();
@@ -66,7 +70,7 @@ export class TerminalWriter {
     return { startOver, text: truncateStart(text) };
   }
 
-  /** Whether what was written is the beginning of these runs. */
+  /** Whether the written text is still the beginning of these runs' text. */
   private isContinuation(runs: readonly RunView[]): boolean {
     return this.progress.every((written, index) => {
       const run = runs[index];
@@ -106,17 +110,17 @@ export class TerminalWriter {
     return text;
   }
 
-  /** The heading before a piece, if it belongs to another run or call than the one before. */
+  /** The lines before a piece if its run or call differs from that of the previous piece; otherwise "". */
   private heading(run: RunView, piece: TerminalPiece): string {
-    // Long output comes in several pieces.
+    // The piece continues the previous one: long output is split into several pieces.
     if (this.runId === run.runId && this.item === piece.item && this.kind === piece.kind) return "";
     let heading = this.startLine();
     if (this.runId !== run.runId) {
       heading += this.runId === "" ? "" : "\n";
-      heading += `${DIM}— turn ${run.turn || "?"}${title(run)} —${RESET}\n`;
+      heading += `${DIM}— turn ${run.turn || "?"}${title(run)} —${RESET_STYLE}\n`;
     } else if (piece.kind !== "call" && this.item !== piece.item && piece.text !== "") {
       const call = run.terminal.find((one) => one.item === piece.item && one.kind === "call");
-      heading += `${DIM}[${callName(run, piece.item, call?.text ?? "")}]${RESET}\n`;
+      heading += `${DIM}[${callName(run, piece.item, call?.text ?? "")}]${RESET_STYLE}\n`;
     }
     this.runId = run.runId;
     if (piece.text !== "") {
@@ -129,7 +133,7 @@ export class TerminalWriter {
 
   private piece(run: RunView, piece: TerminalPiece, from: number): string {
     if (piece.kind === "call") {
-      const line = `${PROMPT}❯${RESET} ${BOLD}${callName(run, piece.item, piece.text)}${RESET}`;
+      const line = `${PROMPT}❯${RESET_STYLE} ${BOLD}${callName(run, piece.item, piece.text)}${RESET_STYLE}`;
       this.isAtLineStart = false;
       return line;
     }
@@ -144,7 +148,7 @@ export class TerminalWriter {
     return isResult ? coloured + this.omittedNote(run, piece) : coloured;
   }
 
-  /** A note about the omitted part of a result. */
+  /** A line that says how much of a result is omitted; "" if nothing is. */
   private omittedNote(run: RunView, piece: TerminalPiece): string {
     const truncation = callAt(run, piece.item)?.resultTruncation ?? null;
     const left = piece.text.length - MAX_RESULT;
@@ -152,25 +156,26 @@ export class TerminalWriter {
     const amount = truncation
       ? `${formatBytes(truncation.size)} in all`
       : `${left.toLocaleString("en")} more characters`;
-    const line = `${this.startLine()}${DIM}… ${amount}: open the tool's row${RESET}`;
+    const line = `${this.startLine()}${DIM}… ${amount}: open the tool's row${RESET_STYLE}`;
     this.isAtLineStart = false;
     return line;
   }
 
+  /** Ends the active style and the current line, if there is one. */
   private startLine(): string {
-    const line = (this.isStyled ? RESET : "") + (this.isAtLineStart ? "" : "\n");
+    const line = (this.isStyled ? RESET_STYLE : "") + (this.isAtLineStart ? "" : "\n");
     this.isStyled = false;
     this.isAtLineStart = true;
     return line;
   }
 }
 
-/** Everything as plain text, for copying. */
+/** The terminal's content of these runs as plain text, for copying. */
 export function plainTranscript(runs: readonly RunView[]): string {
   return stripAnsi(new TerminalWriter().next(runs).text).replaceAll("\r\n", "\n");
 }
 
-/** The end of a run as plain text, without processing its beginning. */
+/** About the last `size` characters of a run's terminal content as plain text. Earlier pieces are not processed. */
 export function plainEnd(run: RunView, size: number): string {
   const pieces: TerminalPiece[] = [];
   let room = size;
@@ -192,7 +197,7 @@ function title(run: RunView): string {
   return line === "" ? "" : ` · ${line.length > MAX_TITLE ? `${line.slice(0, MAX_TITLE - 1)}…` : line}`;
 }
 
-/** A call on one line, with the sub-agent that made it. */
+/** The line of a call, prefixed by the name of the sub-agent that made it. */
 function callName(run: RunView, item: number, call: string): string {
   const tool = callAt(run, item);
   const agent = tool?.agentId ? (run.agents.get(tool.agentId)?.name ?? "") : "";
@@ -205,7 +210,7 @@ function callAt(run: RunView, item: number): ToolItem | null {
   return call?.kind === "tool" ? call : null;
 }
 
-/** Index of the first piece to write, at or after `from`. */
+/** Index of the first piece to write, so that at most about `MAX_WRITE` characters follow; at least `from`. */
 function firstToWrite(pieces: readonly TerminalPiece[], from: number): number {
   let room = MAX_WRITE;
   for (let index = pieces.length - 1; index > from; index--) {
@@ -215,8 +220,9 @@ function firstToWrite(pieces: readonly TerminalPiece[], from: number): number {
   return from;
 }
 
+/** The end of a text that is much longer than `MAX_WRITE`, after a note; other texts unchanged. */
 function truncateStart(text: string): string {
   if (text.length <= 1.5 * MAX_WRITE) return text;
   const tail = text.slice(-MAX_WRITE);
-  return RESET + OMITTED + tail.slice(tail.indexOf("\n") + 1);
+  return RESET_STYLE + OMITTED + tail.slice(tail.indexOf("\n") + 1);
 }

@@ -1,4 +1,4 @@
-/** All files of a session, newest first. Pure. */
+/** Collects the files of a session, newest first. Pure. */
 
 import type { ArtifactItem, RunView, ToolItem } from "../log/view";
 
@@ -6,15 +6,15 @@ export interface FileVersion {
   readonly key: string;
   readonly name: string;
   readonly mediaType: string;
-  /** Null if it is not known. */
+  /** Size in bytes; null if it is not known. */
   readonly size: number | null;
   readonly at: number;
   readonly turn: number;
-  /** "" if the server has no bytes. */
+  /** Id of the stored file; "" if the server does not store it. */
   readonly artifactId: string;
-  /** URL that the user gave instead of bytes. It is never fetched automatically. */
+  /** URL that the user attached instead of a file; otherwise "". It is never fetched automatically. */
   readonly url: string;
-  /** Null for files of the user. */
+  /** The item of a file that an agent made; null for an attachment of the user. */
   readonly item: ArtifactItem | null;
   readonly madeBy: ToolItem | null;
   readonly agent: string;
@@ -38,7 +38,7 @@ export function filesOf(runs: readonly RunView[]): FileGroup[] {
   return [...groups.values()].flatMap(grouped).sort((one, other) => other.newest.at - one.newest.at);
 }
 
-/** A key that changes only when the result of `filesOf` does. */
+/** A key that changes when a run or a file is added, for memoizing `filesOf`. */
 export function filesKey(runs: readonly RunView[]): string {
   return runs.map((run) => `${run.runId} ${run.attachments.length} ${artifactsOf(run).length}`).join();
 }

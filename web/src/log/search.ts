@@ -1,4 +1,4 @@
-/** Search within a session: which items match, and where the terms are in a text. Pure. */
+/** Search within a session: finds the items that match, and the search terms in a text. Pure. */
 
 import { stripAnsi } from "../text/sanitizeAnsi";
 import type { JsonValue } from "../wire/events";
@@ -8,7 +8,7 @@ import { type AgentView, type Item, type OutputPiece, type RunView, startedAgent
 export interface Filter {
   readonly text: string;
   readonly errorsOnly: boolean;
-  /** Name of a tool; "" for all. */
+  /** Only calls of this tool; "" for no restriction. */
   readonly tool: string;
 }
 
@@ -19,12 +19,12 @@ interface TextSegment {
   readonly hit: boolean;
 }
 
-/** A match: an item, or the question, the answer or the failure of a run. */
+/** A match of the search: an item, or the question, the answer or the failure of a run. */
 export type SearchHit =
   | { readonly kind: "question" | "answer" | "failure"; readonly run: RunView; readonly item: Item | null }
   | { readonly kind: "item"; readonly run: RunView; readonly item: Item };
 
-/** The full text of a truncated call, if it has been fetched. */
+/** Returns the full text of a truncated call; undefined if it has not been fetched. */
 type FullTextOf = (item: Item) => string | undefined;
 
 interface ToolCount {
@@ -51,7 +51,7 @@ export function findHits(run: RunView, filter: Filter, fullTextOf?: FullTextOf):
   const isAnswer =
     ofRun && !filter.errorsOnly && run.answer !== null && matchesAll(patterns, answerTexts(run, streamed));
   for (const item of run.items) {
-    // The answer's text is shown as the answer.
+    // The streamed text of a matching answer is listed once, as the answer.
     if (!(isAnswer && item === streamed) && matches(item, filter, run, fullTextOf, patterns))
       hits.push({ kind: "item", run, item });
   }
@@ -61,7 +61,7 @@ export function findHits(run: RunView, filter: Filter, fullTextOf?: FullTextOf):
   return hits;
 }
 
-/** Number of truncated questions and answers, which the search cannot read completely. */
+/** Number of truncated questions and answers. The search covers only their beginning. */
 export function countTruncatedMessages(runs: readonly RunView[]): number {
   let count = 0;
   for (const { inputTruncation, answer } of runs) {
@@ -71,7 +71,7 @@ export function countTruncatedMessages(runs: readonly RunView[]): number {
   return count;
 }
 
-/** Whether an item matches: each term occurs in one of its texts. */
+/** Whether an item matches the filter. Each search term must occur in one of the item's texts. */
 export function matches(
   item: Item,
   filter: Filter,
@@ -104,7 +104,7 @@ export function countTools(runs: readonly RunView[]): ToolCount[] {
     .sort((one, other) => other.count - one.count || (one.name < other.name ? -1 : 1));
 }
 
-/** Splits a text into parts that are a search term and parts that are not. */
+/** Splits a text into segments, and marks those that are a search term as hits. */
 export function highlightMatches(text: string, words: readonly string[]): TextSegment[] {
   const known = words.filter(Boolean).sort((one, other) => other.length - one.length);
   if (known.length === 0 || text === "") return text === "" ? [] : [{ text, hit: false }];
@@ -124,7 +124,7 @@ function isFailed(item: Item, run: RunView): boolean {
   return failedAgents(item, run).length > 0;
 }
 
-/** Whether each pattern occurs in one of the texts. */
+/** Whether each pattern occurs in at least one of the texts. */
 function matchesAll(patterns: readonly RegExp[], texts: readonly string[]): boolean {
   return patterns.every((pattern) => texts.some((text) => pattern.test(text)));
 }
@@ -181,7 +181,7 @@ function textsOf(item: Item): string[] {
   }
 }
 
-/** The shown text of a value, and its strings where JSON escapes them. */
+/** The text of a value as it is shown, and also its unescaped strings if the JSON text contains escapes. */
 function searchableTexts(value: JsonValue): string[] {
   const shown = valueText(value);
   return typeof value !== "string" && shown.includes("\\") ? [shown, stringsIn(value)] : [shown];
@@ -197,7 +197,7 @@ function stringsIn(value: JsonValue): string {
   return found.join("\n");
 }
 
-/** The output without styles, which may be inside a word. */
+/** The output as text without ANSI styles, because a style sequence inside a word would prevent a match. */
 function outputText(pieces: readonly OutputPiece[]): string {
   const text = pieces.map((piece) => piece.text).join("");
   return text.includes("\u001b") ? stripAnsi(text) : text;

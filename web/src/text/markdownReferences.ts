@@ -1,15 +1,14 @@
 /**
- * Adds to a block what it refers to elsewhere in the text: URLs of `[label]` links, numbers of footnotes, and sources
- * of `[1]`.
+ * Resolves references of a Markdown block to other parts of the text: `[label]` links, footnotes, and citations `[1]`.
  *
- * They are appended to the block's own text, so blocks without references do not change. Pure.
+ * The definitions are appended to the block's text, so that blocks can be parsed separately. Pure.
  */
 
-import type { Block } from "./blocks";
+import type { Block } from "./markdownBlocks";
 
 const DEFINITION = /^ {0,3}\[(?!\^)((?:\\.|[^[\]\\\n]){1,300})\]:[ \t]*\S/;
 const LABEL = /\[((?:\\.|[^[\]\\\n]){1,300})\]/g;
-// Skips code, and `[words][1]`, which is a link.
+// Matches citations. Skips inline code, and `[words][1]`, which is a link.
 const CITATIONS =
   /(?<ticks>(?<!`)`+(?!`))[\s\S]{0,2000}?(?<!`)\k<ticks>(?!`)|(?<![\]\\!])(?<cited>(?:\[\d{1,3}\])+)(?![(:[])/g;
 
@@ -25,7 +24,7 @@ export interface Footnote {
 }
 
 export interface References {
-  /** Lines to add, by label. */
+  /** The definition line to append to a block, by label. */
   readonly lines: ReadonlyMap<string, string>;
   readonly notes: readonly Footnote[];
 }
@@ -33,8 +32,8 @@ export interface References {
 const defines = (block: Block) => block.kind === "footnote" || (block.kind === "prose" && DEFINITION.test(block.text));
 
 /**
- * Collects all definitions. Footnotes are numbered in order of definition, so a number never changes while the text
- * grows.
+ * Collects the definitions of links and footnotes. Footnotes are numbered in order of definition, so a number never
+ * changes while the text grows.
  */
 function collect(defining: readonly Block[]): References {
   const lines = new Map<string, string>();
@@ -57,7 +56,7 @@ function collect(defining: readonly Block[]): References {
   return { lines, notes };
 }
 
-/** References of a growing text: the same map until a definition changes. */
+/** Collects the references of a growing text. `lines` stays the same map until a definition changes. */
 export class ReferenceCollector {
   private defining: readonly Block[] = [];
   private references: References = collect([]);
@@ -71,21 +70,21 @@ export class ReferenceCollector {
       const before = this.references.lines;
       const isKnown = lines.size === before.size && [...lines].every(([label, line]) => before.get(label) === line);
       this.defining = defining;
-      // A growing footnote does not change the line that refers to it.
+      // The text of a footnote may grow without a change of its definition line.
       this.references = { lines: isKnown ? before : lines, notes };
     }
     return this.references;
   }
 }
 
-/** A block's text with the definitions that it uses. */
+/** A block's text, followed by the definitions that the block uses. */
 export function withReferences(block: Block, lines: References["lines"]): string {
   if (lines.size === 0 || block.kind !== "prose") return block.text;
   const used = labelsOf(block).flatMap((label) => lines.get(label) ?? []);
   return used.length === 0 ? block.text : `${block.text}\n\n${used.join("\n")}`;
 }
 
-/** Turns `[1]` into a link to the first source, and so on; null is a source without a safe URL. */
+/** Turns each citation `[n]` into a link to the n-th source. A source without a safe URL is null and not linked. */
 export function withCitations(text: string, sources: readonly (string | null)[]): string {
   if (sources.length === 0 || !text.includes("[")) return text;
   const linked = (mark: string, number: string) => {

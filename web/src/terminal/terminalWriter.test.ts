@@ -6,7 +6,7 @@ import { joinDeltas, randomChunks, seededRandom } from "../testing/recordSlices"
 import { pythonCall } from "../testing/sampleRuns";
 import { stripAnsi } from "../text/sanitizeAnsi";
 import type { AnyEvent, LogRecord } from "../wire/events";
-import { MAX_RESULT, MAX_WRITE, plainEnd, plainTranscript, TerminalWriter } from "./transcript";
+import { MAX_RESULT, MAX_WRITE, plainEnd, plainTranscript, TerminalWriter } from "./terminalWriter";
 
 const E = "\u001b";
 const START: AnyEvent = { kind: "run_started", agent: "deep", input: "Compare\nthe files", turn: 2 };

@@ -1,6 +1,6 @@
 /** All versions of the code that the agents ran, in the order in which they began. Pure. */
 
-import { type Code, codeOf, partialCode } from "../log/code";
+import { type Code, codeOf, partialCode } from "../log/codeArguments";
 import { type RunView, runningTools, type ToolItem } from "../log/view";
 import { fileExtension } from "../text/languages";
 
@@ -11,7 +11,7 @@ export interface Version {
   readonly code: Code;
 }
 
-/** An unchanged call keeps its version in the cache, so that it is not rendered again. */
+/** Versions by call, so that an unchanged call has the same object and is not rendered again. */
 export type VersionCache = WeakMap<ToolItem, Version | null>;
 
 export function versionsOf(runs: readonly RunView[], cache: VersionCache = new WeakMap()): Version[] {
@@ -25,7 +25,7 @@ export function versionsOf(runs: readonly RunView[], cache: VersionCache = new W
   );
 }
 
-/** Calls whose arguments are still streaming. */
+/** Indices of the calls whose arguments are still streaming. */
 function incompleteCalls(run: RunView): number[] {
   return runningTools(run).flatMap((tool) => (tool.args === null ? [tool.index] : []));
 }
@@ -41,14 +41,14 @@ function versionAt(run: RunView, index: number, cache: VersionCache): Version | 
   return version;
 }
 
-/** Truncated arguments are the beginning of a JSON text; the code in it is still readable. */
+/** The code of a call, also if its arguments are truncated and therefore only the beginning of a JSON text. */
 function readable(item: ToolItem): Code | null {
   const code = codeOf(item);
   if (code === null || item.argsTruncation === null || typeof item.args !== "string") return code;
   return { ...code, text: partialCode(item.args, item.codeKey === "" ? undefined : [item.codeKey]) ?? code.text };
 }
 
-/** The first line that describes the code: neither a comment nor an import, if possible. */
+/** The first line of the code that is neither a comment nor, if possible, an import. Used as a title. */
 export function firstLine(code: string): string {
   const lines = code.split("\n").filter((line) => /\w/.test(line) && !/^\s*(#|\/\/|--)/.test(line));
   const line = lines.find((one) => !/^\s*(import|from|use|using)\b/.test(one)) ?? lines[0] ?? code;

@@ -9,7 +9,7 @@ import {
   isActive,
   matches,
   NO_FILTER,
-} from "./filter";
+} from "./search";
 import type { Item, RunView } from "./view";
 
 const found = (run: RunView, filter: Partial<Filter>, whole?: (item: Item) => string | undefined) =>

@@ -3,7 +3,7 @@ import { sampleSession } from "../testing/sampleRuns";
 import type { AnyEvent } from "../wire/events";
 import { parseCsv } from "./csv";
 import { canShow, kindOf, languageOf } from "./fileKinds";
-import { filesKey, filesOf } from "./files";
+import { filesKey, filesOf } from "./sessionFiles";
 
 const made = (artifact_id: string, name: string, call_id = ""): AnyEvent => ({
   kind: "artifact_made",

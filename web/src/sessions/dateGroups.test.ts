@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { SessionEntry } from "../wire/api";
-import { grouped, groupOf, startOfDay } from "./groups";
+import { grouped, groupOf, startOfDay } from "./dateGroups";
 
 const today = startOfDay(new Date(2026, 2, 12, 15).getTime());
 const at = (...when: [number, number, number, number?]) => groupOf(new Date(...when).getTime(), today);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { IncrementalBlocks, parseBlocks, parseFence } from "./blocks";
+import { IncrementalBlocks, parseBlocks, parseFence } from "./markdownBlocks";
 
 const texts = (text: string) => parseBlocks(text).map((block) => block.text.trim());
 

@@ -1,13 +1,12 @@
 /**
- * Splits Markdown into blocks that are parsed separately, so that a token costs the last block and not the whole
- * text.
+ * Splits Markdown into blocks that are parsed separately, so that for a new token only the last block is parsed.
  *
- * A block ends at a blank line, unless an indented line or a list item continues it. Too few blocks are still
- * correct; a split block is not. Fenced code is a block of its own, which needs no parser, and so is a footnote.
+ * A block ends at a blank line, unless an indented line or a list item continues it. Joining
+ * two blocks would still be correct, splitting one would not. Fenced code and footnotes are separate blocks.
  */
 
 export interface Block {
-  /** Offset in the text, which is the block's key while the text grows. */
+  /** Offset in the text. It identifies the block while the text grows. */
   readonly start: number;
   readonly kind: "prose" | "fence" | "footnote";
   readonly text: string;
@@ -19,7 +18,7 @@ const LIST = /^ {0,3}(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$)/;
 const BLANK = /^[ \t]*$/;
 const INDENTED = /^[ \t]/;
 
-/** The fence that a line opens; backticks in the rest of the line make it inline code. */
+/** The fence that a line opens, e.g. three backticks; null if none. Further backticks make it inline code. */
 function openedFence(line: string): string | null {
   const match = FENCE.exec(line);
   const marks = match?.[1];
@@ -33,13 +32,13 @@ function closesFence(line: string, fence: string): boolean {
   return marks?.[0] === fence[0] && (marks?.length ?? 0) >= fence.length && BLANK.test(match?.[2] ?? "");
 }
 
-/** The blocks from `from` on, which must be the start of a block. */
+/** The blocks of the text from the offset `from`, at which a block must start. */
 function splitBlocks(text: string, from: number): Block[] {
   const blocks: Block[] = [];
   let start = from;
   let kind: Block["kind"] = "prose";
   let fence: string | null = null;
-  /** A fence inside a list item or a quote; its blank lines end nothing. */
+  /** The open fence inside a list item or a footnote, in which blank lines do not end the block. */
   let inner: string | null = null;
   let isList = false;
   let afterBlank = false;
@@ -93,14 +92,14 @@ export function parseBlocks(text: string): readonly Block[] {
   return splitBlocks(text, 0);
 }
 
-/** Blocks of a growing text: finished blocks are not parsed again and stay the same objects. */
+/** Splits a growing text. Finished blocks are not split again and stay the same objects. */
 export class IncrementalBlocks {
   private text = "";
   private blocks: readonly Block[] = [];
 
   of(text: string): readonly Block[] {
     if (text === this.text) return this.blocks;
-    // The last line may still change and move the start of the last block; the block before stays.
+    // The last two blocks are split again, because the growing last line may move the boundary between them.
     const stableCount = text.startsWith(this.text) ? Math.max(0, this.blocks.length - 2) : 0;
     const kept = this.blocks.slice(0, stableCount);
     const from = stableCount > 0 ? (this.blocks[stableCount]?.start ?? 0) : 0;
@@ -120,7 +119,7 @@ interface Fence {
   readonly code: string;
 }
 
-/** The content of a `fence` block. */
+/** The language and the code of a `fence` block. */
 export function parseFence(text: string): Fence {
   const lines = text.replace(/\r\n/g, "\n").split("\n");
   const first = FENCE.exec(lines[0] ?? "");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { IncrementalBlocks } from "./blocks";
-import { ReferenceCollector, withCitations, withReferences } from "./references";
+import { IncrementalBlocks } from "./markdownBlocks";
+import { ReferenceCollector, withCitations, withReferences } from "./markdownReferences";
 
 test("lines stay the same while a footnote grows, and change with a new definition", () => {
   const growing = new IncrementalBlocks();

@@ -1,4 +1,4 @@
-/** Groups sessions by the time of their last activity. Pure. */
+/** Groups sessions by the date of their last activity. Pure. */
 
 import type { SessionEntry } from "../wire/api";
 
@@ -8,7 +8,7 @@ export type ListRow =
 
 const DAY = 86_400_000;
 
-/** The entries with a heading before each group; they are ordered newest first. */
+/** The rows of the list: entries, with a heading before each group. Entries must be ordered newest first. */
 export function grouped(entries: readonly SessionEntry[], today: number): ListRow[] {
   const rows: ListRow[] = [];
   let last = "";
@@ -21,7 +21,7 @@ export function grouped(entries: readonly SessionEntry[], today: number): ListRo
   return rows;
 }
 
-/** `today` is the start of the current day. */
+/** The heading of the group of a time, e.g. "Yesterday". `today` is the start of the current day. */
 export function groupOf(at: number, today: number): string {
   if (at >= today) return "Today";
   if (at >= startOfDay(today - DAY / 2)) return "Yesterday";

@@ -4,7 +4,7 @@ import { EMPTY, type RunView } from "../log/view";
 import { recordsOf, sourceTranscripts } from "../testing/golden";
 import { pythonCall } from "../testing/sampleRuns";
 import type { AnyEvent } from "../wire/events";
-import { codeFileName, firstLine, type VersionCache, versionsOf } from "./versions";
+import { codeFileName, firstLine, type VersionCache, versionsOf } from "./codeVersions";
 
 const START: AnyEvent = { kind: "run_started", agent: "a", turn: 1 };
 

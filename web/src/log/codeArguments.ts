@@ -3,20 +3,20 @@
 import table from "./panes.json";
 import type { Args, ToolItem } from "./view";
 
-/** The language of code while its arguments are streaming and the server has not named it yet. */
+/** The language of streaming code before the server has named its language. */
 const UNKNOWN = "text";
 
 export interface Code {
   readonly text: string;
   readonly language: string;
-  /** False while the arguments are streaming. */
+  /** Whether all of the code has arrived: false while the arguments are streaming. */
   readonly isComplete: boolean;
 }
 
-/** What says where the code of a call is: the server decides it. */
+/** The fields of a call that contain its code, and the server's information where the code is. */
 export type CodeCall = Pick<ToolItem, "args" | "argsText" | "language" | "codeKey">;
 
-/** The code of a call: the argument that the server names, or all arguments of a tool that only runs code. */
+/** The code of a call: the argument `codeKey`, or all arguments without such an argument. Null if the call has none. */
 export function codeOf(call: CodeCall): Code | null {
   const { args, language, codeKey } = call;
   if (args === null) {
@@ -32,7 +32,7 @@ function textOf(args: Args): string {
   return typeof args === "string" ? args : JSON.stringify(args);
 }
 
-/** The code in the beginning of a JSON text. */
+/** The code in incomplete JSON arguments: the value of the first of these keys, as far as it has arrived. */
 export function partialCode(argsText: string, keys: readonly string[] = table.code_keys): string | null {
   const begin = new RegExp(`"(?:${keys.join("|")})"\\s*:\\s*"`).exec(argsText);
   if (begin === null) return null;

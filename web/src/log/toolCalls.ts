@@ -9,13 +9,13 @@ import type {
   ToolReady,
   ToolStarted,
 } from "../wire/events";
-import { codeOf } from "./code";
-import type { RunDraft, ToolDraft } from "./draft";
+import { codeOf } from "./codeArguments";
 import { callLine, valueText } from "./format";
+import type { RunDraft, ToolDraft } from "./runDraft";
 import type { OutputPiece } from "./view";
 import { truncationOf } from "./view";
 
-/** Limit of a call's output in memory; the server has all of it. */
+/** Number of characters of a call's output that stay in memory. The output is trimmed when it exceeds twice as much. */
 export const MAX_OUTPUT = 1024 * 1024;
 
 export function startCall(draft: RunDraft, event: ToolStarted, at: number): void {
@@ -161,22 +161,24 @@ export function resolveApproval(draft: RunDraft, event: ApprovalResolved, at: nu
   if (!draft.isWaiting) draft.run.state = "running";
 }
 
-/** What the server derives from the arguments of a call. */
+/** The fields that the server derives from the arguments of a call. */
 function derivedFields(event: ToolStarted | ToolReady | ApprovalRequested | ApprovalResolved) {
   return { summary: event.summary ?? "", language: event.language ?? "", codeKey: event.code_key ?? "" };
 }
 
+/** The open call of this id, as a mutable copy; null if there is none. */
 function openCall(draft: RunDraft, callId: string): ToolDraft | null {
   return draft.edit(draft.find(`tool ${callId}`), "tool");
 }
 
+/** Appends a piece of output. Extends the last piece if it is of the same stream. */
 function append(pieces: OutputPiece[], piece: OutputPiece): void {
   const last = pieces.at(-1);
   if (last === undefined || last.stream !== piece.stream) pieces.push(piece);
   else pieces[pieces.length - 1] = { stream: last.stream, text: last.text + piece.text };
 }
 
-/** The last `size` characters of the output. */
+/** The pieces that contain the last `size` characters of the output. */
 function tailOf(pieces: readonly OutputPiece[], size: number): readonly OutputPiece[] {
   let from = pieces.length;
   let room = size;
