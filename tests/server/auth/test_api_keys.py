@@ -30,7 +30,7 @@ from tests.server.keyed_server import (
     start_waiting_run,
 )
 from tests.support import agents
-from tests.support.server import asking, offer, serving
+from tests.support.server import Served, asking, offer, serving
 from tests.support.wait import eventually
 
 
@@ -124,6 +124,12 @@ async def test_user_named_system_is_refused(keyed: KeyedServer, how: str) -> Non
     assert (problem["status"], "the server itself" in str(problem)) == (status, True)
 
 
+async def ended(served: Served, run_id: str, headers: Headers) -> None:
+    """Wait for the end of a run."""
+    async with served.http.stream("GET", f"/runs/{run_id}/stream", headers=headers) as response:
+        await response.aread()
+
+
 @pytest.mark.requirement("owner-only")
 async def test_objects_of_another_user_are_not_found(keyed: KeyedServer) -> None:
     ann, ben = keyed.headers("ann"), keyed.headers("ben")
@@ -143,9 +149,11 @@ async def test_objects_of_another_user_are_not_found(keyed: KeyedServer) -> None
         assert await answered(endpoint, ben) == 404, (endpoint.method, endpoint.path)
     # The owner gets all of them; routes that stop or delete come last.
     for endpoint in sorted(routes, key=lambda one: (one.method == "DELETE", one.path.endswith("/cancel"))):
+        if endpoint.path.endswith("/answer"):  # the run continues a moment after its approval was decided
+            await ended(keyed.served, names["run_id"], ann)
         if (
             endpoint.path != "/api/v2/sessions/{session_id}" or endpoint.method != "DELETE"
-        ):  # the other DELETE route has removed it
+        ):  # the other DELETE was first
             assert await answered(endpoint, ann) in (200, 204), (endpoint.method, endpoint.path)
 
 

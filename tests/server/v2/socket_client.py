@@ -10,9 +10,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from tests.support.server import Served
+from tests.support.wait import DEADLINE
 
 Json = dict[str, Any]
-SECONDS = 20
+SECONDS = DEADLINE
 
 
 class Socket:
