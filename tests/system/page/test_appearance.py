@@ -91,6 +91,7 @@ def test_approval_can_be_decided_by_keyboard(tab: Tab) -> None:
     tab.open()
     expect(tab.field).to_be_focused()
     tab.page.keyboard.type("scene question")
+    expect(tab.button("Send")).to_be_enabled()
     tab.page.keyboard.press("Enter")
     approve = tab.button("Approve")
     expect(approve).to_be_visible()
