@@ -5,6 +5,7 @@ fields. The engine adds these fields before an event is truncated and stored; di
 an older version has written. No dialect, page, pipe or terminal derives them again.
 """
 
+from itertools import chain
 from typing import Any, NamedTuple, cast, get_args
 
 from msgspec.structs import replace
@@ -132,8 +133,9 @@ def summarize(args: Args | None) -> str:
     if isinstance(args, str):
         return _first_line(args)
     keys = [*(key for key in SUMMARY_KEYS if key in args), *args]
-    objects = [to_text(args[key]) for key in args if isinstance(args[key], dict) and args[key]]
-    return next((line for text in [*(_words(args[key]) for key in keys), *objects] if (line := _first_line(text))), "")
+    objects = (to_text(args[key]) for key in args if isinstance(args[key], dict) and args[key])
+    texts = chain((_words(args[key]) for key in keys), objects)  # lazy: an object may be large
+    return next((line for text in texts if (line := _first_line(text))), "")
 
 
 def code_in(name: str, args: Args | None, python_tools: frozenset[str]) -> Code | None:
