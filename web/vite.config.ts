@@ -41,6 +41,8 @@ export default defineConfig({
     // The page's content security policy does not allow files as data: URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // One stylesheet. Vite never loads the stylesheet of a lazy part again after an attempt that failed.
+    cssCodeSplit: false,
     // A test limits the first load to 400 kB compressed.
     chunkSizeWarningLimit: 1000,
   },

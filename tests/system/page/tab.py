@@ -19,8 +19,10 @@ BROKEN_LINK = "|".join(
         "ERR_CONNECTION_REFUSED",
         "ERR_INTERNET_DISCONNECTED",
         "ERR_EMPTY_RESPONSE",
-        # A pane that was being loaded when the connection was cut.
-        "Unable to preload CSS",
+        "ERR_CONNECTION_RESET",
+        "ERR_CONNECTION_CLOSED",
+        # A file that was being loaded when the connection was cut.
+        "ERR_CONTENT_LENGTH_MISMATCH",
         "dynamically imported module",
     )
 )

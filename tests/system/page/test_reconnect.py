@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.support.wait import wait_for
 from tests.system.page.cuttable_connection import Wire
@@ -162,3 +162,23 @@ def test_unsent_message_survives_a_reload(new_tab: NewTab, stage: Stage, wire: W
     expect(tab.chat).to_contain_text("You said: kept for later")
     tab.expect_end()
     assert stage.get(f"/sessions/{session}")["turns"] == 2
+
+
+def test_pane_whose_code_could_not_be_loaded_appears_when_the_connection_is_back(new_tab: NewTab, stage: Stage) -> None:
+    tab = new_tab()
+    tab.forgive("ERR_FAILED")
+    attempts: list[str] = []
+
+    def fail_twice(route: Route) -> None:
+        attempts.append(route.request.url)
+        if len(attempts) <= 2:
+            route.abort()
+        else:
+            route.continue_()
+
+    tab.page.route(re.compile(r"/assets/TerminalPane-.*\.js"), fail_twice)
+    stage.open_gate("ran", "second", "third", "printed")
+    tab.begin("scene code")
+    tab.pick_pane("Terminal")
+    expect(tab.page.locator(".xterm-rows")).to_contain_text("the last line")
+    assert len(attempts) == 3

@@ -7,12 +7,13 @@ import type { Pane } from "./activePane";
 import { ErrorBoundary } from "./ErrorBoundary";
 import { useLayout } from "./LayoutContext";
 import { useNavigation } from "./NavigationContext";
+import { retryLoad } from "./retryLoad";
 import { useCurrentSession } from "./SessionContext";
 
-const CodePane = lazy(() => import("../code/CodePane"));
-const TerminalPane = lazy(() => import("../terminal/TerminalPane"));
-const TimelinePane = lazy(() => import("../timeline/TimelinePane"));
-const FilesPane = lazy(() => import("../files/FilesPane"));
+const CodePane = lazy(() => retryLoad(() => import("../code/CodePane")));
+const TerminalPane = lazy(() => retryLoad(() => import("../terminal/TerminalPane")));
+const TimelinePane = lazy(() => retryLoad(() => import("../timeline/TimelinePane")));
+const FilesPane = lazy(() => retryLoad(() => import("../files/FilesPane")));
 
 export const PANES: readonly { readonly id: Pane; readonly title: string; readonly icon: typeof Code }[] = [
   { id: "code", title: "Code", icon: Code },
