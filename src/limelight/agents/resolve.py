@@ -22,7 +22,7 @@ from limelight.config import AgentSettings, Settings
 from limelight.config.validation import AGENT_NAME_RULE, is_agent_name, suggestion
 from limelight.errors import SetupError
 from limelight.runs.agent_registry import Agent
-from limelight.sandbox.levels import check_choice
+from limelight.sandbox.levels import Choice, check_choice, choose_level
 from limelight.sandbox.policy import Limits
 from limelight.sandbox.sandbox import Sandbox
 from limelight.sources.base import Options
@@ -40,6 +40,24 @@ class ResolvedAgents(msgspec.Struct, frozen=True):
     def hint(self) -> str:
         """The text about agents that were left out, and the warnings; "" if there are none."""
         return "\n".join([*self._left_out_lines(), *self.warnings])
+
+    def without_unconfined(self, choice: Choice) -> "ResolvedAgents":
+        """Leave out agents whose code would run unconfined, for a server that other machines can reach.
+
+        The setting `none` keeps them. Raises SetupError if no agent is left.
+        """
+        unconfined = [agent for agent in self.agents if agent.sandbox is not None and agent.sandbox.level == "none"]
+        if choice == "none" or not unconfined:
+            return self
+        names = ", ".join(agent.name for agent in unconfined)
+        line = (
+            f"Left out, as code of a model would run unconfined on a server that others can reach: {names}  "
+            f"({choose_level(choice).reason}; LIMELIGHT_SANDBOX=none serves them anyway)"
+        )
+        confined = [agent for agent in self.agents if agent not in unconfined]
+        if not confined:
+            raise SetupError(line)
+        return ResolvedAgents(confined, self.left_out, [*self.warnings, line])
 
     def _left_out_lines(self) -> list[str]:
         if not self.left_out:
