@@ -253,7 +253,7 @@ class ApprovalDialogue:
         """Load the complete arguments into the prompt, if the request has only a preview of them."""
         if self._prompt.truncated:
             approval = await self._client.approval(self._run_id, self._prompt.approval_id)
-            self._prompt.args, self._prompt.truncated = approval.args, False
+            self._prompt.args, self._prompt.truncated = approval.args, approval.truncated
 
 
 def parse_choice(word: str, decisions: Sequence[Decision]) -> Decision | Literal["show"] | None:
