@@ -78,18 +78,22 @@ class _Extraction:
 
     def _search(self, value: object, depth: int = 0) -> object:
         """Return a copy of a dict or list in which placeholders replace files; the value itself if it has no files."""
-        if depth > MAX_SEARCH_DEPTH or not isinstance(value, dict | list | tuple):
+        if depth > MAX_SEARCH_DEPTH:
             return value
         try:
-            return self._search_items(cast("Any", value), depth)
+            return self._search_items(value, depth)
         except Exception:  # the methods of a subclass may raise anything
             return value
 
-    def _search_items(self, value: dict[Any, Any] | list[Any] | tuple[Any, ...], depth: int) -> object:
-        items = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
+    def _search_items(self, value: object, depth: int) -> object:
+        items: list[tuple[Any, Any]] = []
+        if isinstance(value, dict):
+            items = list(cast("dict[Any, Any]", value).items())
+        elif isinstance(value, list | tuple):
+            items = list(enumerate(cast("list[Any]", value)))
         changed = {key: new for key, item in items if (new := self._extract_inner(item, depth)) is not item}
         if not changed:
-            return value
+            return cast("object", value)
         copied = [(key, changed.get(key, item)) for key, item in items]
         return dict(copied) if isinstance(value, dict) else [item for _, item in copied]
 
