@@ -85,7 +85,9 @@ class Approvals:
         approval = await self._client.download_object(self._path(frame.text("approval_id")), 2 * MAX_ARGUMENT_BYTES)
         if "args" not in approval:
             return frame
-        return frame._replace(data={**frame.data, "args": approval["args"], "truncated": False})
+        return frame._replace(
+            data={**frame.data, "args": approval["args"], "truncated": bool(approval.get("truncated"))}
+        )
 
     def _path(self, approval_id: str) -> str:
         return f"/runs/{self._client.run_id}/approvals/{quote(approval_id, safe='')}"

@@ -33,11 +33,16 @@ class ConnectionLost(Exception):
 
 
 class LimelightClient:
-    """Sends requests for one user during one call of the pipe. `run_id` is the id of its run, once it is known."""
+    """Sends requests for one user during one call of the pipe. `run_id` is the id of its run, once it is known.
+
+    `is_starting` is True while the request that starts the run has no response, so a run without a known id may exist.
+    `is_stopping` is True after Stop: no further request may start a run."""
 
     def __init__(self, valves: Valves, user: Json) -> None:
         self.url = valves.DEEP_AGENT_URL.rstrip("/")
         self.run_id = ""
+        self.is_starting = False
+        self.is_stopping = False
         self.command_user = f" --user {user.get('id') or ''}" if valves.API_KEY else ""
         """The option by which a `limelight` command acts for this user."""
         self._valves = valves

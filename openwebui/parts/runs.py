@@ -49,8 +49,9 @@ class RunStream:
     async def frames(self) -> AsyncIterator[Frame]:
         """Yield all frames of the run, and the pipe's own `_reconnecting`, `_reconnected`, `_queued` and `_retrying`.
 
+        After Stop no further connection is opened.
         Raises RequestRefused, and ConnectionLost when the time limit is over."""
-        while True:
+        while not self._client.is_stopping:
             try:
                 async for frame in self._connect():
                     yield frame
@@ -78,12 +79,11 @@ class RunStream:
         """Yield the frames of one connection. A repeated POST is safe: by its request id it returns the same run."""
         run_id = self._client.run_id
         path = f"/runs/{run_id}/stream?format=typed" if run_id else "/chat/stream?format=typed"
-        async with self._client.open_stream(path, None if run_id else self._request, self._cursor) as response:
+        async with self._open(path) as response:
             if response.status_code == 204:  # the run has ended, and nothing follows the cursor
                 yield Frame("done", {})
                 return
             self._has_answered = True
-            self._client.run_id = response.headers.get("x-run-id", run_id)
             chunks = 0
             async for frame in parse_frames(response.aiter_bytes()):
                 if self._is_lost:
@@ -97,6 +97,19 @@ class RunStream:
                     self._cursor = frame.cursor or self._cursor
                     if not frame.is_repeated:
                         yield frame
+
+    @contextlib.asynccontextmanager
+    async def _open(self, path: str) -> AsyncGenerator[httpx.Response, None]:
+        """Open a stream, and note the id of the run that the response names."""
+        run_id = self._client.run_id
+        self._client.is_starting = not run_id
+        try:
+            async with self._client.open_stream(path, None if run_id else self._request, self._cursor) as response:
+                self._client.run_id = response.headers.get("x-run-id", run_id)
+                self._client.is_starting = False
+                yield response
+        finally:
+            self._client.is_starting = False
 
     async def _handle_busy_session(self) -> Frame:
         """Choose whether the next request waits for the session's live run or cancels it. Return a status frame."""
@@ -144,16 +157,20 @@ async def choose_if_busy(client: LimelightClient, request: Json) -> str:
         if run is None:
             return "error"
         return "wait" if await _is_of_other_model(client, request, run) else "cancel"
-    except ConnectionLost:
+    except (ConnectionLost, RequestRefused):
         return "error"
 
 
 async def find_live_run(client: LimelightClient, request: Json) -> Json | None:
-    """Return the live run of the request's session, None without one. Raises ConnectionLost."""
+    """Return the live run of the request's session, None without one. Raises ConnectionLost and RequestRefused."""
     try:
         session = await client.request_json("GET", f"/sessions/{request['chat_id']}")
         run = as_object(await client.request_json("GET", f"/runs/{session['run_id']}"))
-    except (RequestRefused, KeyError, TypeError):
+    except (KeyError, TypeError):
+        return None
+    except RequestRefused as refused:
+        if refused.status != 404:
+            raise
         return None
     return run if run.get("state") in LIVE_STATES else None
 
@@ -179,33 +196,38 @@ async def _agent_name(client: LimelightClient, request: Json) -> str:
     return next((str(agent.get("name")) for agent in agents if agent.get("default")), "")
 
 
-async def cancel_run(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
-    """Cancel the run of a request. Return False if the server refuses or cannot be reached.
+async def cancel_run(valves: Valves, user: Json, followed: LimelightClient, request: Json) -> bool:
+    """Cancel the run of a request, which `followed` has started or is starting. Return whether no run is left.
 
-    The result is True also if no such run is found. The task continues if the caller is cancelled."""
-    task = asyncio.create_task(_cancel_with_retries(valves, user, run_id, request))
+    The result is False if the server refuses, cannot be reached, or does not say which run it has started. The task
+    continues if the caller is cancelled."""
+    followed.is_stopping = True
+    task = asyncio.create_task(_cancel_with_retries(valves, user, followed, request))
     CANCEL_TASKS.add(task)
     task.add_done_callback(CANCEL_TASKS.discard)
     return await asyncio.shield(task)
 
 
-async def _cancel_with_retries(valves: Valves, user: Json, run_id: str, request: Json) -> bool:
+async def _cancel_with_retries(valves: Valves, user: Json, followed: LimelightClient, request: Json) -> bool:
     try:
         async with asyncio.timeout(CANCEL_SECONDS), LimelightClient(valves, user) as client:
             while True:
-                if await _try_cancel(client, run_id, request):
+                if await _try_cancel(client, followed, request):
                     return True
                 await asyncio.sleep(CANCEL_RETRY_DELAY)
     except (TimeoutError, RequestRefused):
         return False
 
 
-async def _try_cancel(client: LimelightClient, run_id: str, request: Json) -> bool:
-    """Try once to cancel the run. Return False if the server cannot be reached. Raises RequestRefused."""
+async def _try_cancel(client: LimelightClient, followed: LimelightClient, request: Json) -> bool:
+    """Try once to cancel the run. Return False if the server cannot be reached, or if it may be starting the run.
+
+    Raises RequestRefused."""
     try:
-        run_id = run_id or await _find_own_run_id(client, request)
-        if run_id:
-            await client.request_json("POST", f"/runs/{run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
+        run_id = followed.run_id or await _find_own_run_id(client, request)
+        if not run_id:
+            return not (followed.is_starting or followed.run_id)
+        await client.request_json("POST", f"/runs/{run_id}/cancel", {"reason": "stopped in Open WebUI"}, 5)
     except ConnectionLost:
         return False
     except RequestRefused as refused:
@@ -215,8 +237,8 @@ async def _try_cancel(client: LimelightClient, run_id: str, request: Json) -> bo
 
 
 async def _find_own_run_id(client: LimelightClient, request: Json) -> str:
-    """Return the id of the live run that the request started; "" if there is none. It is needed for an early Stop.
+    """Return the id of the live run that the request started; "" if there is none, or if it waits in the queue.
 
-    Raises ConnectionLost."""
+    It is needed for an early Stop. Raises ConnectionLost and RequestRefused."""
     run = await find_live_run(client, request)
     return str(run["run_id"]) if run is not None and run.get("request_id") == request["request_id"] else ""

@@ -107,7 +107,7 @@ class Turn:
         return Frame("error", {"message": f"{type(error).__name__}: {error}"})
 
     async def _cancel(self, client: LimelightClient) -> bool:
-        return await cancel_run(self._valves, self._user, client.run_id, self._request)
+        return await cancel_run(self._valves, self._user, client, self._request)
 
     async def _emit(self, event: Json) -> None:
         if self._event_emitter is not None:

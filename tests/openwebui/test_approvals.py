@@ -253,3 +253,17 @@ async def test_arguments_over_the_limit_show_no_dialog(long_args: Served) -> Non
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_arguments_that_the_server_has_not_stored_completely_show_no_dialog(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipe_module(), "REPEAT_SECONDS", 0.02)
+    async with serving(editable, data=tmp_path, limits__result_bytes=50_000) as served:
+        user = DialogUser(option_answer("approve"))
+        output, task = Chat(served.url, ask=user.answer).start("longer")
+        await eventually(lambda: user.events or any("cannot be shown here" in status for status in output.statuses))
+        assert user.events == []
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
+import httpx
 import pytest
 
+from limelight.models import SessionRef
 from limelight.sources.base import Context
 from tests.openwebui.chat import Chat
 from tests.openwebui.function_rules import pipe_module
@@ -48,6 +50,62 @@ async def test_two_models_answer_one_question_in_sequence(served: Served) -> Non
     await asyncio.wait_for(asyncio.gather(first_task, second_task), DEADLINE)
     assert (first.text, first.final_status) == ("Slow and sure.", ("Complete", True))
     assert (second.text, second.final_status) == ("".join(agents.WORDS), ("Complete", True))
+
+
+class HeldResponse:
+    """Holds the response to the request that waits for the session, until `release` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.arrived, self.release = asyncio.Event(), asyncio.Event()
+        real = httpx.AsyncHTTPTransport.handle_async_request
+
+        async def hold(transport: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
+            response = await real(transport, request)
+            if request.url.path == "/chat/stream" and b'"if_busy": "wait"' in request.content:
+                self.arrived.set()
+                await self.release.wait()
+            return response
+
+        monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", hold)
+
+
+async def test_stop_before_the_id_of_a_queued_run_is_known_cancels_it(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipe_module(), "CANCEL_RETRY_DELAY", 0.01)
+    held = HeldResponse(monkeypatch)
+    first, first_task = chat_with_question(served, "default", "q1").start("go")
+    await eventually(lambda: first.text == "Slow ")
+    second, second_task = chat_with_question(served, "talker", "q1").start("go")
+    await held.arrived.wait()
+    second_task.cancel()
+    await eventually(lambda: pipe_module().CANCEL_TASKS)
+    held.release.set()
+    with pytest.raises(asyncio.CancelledError):
+        await second_task
+    assert second.final_status == ("Stopped", True)
+    assert len(served.runtime.queues) == 0
+    gate.set()
+    await asyncio.wait_for(first_task, DEADLINE)
+    assert first.text == "Slow and sure."
+    assert [run.agent for run in await served.runtime.store.runs(SessionRef("local", "u-1.chat-1"))] == ["slow"]
+
+
+async def test_stop_of_a_queued_run_whose_id_stays_unknown_says_that_it_may_continue(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipe_module(), "CANCEL_SECONDS", 0.2)
+    held = HeldResponse(monkeypatch)
+    first, first_task = chat_with_question(served, "default", "q1").start("go")
+    await eventually(lambda: first.text == "Slow ")
+    second, second_task = chat_with_question(served, "talker", "q1").start("go")
+    await held.arrived.wait()
+    second_task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second_task
+    assert second.final_status == ("Stopped here; the server was not reached, so the agent may continue", True)
+    gate.set()
+    await asyncio.wait_for(first_task, DEADLINE)
 
 
 async def test_one_model_selected_twice_answers_one_question_in_sequence(served: Served) -> None:

@@ -154,6 +154,24 @@ async def test_failed_cancel_request_is_in_the_status(server: FrameServer, monke
     assert (output.final_status, output.text) == ((NOT_REACHED, True), "Working")
 
 
+async def test_refused_search_for_the_run_is_in_the_status(
+    server: FrameServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first response the pipe does not know the id of its run, and has to search for it."""
+    server.hangs = True
+    output, task = Chat(server.url).start("go")
+    await eventually(lambda: server.requests)
+
+    async def refuse(self: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
+        return httpx.Response(403, json={"detail": "this machine may not read sessions"}, request=request)
+
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", refuse)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert output.final_status == (NOT_REACHED, True)
+
+
 async def test_second_cancellation_of_the_task_does_not_stop_the_cancel_request(server: FrameServer) -> None:
     server.faults = [endless_stream()]
     output, task = Chat(server.url).start("go")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from limelight.events import ApprovalResolved, RunStarted, ToolStarted
+from limelight.events import ApprovalRequested, ApprovalResolved, RunStarted, ToolStarted
 from limelight.models import Decide
 from limelight.runs.engine import Execution
 from limelight.runs.limits import RunLimits
-from limelight.runs.run_context import RunContext
+from limelight.runs.run_context import LoggedApproval, RunContext
 from limelight.sources.base import Approval, User
 from tests.runs.execution import execution
 from tests.support.wait import eventually
@@ -57,3 +57,18 @@ async def test_decision_at_the_moment_of_expiry_is_the_only_one() -> None:
     await asyncio.wait([task], timeout=5)
     resolved = [record.event for record in run.take().records if isinstance(record.event, ApprovalResolved)]
     assert [event.decision for event in resolved] == ["approve"]
+
+
+async def test_logged_edit_whose_arguments_were_cut_is_requested_again() -> None:
+    """The log has only the beginning of arguments over `limits.result_bytes`, as text."""
+    run = execution()
+    request = ApprovalRequested(approval_id="old", name="delete", args={}, call_id="c")
+    edit = ApprovalResolved(approval_id="old", decision="edit", args='{"path": "aaaa')
+    ctx = RunContext(run, User("ann"), Path, [LoggedApproval(request, edit)])
+    run.emit(RunStarted(agent="a"))
+    run.emit(ToolStarted(call_id="c", name="delete", args={}))
+    task = asyncio.create_task(ctx.approve("delete", {"path": "original"}, call_id="c"))
+    await eventually(lambda: run.grammar.approvals or task.done())
+    assert not task.done()
+    ctx.resolve(Decide("run_1", next(iter(run.grammar.approvals)), "edit", {"path": "new"}))
+    assert (await task).args == {"path": "new"}

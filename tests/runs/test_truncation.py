@@ -215,9 +215,13 @@ def test_the_arguments_of_an_approval_are_kept_apart_from_those_of_its_call() ->
 
 def test_links_of_attachments_go_before_a_question_fails() -> None:
     files = tuple(Attachment(media_type="image/png", name=f"{n}", url="ü" * 2000) for n in range(20))
-    started = only(RunStarted(agent="a", input="x" * 30_000, attachments=files))
+    found = fitted(RunStarted(agent="a", input="x" * 30_000, attachments=files))
+    (started,) = found.events
+    assert isinstance(started, RunStarted)
     assert len(started.attachments) == 20
     assert {file.url for file in started.attachments} == {""}
+    assert (started.truncated, started.size, started.result_url) == (True, 30_000, "/runs/run_1/input")
+    assert [(result.key, len(result.body)) for result in found.results] == [("input:", 30_000)]
 
 
 def test_a_value_just_below_the_limit_stays_in_the_log() -> None:
@@ -306,11 +310,19 @@ def test_what_cannot_be_made_smaller_is_a_bad_event_that_names_itself() -> None:
 
 def test_an_answer_keeps_as_many_sources_as_there_is_room_for() -> None:
     sources = tuple(f"https://a.example/{number}" for number in range(5_000))
-    answer = only(FinalAnswer(content="x" * 10_000, title="t" * 5_000, sources=sources))
+    found = fitted(FinalAnswer(content="x" * 10_000, title="t" * 5_000, sources=sources))
+    (answer,) = found.events
     assert isinstance(answer, FinalAnswer)
     assert answer.content == "x" * 10_000 and len(answer.title) == SHORT_CHARACTERS
     assert answer.sources == sources[: len(answer.sources)] and len(answer.sources) > 100
-    assert only(FinalAnswer(sources=("x" * 70_000,))).sources == ()
+    assert (answer.truncated, answer.size, answer.result_url) == (True, 10_000, "/runs/run_1/answer")
+    assert [(result.key, result.body) for result in found.results] == [("content:", b"x" * 10_000)]
+
+
+def test_an_answer_without_room_for_its_only_source_is_truncated() -> None:
+    (answer,) = fitted(FinalAnswer(sources=("x" * 70_000,))).events
+    assert isinstance(answer, FinalAnswer)
+    assert (answer.sources, answer.truncated) == ((), True)
 
 
 LONG_ANSWER: dict[str, Any] = {

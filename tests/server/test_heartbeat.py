@@ -51,6 +51,7 @@ class SilentStream:
         self.is_still_authorized: Callable[[], Awaitable[bool]] = _is_authorized
         self.longest = 0.0
         self.beats = 0
+        self.revoked = 0
 
     def ping(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -59,7 +60,7 @@ class SilentStream:
         self.beats += 1
 
     def revoke(self) -> None:
-        raise AssertionError
+        self.revoked += 1
 
     def close(self) -> None:
         raise AssertionError
@@ -85,6 +86,69 @@ def test_silent_stream_gets_heartbeats_within_the_interval() -> None:
     assert max(stream.longest for stream in streams) <= seconds
     assert min(stream.beats for stream in streams) >= LONG / seconds - 1
     assert max(stream.beats for stream in streams) <= 2 * LONG / seconds
+    assert sum(stream.revoked for stream in streams) == 0
+
+
+# Authorization checks
+
+
+async def _is_unauthorized() -> bool:
+    return False
+
+
+async def _fails() -> bool:
+    raise RuntimeError("the check is broken")
+
+
+async def _never_ends() -> bool:
+    await asyncio.Event().wait()
+    return True
+
+
+def streams_after(rounds: int, *checks: Callable[[], Awaitable[bool]]) -> list[SilentStream]:
+    """Return streams with these authorization checks after some rounds of checks, in simulated time."""
+
+    async def watch() -> list[SilentStream]:
+        heartbeat = Heartbeat(1)
+        streams = [SilentStream(0.0) for _ in checks]
+        for stream, check in zip(streams, checks, strict=True):
+            stream.is_still_authorized = check
+            heartbeat.add(stream)
+        heartbeat.start()
+        await asyncio.sleep(rounds + 0.5)
+        await heartbeat.stop()
+        return streams
+
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        return runner.run(watch())
+
+
+@pytest.mark.requirement("revocation")
+def test_streams_are_checked_while_the_check_of_another_stream_waits() -> None:
+    *waiting, revoked = streams_after(1, *[_never_ends] * 3, _is_unauthorized)
+    assert revoked.revoked == 1
+    assert [stream.revoked for stream in waiting] == [0, 0, 0]
+
+
+@pytest.mark.requirement("revocation")
+def test_checks_continue_after_an_unexpected_error_and_log_it_once(caplog: pytest.LogCaptureFixture) -> None:
+    broken, good, revoked = streams_after(3, _fails, _is_authorized, _is_unauthorized)
+    assert (broken.revoked, good.revoked, revoked.revoked) == (3, 0, 3)
+    assert [record.exc_info is not None for record in caplog.records] == [True]
+    assert "the check is broken" in caplog.text
+
+
+def test_error_of_a_check_is_logged_again_after_a_round_without_it(caplog: pytest.LogCaptureFixture) -> None:
+    outcomes = iter([RuntimeError("first"), True, RuntimeError("first"), True])
+
+    async def check() -> bool:
+        outcome = next(outcomes)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return True
+
+    streams_after(4, check)
+    assert len(caplog.records) == 2
 
 
 # Before the first frame

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from limelight.events import AnyEvent, Status, ToolFinished, ToolStarted
+from limelight.events import AnyEvent, FinalAnswer, Status, ToolFinished, ToolStarted
 from limelight.messages import Message
+from limelight.redaction.rules import REDACTED
 from limelight.sources.base import Context
 from tests.server.keyed_server import user_of
 from tests.support import agents
@@ -274,6 +275,35 @@ async def test_approval_wait_does_not_count_for_the_run_timeout(tmp_path: Path) 
         assert text_of(await collect(asked)) == "done"
 
 
+async def test_arguments_over_the_result_limit_are_marked_as_truncated(tmp_path: Path) -> None:
+    async def careful(messages: object, ctx: Context) -> AsyncIterator[str]:
+        approval = await ctx.approve("publish", {"text": "a" * 60_000})
+        yield str(len(approval.args["text"]))
+
+    async with serving(careful, data=tmp_path, limits__result_bytes=50_000) as served:
+        run_id = await start(served, "careful")
+        (shown,) = (await served.http.get(f"/runs/{run_id}")).json()["approvals"]
+        cut = (await served.http.get(shown["result_url"])).json()
+        assert (cut["truncated"], cut["args"]) == (True, '{"text":"' + "a" * (50_000 - 9))
+        edit = {"decision": "edit", "args": {"text": REDACTED}}
+        problem = await served.problem("POST", shown["result_url"], json=edit)
+        assert (problem["code"], "too large to be stored completely" in problem["detail"]) == ("invalid", True)
+        await served.http.post(shown["result_url"], json={"decision": "edit", "args": {"text": "b" * 70_000}})
+        assert text_of(await collect(served.stream("GET", f"/runs/{run_id}/stream"))) == "70000"
+
+
+async def test_complete_answer_has_the_sources_for_which_its_event_has_no_room(tmp_path: Path) -> None:
+    answer = {"content": "Look.", "sources": [f"https://a.example/{'x' * 500}/{number}" for number in range(60)]}
+
+    async def librarian(*_: object) -> AsyncIterator[FinalAnswer]:
+        yield FinalAnswer(content=answer)
+
+    async with serving(librarian, data=tmp_path) as served:
+        given = (await served.http.post("/chat", json=asking("go"))).json()
+        assert given["answer"]["sources"] == answer["sources"]
+        assert (await served.http.get(f"/runs/{given['run_id']}/answer")).json() == answer
+
+
 async def test_large_arguments_of_an_approval_are_truncated_and_readable(tmp_path: Path) -> None:
     args = {"text": "ä" * 60_000}
 
@@ -287,6 +317,7 @@ async def test_large_arguments_of_an_approval_are_truncated_and_readable(tmp_pat
         assert (shown["truncated"], len(shown["args"])) == (True, 10_000)
         whole = (await served.http.get(shown["result_url"])).json()
         assert (whole["state"], whole["args"], whole["decided_at"]) == ("requested", args, None)
+        assert not whole["truncated"]
         edited = {"text": "b" * 70_000}
         await served.http.post(shown["result_url"], json={"decision": "edit", "args": edited})
         assert text_of(await collect(served.stream("GET", f"/runs/{run_id}/stream"))) == "70000"

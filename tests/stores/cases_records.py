@@ -215,6 +215,13 @@ class RecordCases:
             await run.write(*tokens(1), results=[result])
             assert await store.result("r1", "k") == result
 
+    async def test_last_of_several_results_with_one_key_in_a_commit_is_read_back(self, store: Store) -> None:
+        run = await begin(store, "r1")
+        for first, last in ((10, 3_000_000), (3_000_000, 10), (2_000_000, 3_000_000)):
+            results = [Result(key="k", media_type="text/plain", body=b"x" * size) for size in (first, last)]
+            await run.write(*tokens(1), results=results)
+            assert await store.result("r1", "k") == results[1]
+
     async def test_append_of_the_end_stores_results(self, store: Store) -> None:
         run = await begin(store, "r1")
         kept = Result(key="content:", media_type="text/plain", body=b"whole")

@@ -157,7 +157,7 @@ class ApprovalDialogue:
         self._prompt = prompt
         self._keyboard = keyboard
         self._draft: str | None = None
-        """The text last saved in the editor, with which the editor opens again; None before the first edit."""
+        """The text last saved in the editor, with which the editor opens again; None if there is no such text."""
 
     async def decide(self) -> None:
         while True:
@@ -228,10 +228,14 @@ class ApprovalDialogue:
         return None
 
     async def _edit_in_editor(self, command: list[str]) -> dict[str, Any] | None:
+        """Let the person edit the arguments in the editor. An empty file abandons the edit and discards the draft."""
         text = format_arguments(self._prompt.args, indent=True) if self._draft is None else self._draft
         try:
             self._draft = await self._open_editor(command, text)
-            return parse_arguments(self._draft) if self._draft.strip() else None
+            if self._draft.strip():
+                return parse_arguments(self._draft)
+            self._draft, self._prompt.notice = None, "The file was empty, so nothing was changed."
+            return None
         except (OSError, ValueError) as error:
             self._prompt.notice = str(error)
             return None
@@ -249,7 +253,7 @@ class ApprovalDialogue:
         """Load the complete arguments into the prompt, if the request has only a preview of them."""
         if self._prompt.truncated:
             approval = await self._client.approval(self._run_id, self._prompt.approval_id)
-            self._prompt.args, self._prompt.truncated = approval.args, False
+            self._prompt.args, self._prompt.truncated = approval.args, approval.truncated
 
 
 def parse_choice(word: str, decisions: Sequence[Decision]) -> Decision | Literal["show"] | None:

@@ -116,6 +116,7 @@ class Fault(msgspec.Struct, kw_only=True, frozen=True):
 class ApprovalInfo(msgspec.Struct, kw_only=True, frozen=True):
     """An approval request. In a `RunInfo` it is open, and large `args` are `truncated`; `Client.approval` has all.
 
+    Arguments over `limits.result_bytes` are not stored completely, so there too they are `truncated`.
     `state` is requested, approve, edit or reject; `edited_args`, `reason`, `by` and `decided_at` belong to the
     decision.
     """

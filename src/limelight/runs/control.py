@@ -22,7 +22,7 @@ from limelight.models import Cancel, Decide, Run, SessionRef
 from limelight.redaction.rules import REDACTED, keeps_placeholders
 from limelight.runs.agent_registry import Agents
 from limelight.runs.engine import Execution
-from limelight.runs.queries import records_of, whole_value
+from limelight.runs.queries import records_of, stored_value
 from limelight.runs.queue import SessionQueues
 from limelight.runs.recovery import Recovery, logged_approvals
 from limelight.runs.run_context import RunContext
@@ -155,11 +155,14 @@ class Control:
         """Raise InvalidBody if edited arguments contain a redaction placeholder that cannot be restored."""
         if decision.args is None:
             return
-        shown = await whole_value(
-            self._store, run, "approval", requested.approval_id, requested.args, requested.truncated
+        shown, is_complete = await stored_value(
+            self._store, run, "approval", requested.approval_id, requested.args, requested.truncated, requested.size
         )
-        if not keeps_placeholders(decision.args, shown):
-            text = f"{REDACTED} stands for a hidden value: keep the text that contains it, or replace all of it"
+        if not keeps_placeholders(decision.args, shown if is_complete else None):
+            advice = "keep the text that contains it, or replace all of it"
+            if not is_complete:
+                advice = "replace all of it, because the arguments were too large to be stored completely"
+            text = f"{REDACTED} stands for a hidden value: {advice}"
             raise InvalidBody(text, path="args", run_id=run.run_id)
 
     async def open_approvals(self, run: Run) -> list[ApprovalRequested]:

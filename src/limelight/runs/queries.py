@@ -1,7 +1,7 @@
 """Queries about a run: its input, its tool calls and its answer, read from the log and the results table."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -126,26 +126,47 @@ def _fold_call(calls: dict[str, ToolCall], event: AnyEvent) -> None:
             pass
 
 
-async def whole_value(store: Store, run: Run, field: str, call_id: str, inline: JsonValue, cut: bool) -> JsonValue:
+class StoredValue(NamedTuple):
+    """A value of a run. If it is not complete, it is the beginning of the value, as text."""
+
+    value: JsonValue
+    is_complete: bool
+
+
+async def stored_value(
+    store: Store, run: Run, field: str, call_id: str, inline: JsonValue, cut: bool, size: int = 0
+) -> StoredValue:
     """Return a value of a run: `inline` or, if that is only a preview (`cut`), the stored value.
 
-    A stored value is complete up to `result_max` bytes. JSON that was cut there is returned as text.
+    A stored value is complete up to `result_max` bytes. `size` is the size of the complete value, if it is known.
     """
     kept = await store.result(run.run_id, result_key(field, call_id)) if cut else None
     if kept is None:
-        return inline
+        return StoredValue(inline, not cut)
+    text = kept.body.decode("utf-8", "replace")
     if kept.media_type != "application/json":
-        return kept.body.decode("utf-8", "replace")
+        return StoredValue(text, len(kept.body) >= size)
     try:
-        return msgspec.json.decode(kept.body)
+        return StoredValue(msgspec.json.decode(kept.body), is_complete=True)
     except msgspec.DecodeError:  # the value was cut at `result_max`, so it is not valid JSON
-        return kept.body.decode("utf-8", "replace")
+        return StoredValue(text, is_complete=False)
+
+
+async def whole_value(store: Store, run: Run, field: str, call_id: str, inline: JsonValue, cut: bool) -> JsonValue:
+    """Return a value of a run, for display: `inline` or, if that is only a preview (`cut`), the stored value.
+
+    A value that was cut at `result_max` is returned as text.
+    """
+    return (await stored_value(store, run, field, call_id, inline, cut)).value
 
 
 async def complete_answer(store: Store, run: Run, answer: FinalAnswer) -> FinalAnswer:
-    """Return an answer with its stored content, if its content in the log is only a preview."""
+    """Return an answer with its stored content and sources, if those in the log are only a part."""
+    if not answer.truncated:
+        return with_parts(answer)
     content = await whole_value(store, run, "content", "", answer.content, answer.truncated)
-    return with_parts(msgspec.structs.replace(answer, content=content))
+    sources = with_parts(FinalAnswer(content=content)).sources or answer.sources
+    return with_parts(msgspec.structs.replace(answer, content=content, sources=sources))
 
 
 async def whole_body(store: Store, run: Run, field: str, call_id: str, cut: bool, size: int) -> Result | None:

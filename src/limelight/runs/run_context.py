@@ -35,11 +35,13 @@ class LoggedApproval(msgspec.Struct, frozen=True):
 
     @property
     def is_lost(self) -> bool:
-        """Whether the decision cannot be used, because its edited arguments are redacted in the log.
+        """Whether the decision cannot be used, because the log does not have all of its edited arguments.
 
-        The approval is then requested again.
+        They contain redacted values, or they were too large to be stored. The approval is then requested again.
         """
-        return self.resolved is not None and self.resolved.decision == "edit" and contains_redacted(self.resolved.args)
+        if self.resolved is None or self.resolved.decision != "edit":
+            return False
+        return not isinstance(self.resolved.args, dict) or contains_redacted(self.resolved.args)
 
     def is_for(self, call: ApprovalCall, redactor: Redactor) -> bool:
         """Whether a call requests this approval again: the call ids, or the contents, are equal."""

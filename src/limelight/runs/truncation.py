@@ -2,7 +2,7 @@
 
 Deltas that are too long are split. Arguments, results, answers and inputs that are too large are stored in the results
 table, up to `result_max` bytes; the event has a preview and a link to the stored value. Other texts are shortened.
-Sources, attachments and plan items for which an event has no room are dropped.
+Sources, attachments and plan items for which an event has no room are dropped, and the event is `truncated`.
 """
 
 import math
@@ -102,9 +102,9 @@ def fit(
         case ToolFinished():
             return _store_if_large(_shortened(event, "error"), "result", run_id, event.call_id, result_max)
         case FinalAnswer() if isinstance(given, FinalAnswer):
-            return _answer(_with_sources(event), given, run_id, result_max)
+            return _answer(event, given, run_id, result_max)
         case RunStarted():
-            return _store_if_large(_with_room(event), "input", run_id, "", result_max)
+            return _started(event, run_id, result_max)
         case Plan():
             event = _plan(event)
         case Status():
@@ -128,16 +128,29 @@ def fit(
 def _answer(event: FinalAnswer, given: FinalAnswer, run_id: str, result_max: int) -> Fitted:
     """Return an answer within the size limits. `given` is the answer before `present`.
 
-    If the answer is too large, the content of `given` is stored in the results table.
+    If the answer is too large, or some of its sources are dropped, the content of `given` is stored in the results
+    table. The content of a structured answer contains all its sources.
     """
-    if event.content is given.content:
+    all_sources, event = event.sources, _with_sources(event)
+    is_cut = len(event.sources) < len(all_sources)
+    if event.content is given.content and not is_cut:
         return _store_if_large(event, "content", run_id, "", result_max)
-    if json_size(to_text(event.content)) + json_size(to_text(event.data)) <= MAX_INLINE:
+    if json_size(to_text(event.content)) + json_size(to_text(event.data)) > MAX_INLINE:
+        event = msgspec.structs.replace(event, content=preview_of(to_text(event.content)), data=None)
+    elif not is_cut:
         return _fitted([event])
     body = to_text(given.content).encode()
     media_type = TEXT if isinstance(given.content, str) else JSON
-    event = msgspec.structs.replace(event, content=preview_of(to_text(event.content)), data=None)
     return _with_preview(event, "content", "", body, media_type, run_id, result_max)
+
+
+def _started(event: RunStarted, run_id: str, result_max: int) -> Fitted:
+    """Return the start of a run within the size limits. If its attachments are cut, its input is stored too."""
+    shown = _with_room(event)
+    fitted = _store_if_large(shown, "input", run_id, "", result_max)
+    if shown is event or fitted.results:
+        return fitted
+    return _with_preview(shown, "input", "", event.input.encode(), TEXT, run_id, result_max)
 
 
 def _large_text(event: AnyEvent) -> str:

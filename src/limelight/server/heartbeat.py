@@ -6,14 +6,19 @@ ends streams and sockets whose key was revoked or whose token has expired.
 """
 
 import asyncio
+import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Literal, Protocol
 
 CHECKS_PER_INTERVAL = 20
 """Checks of the heartbeat timer per heartbeat interval. A heartbeat is sent up to two checks early, so that a stream is
 never silent for longer than the interval."""
+CONCURRENT_CHECKS = 8
+"""Number of authorization checks that run at once. A check that waits for a token issuer delays the checks of other
+streams only if all of them wait."""
+log = logging.getLogger(__name__)
 
 Kind = Literal["stream", "socket"]
 
@@ -55,6 +60,9 @@ class Heartbeat:
         self._tasks: list[asyncio.Task[None]] = []
         self._all_closed = asyncio.Event()
         self._all_closed.set()
+        self._errors_of_round = 0
+        self._logged_error = ""
+        """The last logged error of an authorization check; "" after a round of checks without an error."""
         self.is_closing = False
 
     def start(self) -> None:
@@ -114,7 +122,29 @@ class Heartbeat:
         """
         while True:
             await asyncio.sleep(self._seconds)
-            for stream in list(self._streams):
-                if not await stream.is_still_authorized() and stream in self._streams:
-                    stream.revoke()
-                await asyncio.sleep(0)
+            self._errors_of_round = 0
+            streams = iter(list(self._streams))
+            await asyncio.gather(*(self._check_streams(streams) for _ in range(CONCURRENT_CHECKS)))
+            if not self._errors_of_round:
+                self._logged_error = ""
+
+    async def _check_streams(self, streams: Iterator[OpenStream]) -> None:
+        """Check the streams that an iterator returns, one by one.
+
+        Several calls share one iterator, so that a slow check does not delay the checks of other streams.
+        """
+        for stream in streams:
+            if not await self._is_authorized(stream) and stream in self._streams:
+                stream.revoke()
+            await asyncio.sleep(0)
+
+    async def _is_authorized(self, stream: OpenStream) -> bool:
+        """Whether the client of a stream is still authorized. False if the check failed with an unexpected error."""
+        try:
+            return await stream.is_still_authorized()
+        except Exception as error:  # the task must continue, because it checks all streams
+            self._errors_of_round += 1
+            if repr(error) != self._logged_error:  # log once, not with each stream
+                log.error("the authorization of an open stream could not be checked, so it ends", exc_info=error)
+            self._logged_error = repr(error)
+            return False

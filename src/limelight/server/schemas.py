@@ -115,13 +115,17 @@ class ApprovalView(msgspec.Struct, kw_only=True):
 
 
 class DecidedView(msgspec.Struct, kw_only=True):
-    """An approval with its decision, and its complete arguments: requested by the agent (`args`) and edited."""
+    """An approval with its decision, and its complete arguments: requested by the agent (`args`) and edited.
+
+    If the arguments exceed `limits.result_bytes`, `truncated` is true, and they are the text of their beginning.
+    """
 
     approval_id: str
     call_id: str
     name: str
     args: Any
     edited_args: Any
+    truncated: bool
     decisions: tuple[Decision, ...]
     expires_at: int | None
     state: Literal["requested", "approve", "edit", "reject"]

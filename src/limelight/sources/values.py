@@ -21,6 +21,15 @@ from limelight.sources.base import FileMade
 
 PLACEHOLDER_ENDS = (" bytes]", " pixels]")
 """The endings of the placeholders that replace files in a result."""
+MAX_SEARCHED = 10_000
+"""Limit for the number of values in a result that are searched for files."""
+MAX_SEARCH_DEPTH = 50
+"""Limit for the nesting in which files are searched."""
+MAX_INNER_FILES = 100
+"""Limit for the number of files of one result, for files inside of its dicts and lists. Others stay base64 text."""
+MAX_BYTES_AS_TEXT = 1024
+"""Limit for bytes of an unknown type inside of a dict, such as a hash, that stay in the result as base64 text."""
+OCTETS = "application/octet-stream"
 
 
 class InnerFile(NamedTuple):
@@ -43,25 +52,68 @@ class ToolResult(NamedTuple):
 def tool_result(value: object, *, name: str = "result", call_id: str = "", agent_id: str = "") -> ToolResult:
     """Convert the return value of a tool to JSON and files.
 
-    If the value is a file, or a list with files, a placeholder replaces each file. `name` is used for files without a
-    name.
+    A placeholder replaces each file: the value itself, or files at any place in its dicts and lists. `name` is used for
+    files without a name.
     """
-    files: list[FileMade] = []
-
-    def extract(part: object) -> object:
-        file = _file_in(part)
-        if file is None:
-            return part
-        suffix = mimetypes.guess_extension(file.media_type) or ".bin"
-        number = f"-{len(files) + 1}" if files else ""
-        file_name = file.name or f"{name[:100]}{number}{suffix}"
-        made = FileMade(name=file_name, data=file.data, media_type=file.media_type, call_id=call_id, agent_id=agent_id)
-        files.append(made)
-        return f"[{file_name}, {file.size}]"
-
+    found = _Extraction(name=name, call_id=call_id, agent_id=agent_id)
     parts = items_of(value)
-    converted = _joined([extract(part) for part in parts]) if parts else extract(value)
-    return ToolResult(json_value(converted), files)
+    converted = _joined([found.extract(part) for part in parts]) if parts else found.extract(value)
+    return ToolResult(json_value(converted), found.files)
+
+
+class _Extraction:
+    """Extracts the files of one result."""
+
+    def __init__(self, *, name: str, call_id: str, agent_id: str) -> None:
+        self._name = name[:100]
+        self._call_id = call_id
+        self._agent_id = agent_id
+        self._searched = 0
+        self.files: list[FileMade] = []
+
+    def extract(self, part: object) -> object:
+        """Return the placeholder of a file, a dict or list with placeholders for its files, or any other value."""
+        file = _file_in(part)
+        return self._search(part) if file is None else self._placeholder(file)
+
+    def _search(self, value: object, depth: int = 0) -> object:
+        """Return a copy of a dict or list in which placeholders replace files; the value itself if it has no files."""
+        if depth > MAX_SEARCH_DEPTH:
+            return value
+        try:
+            return self._search_items(value, depth)
+        except Exception:  # the methods of a subclass may raise anything
+            return value
+
+    def _search_items(self, value: object, depth: int) -> object:
+        items: list[tuple[Any, Any]] = []
+        if isinstance(value, dict):
+            items = list(cast("dict[Any, Any]", value).items())
+        elif isinstance(value, list | tuple):
+            items = list(enumerate(cast("list[Any]", value)))
+        changed = {key: new for key, item in items if (new := self._extract_inner(item, depth)) is not item}
+        if not changed:
+            return cast("object", value)
+        copied = [(key, changed.get(key, item)) for key, item in items]
+        return dict(copied) if isinstance(value, dict) else [item for _, item in copied]
+
+    def _extract_inner(self, item: object, depth: int) -> object:
+        if isinstance(item, str | int | float | None) or self._searched >= MAX_SEARCHED:
+            return item
+        self._searched += 1
+        file = _inner_file_in(item) if len(self.files) < MAX_INNER_FILES else None
+        return self._search(item, depth + 1) if file is None else self._placeholder(file)
+
+    def _placeholder(self, file: InnerFile) -> str:
+        """Add a file, and return the text that replaces it in the result."""
+        suffix = mimetypes.guess_extension(file.media_type) or ".bin"
+        number = f"-{len(self.files) + 1}" if self.files else ""
+        name = file.name or f"{self._name}{number}{suffix}"
+        made = FileMade(
+            name=name, data=file.data, media_type=file.media_type, call_id=self._call_id, agent_id=self._agent_id
+        )
+        self.files.append(made)
+        return f"[{name}, {file.size}]"
 
 
 def fields_of(value: object) -> dict[str, Any]:
@@ -124,6 +176,17 @@ def _file_in(value: object) -> InnerFile | None:
     return None
 
 
+def _inner_file_in(value: object) -> InnerFile | None:
+    """Return the file that a value inside of a dict or list represents; None for any other value.
+
+    A dict is a file only if it names a media type, because data of tools may resemble a content block.
+    """
+    file = _file_in(value)
+    if file is None or file.media_type != OCTETS:
+        return file
+    return file if isinstance(value, bytes | bytearray) and len(value) > MAX_BYTES_AS_TEXT else None
+
+
 def _bytes_file(data: bytes, media_type: str, name: str = "") -> InnerFile:
     return InnerFile(data, media_type, name, f"{len(data):,} bytes")
 
@@ -138,7 +201,7 @@ def _media_type(data: bytes) -> str:
     }
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
-    return next((kind for start, kind in kinds.items() if data.startswith(start)), "application/octet-stream")
+    return next((kind for start, kind in kinds.items() if data.startswith(start)), OCTETS)
 
 
 def _image_file(image: Any) -> InnerFile | None:
@@ -166,7 +229,7 @@ def _block_file(block: dict[str, Any]) -> InnerFile | None:
     given = fields_of(block.get("source")) or block
     data = given.get("base64") or given.get("data")
     if isinstance(data, str):
-        media_type = given.get("mime_type") or given.get("media_type") or "application/octet-stream"
+        media_type = given.get("mime_type") or given.get("media_type") or OCTETS
         try:
             name = str(block.get("name") or block.get("filename") or "")
             return _bytes_file(base64.b64decode(data), str(media_type), name)

@@ -243,6 +243,13 @@ async def test_tool_that_raises_fails_its_call_whatever_its_message_says(tmp_pat
     assert (run.call("fail").error, run.call("fail").result) == ("no such file", "no such file")
 
 
+@pytest.mark.parametrize("act", [graphs.retried_by_args, graphs.retried_by_call, graphs.retried_by_args_together])
+@pytest.mark.parametrize("script", [ONE, SAME, OTHERS], ids=["one", "same", "others"])
+async def test_tool_that_a_node_retries_in_another_way_is_shown_once(tmp_path: Path, act: Any, script: str) -> None:
+    run = await run_and_compare(graphs.looping(act), script, tmp_path)
+    assert all(finished.error is None for finished in run.all(ToolFinished))
+
+
 async def test_node_that_raises_keeps_the_result_of_its_tool(tmp_path: Path) -> None:
     run = await run_agent(graphs.failing_after_the_tool, ONE, tmp_path)
     assert isinstance(run.terminal, RunFailed)

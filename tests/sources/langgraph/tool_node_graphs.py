@@ -245,6 +245,41 @@ def error_dict_of(call: Any, error: str) -> dict[str, Any]:
     return {"role": "tool", "content": f"Error: {error}", "tool_call_id": call["id"], "status": "error"}
 
 
+@tool("add")
+def busy_add(a: int, b: int) -> str:
+    """Add two numbers, but fail."""
+    raise ValueError("busy")
+
+
+async def retried_by_args(state: Any) -> Update:
+    """The first attempt has the call's id and fails, the second one has only the arguments."""
+    made: list[Any] = []
+    for call in calls_of(state):
+        try:
+            made.append(await busy_add.ainvoke(call))
+        except ValueError:
+            made.append(message_of(call, await add.ainvoke(call["args"])))
+    return {"messages": made}
+
+
+async def retried_by_call(state: Any) -> Update:
+    """The first attempt has only the arguments and fails, the second one has the call's id."""
+    made: list[Any] = []
+    for call in calls_of(state):
+        try:
+            made.append(message_of(call, await busy_add.ainvoke(call["args"])))
+        except ValueError:
+            made.append(await add.ainvoke(call))
+    return {"messages": made}
+
+
+async def retried_by_args_together(state: Any) -> Update:
+    """All calls fail under their ids at the same time, and are then run at the same time with their arguments."""
+    calls = calls_of(state)
+    await asyncio.gather(*(busy_add.ainvoke(call) for call in calls), return_exceptions=True)
+    return await gathered(state)
+
+
 def looping(act: Any, schema: Any = MessagesState) -> Callable[[ModelEndpoint], Any]:
     return lambda endpoint: loop(endpoint, act, schema)
 

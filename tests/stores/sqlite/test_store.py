@@ -1,6 +1,7 @@
 """The SQLite store passes the suite of stores. Its log is compact, its journal short, and commits are shared."""
 
 import asyncio
+import sqlite3
 from collections.abc import Awaitable
 from pathlib import Path
 from random import Random
@@ -12,6 +13,7 @@ from limelight.errors import StoreCorrupt, StoreUnavailable
 from limelight.events import RunFinished, RunStarted, TextDelta
 from limelight.models import Result, SessionRef
 from limelight.stores.sqlite import SqliteStore, file
+from limelight.stores.sqlite.journal import Journal
 from tests.stores.cases_records import RecordCases
 from tests.stores.operations import S1, MakeStore, begin, complete_run, new_run, opened, read_all, tokens
 from tests.stores.sqlite.files import locked, query, transactions
@@ -129,6 +131,50 @@ async def test_large_result_does_not_delay_commits_of_other_runs(make_store: Mak
         assert await store.result("r1", "k") is None
         await writing
         assert await store.result("r1", "k") == large
+
+
+@pytest.mark.parametrize("old_size", [10, 2 * 2**20, 30 * 2**20])
+async def test_reader_gets_the_old_result_until_all_parts_of_a_new_one_are_written(
+    make_store: MakeStore, old_size: int
+) -> None:
+    async with opened(make_store) as store:
+        run = await begin(store, "r1")
+        old, new = (
+            Result(key="k", media_type="text/plain", body=letter * size)
+            for letter, size in ((b"o", old_size), (b"n", 20 * 2**20))
+        )
+        await run.write(*tokens(1), results=[old])
+        writing = asyncio.create_task(run.write(*tokens(1), results=[new]))
+        seen: set[bytes] = set()
+        while not writing.done():
+            read = await store.result("r1", "k")
+            seen.add(b"" if read is None else bytes(set(read.body)))
+        assert seen <= {b"o", b"n"} and b"o" in seen
+        await writing
+        assert await store.result("r1", "k") == new
+
+
+async def test_parts_of_an_interrupted_write_do_not_appear_in_a_later_result(
+    make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(make_store) as store:
+        run = await begin(store, "r1")
+        old, lost, new = (
+            Result(key="k", media_type="text/plain", body=letter * size * 2**20)
+            for letter, size in ((b"o", 1), (b"l", 3), (b"n", 2))
+        )
+        await run.write(*tokens(1), results=[old])
+        with monkeypatch.context() as patch:
+            patch.setattr(Journal, "write", _fail)
+            with pytest.raises(StoreUnavailable):
+                await store.append([run.part(results=[lost])])
+        assert await store.result("r1", "k") == old
+        await run.write(*tokens(1), results=[new])
+        assert await store.result("r1", "k") == new
+
+
+def _fail(*_: object) -> None:
+    raise sqlite3.OperationalError("the disk is full")
 
 
 async def test_close_commits_queued_writes(make_store: MakeStore) -> None:

@@ -84,6 +84,20 @@ def test_dialogue_edits_arguments_in_the_editor_until_they_are_valid(approval_se
         assert terminal.modes_restored
 
 
+def test_empty_file_in_the_editor_abandons_the_edit_and_says_so(approval_server: str, tmp_path: Path) -> None:
+    editor = tmp_path / "editor.sh"
+    editor.write_text('#!/bin/sh\necho > "$1"\n')
+    editor.chmod(0o755)
+    with run(approval_server, tmp_path, editor=str(editor)) as terminal:
+        terminal.wait_for(CHOICES)
+        terminal.type("e\n")
+        terminal.wait_for("The file was empty, so nothing was changed.")
+        editor.write_text("#!/bin/sh\nsed -i 's/tmp.x/tmp\\/z/' \"$1\"\n")
+        terminal.type("e\n")
+        assert terminal.wait() == 0
+        assert "✓ delete /tmp/z" in terminal.screen
+
+
 def test_dialogue_asks_two_requests_one_after_the_other(approval_server: str, tmp_path: Path) -> None:
     with run(approval_server, tmp_path, "--agent", "twice") as terminal:
         terminal.wait_for("asks for approval: send_mail")

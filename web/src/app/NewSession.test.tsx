@@ -26,6 +26,12 @@ test("three prompts of the chosen agent are shown, and a click sends one to it",
   expect(onAsk).toHaveBeenCalledWith("Add up 12, 19, 23 and 41 in Python", "codact");
 });
 
+test("a prompt cannot be clicked while no agent is known", () => {
+  render(<Welcome agent={undefined} onAsk={() => {}} />);
+  const prompts = within(screen.getByRole("list")).getAllByRole<HTMLButtonElement>("button");
+  expect(prompts.map((prompt) => prompt.disabled)).toEqual(prompts.map(() => true));
+});
+
 test("the understudy is explained only for an agent that uses it", () => {
   const { rerender } = render(<Welcome agent={deep} onAsk={() => {}} />);
   expect(screen.getByText(/follows a script/)).toBeTruthy();

@@ -35,7 +35,7 @@ export const Welcome = memo(function Welcome({ agent, onAsk }: WelcomeProps) {
         <ul className="welcome-prompts" aria-label={`Try ${agent?.title ?? "an agent"}`}>
           {promptsFor(agent?.name ?? "").map(({ text, shows }) => (
             <li key={text}>
-              <button type="button" onClick={() => onAsk(text, agent?.name)}>
+              <button type="button" disabled={agent === undefined} onClick={() => onAsk(text, agent?.name)}>
                 <span className="welcome-prompt">{text}</span>
                 <span className="welcome-shows">{shows}</span>
               </button>
@@ -89,7 +89,7 @@ export function NewSession() {
       <div className="start-welcome">
         <Welcome agent={agent} onAsk={startSession} />
       </div>
-      <Composer sessionId={null} isDisabled={agent === undefined} onSend={(text) => startSession(text)}>
+      <Composer sessionId={null} isReady={agent !== undefined} onSend={(text) => startSession(text)}>
         <Menu
           label="Agent"
           side="top"

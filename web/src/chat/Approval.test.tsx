@@ -82,6 +82,14 @@ it("a failed fetch of truncated arguments shows an error and can be retried", as
   await vi.waitFor(() => expect(button("Edit").disabled).toBe(false));
 });
 
+it("arguments that the server has not stored completely cannot be edited", async () => {
+  const cut = { args: '{"content": "begin', edited_args: null, truncated: true, state: "requested" } as const;
+  vi.spyOn(api, "approval").mockResolvedValue(cut);
+  show("p5", '{"content": "be', true);
+  expect(await screen.findByText(/The rest could not be read/)).toBeTruthy();
+  expect(button("Edit").disabled).toBe(true);
+});
+
 it("a draft survives the unmount of its row", async () => {
   const first = show("p4", { a: 1 });
   await userEvent.click(button("Edit"));

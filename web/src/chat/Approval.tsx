@@ -103,7 +103,7 @@ function useFullArgs(run: RunView, approval: ApprovalItem): FullArgs {
     const abort = new AbortController();
     setCurrent((before) => ({ ...before, state: "loading" }));
     api.approval(run.runId, approval.approvalId, abort.signal).then(
-      ({ args }) => setCurrent({ args, state: "complete" }),
+      ({ args, truncated }) => setCurrent({ args, state: truncated ? "failed" : "complete" }),
       () => abort.signal.aborted || setCurrent((before) => ({ ...before, state: "failed" })),
     );
     return () => abort.abort();

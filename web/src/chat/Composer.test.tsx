@@ -1,6 +1,6 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { Composer } from "./Composer";
 
@@ -43,4 +43,39 @@ it("a failed fetch of the last message shows an error until the user types", asy
 
 it("the field has automatic text direction", () => {
   expect(field("").dir).toBe("auto");
+});
+
+const WAITING = "Sent as soon as the page is ready";
+
+it("a message that is sent before the page is ready waits in the field and is then sent once", async () => {
+  const onSend = vi.fn();
+  const { rerender } = render(<Composer sessionId={null} isReady={false} onSend={onSend} />);
+  await userEvent.keyboard("Hello{Enter}{Enter}");
+  expect(screen.getByText(WAITING)).toBeTruthy();
+  expect(screen.getByDisplayValue("Hello")).toBeTruthy();
+  expect(onSend).not.toHaveBeenCalled();
+  rerender(<Composer sessionId={null} isReady onSend={onSend} />);
+  expect(onSend.mock.calls).toEqual([["Hello", "wait"]]);
+  expect(screen.queryByText(WAITING)).toBe(null);
+  expect(screen.queryByDisplayValue("Hello")).toBe(null);
+});
+
+it("the send button works before the page is ready", async () => {
+  const onSend = vi.fn();
+  const { rerender } = render(<Composer sessionId={null} isReady={false} onSend={onSend} />);
+  await userEvent.keyboard("Hello");
+  await userEvent.click(screen.getByRole("button", { name: "Send" }));
+  rerender(<Composer sessionId={null} isReady onSend={onSend} />);
+  expect(onSend.mock.calls).toEqual([["Hello", "wait"]]);
+});
+
+it("a waiting message that is edited is not sent until it is sent again", async () => {
+  const onSend = vi.fn();
+  const { rerender } = render(<Composer sessionId={null} isReady={false} onSend={onSend} />);
+  await userEvent.keyboard("Hello{Enter} you");
+  expect(screen.queryByText(WAITING)).toBe(null);
+  rerender(<Composer sessionId={null} isReady onSend={onSend} />);
+  expect(onSend).not.toHaveBeenCalled();
+  await userEvent.keyboard("{Enter}");
+  expect(onSend.mock.calls).toEqual([["Hello you", "wait"]]);
 });

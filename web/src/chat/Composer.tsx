@@ -11,6 +11,8 @@ interface Props {
   readonly sessionId: string | null;
   readonly isBusy?: boolean;
   readonly isDisabled?: boolean;
+  /** Whether a message can be sent now. Until then, a message that the user sends waits in the field. */
+  readonly isReady?: boolean;
   /** The message that ↑ puts back into the field, or a function that fetches it. */
   readonly last?: string | (() => Promise<string>);
   /** Whether Esc was pressed once, so that a second press stops the agent. */
@@ -30,20 +32,27 @@ export const COMPOSER_SHORTCUTS: readonly ShortcutInfo[] = [
 
 /** The field for messages. While the agent works, a message is queued or interrupts it. */
 export function Composer(props: Props) {
-  const { sessionId, isBusy = false, isDisabled = false, last = "", onSend } = props;
+  const { sessionId, isBusy = false, isDisabled = false, isReady = true, last = "", onSend } = props;
   const [text, setText] = useDraft(sessionId);
   const field = useRef<HTMLTextAreaElement>(null);
   const id = useId();
   const [loadError, setLoadError] = useState("");
+  const [waiting, setWaiting] = useState<"wait" | "cancel" | null>(null);
   useAutoHeight(field, text);
   useEffect(() => field.current?.focus({ preventScroll: true }), []);
 
   const send = (ifBusy: "wait" | "cancel") => {
     if (text.trim() === "" || isDisabled) return;
+    setWaiting(isReady ? null : ifBusy);
+    field.current?.focus();
+    if (!isReady) return;
     onSend(text.trim(), ifBusy);
     setText("");
-    field.current?.focus();
   };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: sends the waiting message once, when it can be sent
+  useEffect(() => {
+    if (isReady && waiting !== null) send(waiting);
+  }, [isReady]);
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.nativeEvent.isComposing) return;
     if (event.key === "Enter" && !event.shiftKey) {
@@ -75,6 +84,7 @@ export function Composer(props: Props) {
         onChange={(event) => {
           setText(event.target.value);
           setLoadError("");
+          setWaiting(null);
         }}
         onKeyDown={onKeyDown}
       />
@@ -83,6 +93,11 @@ export function Composer(props: Props) {
         {props.confirmsStop && (
           <span className="composer-hint" role="status">
             Press Esc again to stop the agent
+          </span>
+        )}
+        {waiting !== null && (
+          <span className="composer-hint" role="status">
+            Sent as soon as the page is ready
           </span>
         )}
         {isBusy && props.onStop && (

@@ -57,6 +57,8 @@ export interface ToolCall {
 export interface ApprovalDetails {
   readonly args: Args;
   readonly edited_args: Args | null;
+  /** Whether the server has stored only the beginning of the arguments. */
+  readonly truncated?: boolean;
   readonly state: "requested" | Decision;
 }
 

@@ -25,7 +25,16 @@ from limelight.errors import (
 from limelight.events import JsonValue
 from limelight.links import link
 from limelight.models import Decide, Run
-from limelight.runs.queries import complete_answer, input_of, read_answer, read_call, whole_body, whole_value
+from limelight.runs.queries import (
+    StoredValue,
+    complete_answer,
+    input_of,
+    read_answer,
+    read_call,
+    stored_value,
+    whole_body,
+    whole_value,
+)
 from limelight.runs.queue import QueuedRun
 from limelight.runs.viewer import Format
 from limelight.server.endpoint import AFTER, FORMAT, ApiRequest, Param, Router, validate
@@ -173,13 +182,17 @@ async def get_approval(request: ApiRequest) -> DecidedView:
     requested, resolution = await request.runtime.control.approval(run, request.path("approval_id"))
     resolved = None if resolution is None else resolution.event
     id_ = requested.approval_id
-    edited = resolved.args if resolved is not None else None
+    args = await stored_value(store, run, "approval", id_, requested.args, requested.truncated, requested.size)
+    edited = StoredValue(None, is_complete=True)
+    if resolved is not None:
+        edited = await stored_value(store, run, "edited", id_, resolved.args, resolved.truncated, resolved.size)
     return DecidedView(
         approval_id=id_,
         call_id=requested.call_id,
         name=requested.name,
-        args=await whole_value(store, run, "approval", id_, requested.args, requested.truncated),
-        edited_args=await whole_value(store, run, "edited", id_, edited, resolved is not None and resolved.truncated),
+        args=args.value,
+        edited_args=edited.value,
+        truncated=not (args.is_complete and edited.is_complete),
         decisions=requested.decisions,
         expires_at=requested.expires_at,
         state=resolved.decision if resolved else "requested",

@@ -66,9 +66,25 @@ class GraphCall(ToolCall):
         """The error that the tool has raised. It becomes final when the graph does not retry the tool."""
         self.made_in = ""
         """The id of the task in which the model has made the call."""
-        self.running = False
+        self.started_by_id = False
         """Whether a tool was started under the id of the call."""
         self.run: ToolRun | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the call can be matched to a tool run: no tool was started for it, or the last one has failed.
+
+        The tool may have been started under the id of the call, or as a tool run.
+        """
+        if self.run is not None:
+            return self.run.failed
+        return not self.started_by_id or bool(self.error)
+
+    def start_by_id(self) -> None:
+        """Note that a tool was started under the id of the call. A failed tool run of the call no longer counts."""
+        self.started_by_id = True
+        if self.run is not None and self.run.failed:
+            self.run = None
 
     def ready_with(self, given: Any) -> list[AnyEvent]:
         """Mark the arguments as complete: those of the model, or the tool's input if those are not a JSON object."""

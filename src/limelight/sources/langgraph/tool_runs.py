@@ -38,7 +38,7 @@ def match_call(open_calls: list[GraphCall], agent_id: str, name: str, given: Any
         (distance, call.run is not None, at)
         for at, call in enumerate(candidates)
         if (distance := _distance(call, given)) is not None
-        and (_is_free(call) or (distance < UNREADABLE and call.run is not None and call.run.guessed))
+        and (call.is_free or (distance < UNREADABLE and call.run is not None and call.run.guessed))
     ]
     return candidates[min(ranked)[2]] if ranked else None
 
@@ -52,7 +52,7 @@ def match_given_call(by_task: list[list[GraphCall]], name: str, given: Any, tool
     """
     args = args_value(given)
     for calls in by_task:
-        free = [call for call in calls if not call.finished and _is_free(call)]
+        free = [call for call in calls if not call.finished and call.is_free]
         converted = [call for call in free if call.name == name and _is_converted(call.known_args, args)]
         renamed = [call for call in free if args and call.known_args == args and call.name not in tool_names]
         found = _only(converted) or _only(renamed)
@@ -157,7 +157,7 @@ class ToolRuns:
         Among equal calls in parallel tasks, a tool run may have been matched to the wrong call. If the call has no tool
         run that has ended, but an equal call of another task has one, the two calls exchange their tool runs.
         """
-        if call.finished or call.running or (call.run is not None and not call.run.live):
+        if call.finished or (call.started_by_id if call.run is None else not call.run.live):
             return
         others = (other for other in self._by_run.values() if other is not call and not other.finished)
         other = next((other for other in others if _may_have_run_of(call, other, task_id)), None)
@@ -214,14 +214,6 @@ def _may_have_run_of(call: GraphCall, other: GraphCall, task_id: str) -> bool:
     return (other.agent_id, other.name) == (call.agent_id, call.name) and (
         run.guessed or other.known_args == call.known_args
     )
-
-
-def _is_free(call: GraphCall) -> bool:
-    """Whether a call can be matched to a tool run.
-
-    No tool was started under the call's id, and the call has no tool run or one that has failed or was interrupted.
-    """
-    return not call.running and (call.run is None or call.run.failed)
 
 
 def _distance(call: GraphCall, given: dict[str, Any] | str | None) -> int | None:

@@ -226,7 +226,7 @@ class LangGraphTranslator:
             case "tool-started":
                 call.error = ""
                 if run is None:
-                    call.running = True
+                    call.start_by_id()
                     self._tool_runs.find_task(ns, call)
                 events += call.ready_with(data.get("input"))
             case "tool-output-delta":
@@ -318,7 +318,7 @@ class LangGraphTranslator:
     def _task_duration(self, call: GraphCall, task_id: str) -> int | None:
         """Return the duration of the task that returns the result of a call; None if a tool has run for the call."""
         task = self._tasks.running.get(task_id)
-        if call.running or call.run is not None or task is None:
+        if call.started_by_id or call.run is not None or task is None:
             return None
         return elapsed_ms(task.started_at, self._clock())
 

@@ -194,14 +194,22 @@ def _insert_chunks(db: sqlite3.Connection, live: LiveState, records: Sequence[Re
 
 # Results. A large result is written in parts, one per transaction, so that commits of other runs need not wait. Part 0
 # is the row in `results`. It is written last, with the records that refer to the result: a result without part 0 is
-# incomplete and is not returned.
+# incomplete and is not returned. The parts of a result that replaces another one are staged under a different key until
+# then, so that readers never get parts of both.
+
+
+def last_results(results: Sequence[Result]) -> list[Result]:
+    """Return the last result with each key. One commit may contain several results with the same key."""
+    return list({result.key: result for result in results}.values())
 
 
 def put_part(db: sqlite3.Connection, run_id: str, result: Result, part: int) -> None:
+    """Write one of the parts 1, 2, … of a result."""
+    is_replacement = db.execute("SELECT 1 FROM results WHERE run_id = ? AND key = ?", (run_id, result.key)).fetchone()
     body = memoryview(result.body)[part * PART_BYTES : (part + 1) * PART_BYTES]
     db.execute(
         "INSERT OR REPLACE INTO result_parts (run_id, key, part, body) VALUES (?, ?, ?, ?)",
-        (run_id, result.key, part, body),
+        (run_id, _staging_key(result) if is_replacement else result.key, part, body),
     )
 
 
@@ -210,13 +218,20 @@ def last_part(result: Result) -> int:
     return max(0, len(result.body) - 1) // PART_BYTES
 
 
+def _staging_key(result: Result) -> str:
+    return f"new:{result.key}"  # no other key begins like this
+
+
 def _put_results(db: sqlite3.Connection, run_id: str, results: Sequence[Result]) -> None:
-    """Write part 0 of results, and delete surplus parts of longer results with the same key."""
-    db.executemany(
-        "INSERT OR REPLACE INTO results (run_id, key, media_type, body) VALUES (?, ?, ?, ?)",
-        [(run_id, r.key, r.media_type, r.body[:PART_BYTES]) for r in results],
-    )
-    db.executemany(
-        "DELETE FROM result_parts WHERE run_id = ? AND key = ? AND part > ?",
-        [(run_id, r.key, last_part(r)) for r in results],
-    )
+    """Write part 0 of results, move their staged parts to them, and delete the parts of results that they replace."""
+    for result in last_results(results):
+        last, staged = last_part(result), (run_id, _staging_key(result))
+        row = (run_id, result.key, result.media_type, result.body[:PART_BYTES])
+        replaced = db.execute("DELETE FROM results WHERE run_id = ? AND key = ?", row[:2]).rowcount
+        db.execute("INSERT INTO results (run_id, key, media_type, body) VALUES (?, ?, ?, ?)", row)
+        kept = 0 if replaced else last
+        db.execute("DELETE FROM result_parts WHERE run_id = ? AND key = ? AND part > ?", (*row[:2], kept))
+        if replaced:
+            move = "UPDATE result_parts SET key = ? WHERE run_id = ? AND key = ? AND part <= ?"
+            db.execute(move, (result.key, *staged, last))
+            db.execute("DELETE FROM result_parts WHERE run_id = ? AND key = ?", staged)  # of an interrupted write

@@ -41,7 +41,7 @@ from limelight.stores.sqlite import queries
 from limelight.stores.sqlite.file import DatabaseFile
 from limelight.stores.sqlite.health import Health
 from limelight.stores.sqlite.inspection import check_place, examine, query_unopened
-from limelight.stores.sqlite.journal import Journal, LiveState, last_part, put_part
+from limelight.stores.sqlite.journal import Journal, LiveState, last_part, last_results, put_part
 from limelight.stores.sqlite.read_limiter import ReadLimiter
 from limelight.stores.sqlite.schema import touch
 from limelight.stores.sqlite.snapshots import rescue_deleted
@@ -236,7 +236,7 @@ class SqliteStore(Store):
 
     async def append(self, batch: Sequence[Append]) -> None:
         for append in batch:
-            for result in append.results:
+            for result in last_results(append.results):
                 await self._put_parts(append.run_id, result)
         runs = [append.run_id for append in batch]
         await self._writer.do(lambda db: self._journal.write(db, batch), lambda apply: apply(), runs, retried_by=runs)
