@@ -25,6 +25,8 @@ vi.mock("virtua", () => ({
 const AGENTS: AgentInfo[] = [
   { name: "deep", title: "Deep agent", description: "Plans.", framework: "langgraph", default: true },
   { name: "demo", title: "Demo", description: "Looks up.", framework: "function", default: false },
+  { name: "code", title: "Coder", description: "", framework: "smolagents", default: false, sandbox: "landlock" },
+  { name: "open", title: "Open", description: "", framework: "smolagents", default: false, sandbox: "none" },
 ];
 
 beforeAll(installJsdomPolyfills);
@@ -186,6 +188,9 @@ test("the menus choose the agent and the theme", async () => {
   const chosen = await screen.findByRole("menuitemradio", { name: /Deep agent/ });
   expect(chosen.getAttribute("aria-checked")).toBe("true");
   expect(chosen.textContent).toContain("default");
+  const named = (name: RegExp) => screen.getByRole("menuitemradio", { name }).textContent;
+  expect(named(/Coder/)).toContain("smolagents · sandbox: landlock");
+  expect(named(/Open/)).toContain("smolagents · no sandbox");
   await user.click(screen.getByRole("menuitemradio", { name: /Demo/ }));
   expect(chooseAgent).toHaveBeenCalledWith("demo");
   await user.click(screen.getByRole("button", { name: /Light or dark/ }));
