@@ -179,7 +179,7 @@ async def comments(lines: AsyncIterator[str], count: int) -> None:
 async def test_stream_gets_heartbeats_before_its_run_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
 ) -> None:
-    monkeypatch.setattr(chat, "START_SECONDS", 0.05)
+    monkeypatch.setattr(chat, "START_SECONDS", 1)  # enough to find the id of the run on a busy machine
     async with serving(agents.echo, data=tmp_path, server__heartbeat_seconds=0.1) as served:
         gate = delay(served, "begin", monkeypatch)
         body, params = asking("hi", request_id="r"), {"format": format_}
