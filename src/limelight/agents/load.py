@@ -14,7 +14,7 @@ from limelight import plugins
 from limelight.errors import SetupError
 from limelight.runs.agent_registry import Agent
 from limelight.sources.base import NO_OPTIONS, Options, Source
-from limelight.sources.lazy import AsyncFactory, FactorySource
+from limelight.sources.lazy_agents import AsyncFactory, FactorySource
 
 
 def load_agent(target: str, *, name: str = "", options: Options = NO_OPTIONS) -> Agent:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.approvals import ApprovalQueue, ApproveMode, Decide, ask_person, decide_all, print_command
+from limelight.cli.approval_dialogue import ApprovalQueue, ApproveMode, Decide, ask_person, decide_all, print_command
 from limelight.cli.options import JsonRecords, Plain, Url
 from limelight.cli.output import exit_code, open_view
 from limelight.cli.server_choice import client_or_own_server

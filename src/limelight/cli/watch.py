@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.approvals import ApprovalQueue, Decide, ask_person
+from limelight.cli.approval_dialogue import ApprovalQueue, Decide, ask_person
 from limelight.cli.options import JsonRecords, Plain, Url, User
 from limelight.cli.output import RunView, open_view
 from limelight.cli.server_choice import client_of

@@ -22,7 +22,7 @@ from limelight.events import Record
 from limelight.log_context import log_fields
 from limelight.models import ENDED_STATES, Append, Result, SessionRef
 from limelight.runs.metrics import NO_METRICS, RunMetrics, measured_commit
-from limelight.runs.retry import is_logged, pause_before_retry
+from limelight.runs.store_retry import is_logged, pause_before_retry
 from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)

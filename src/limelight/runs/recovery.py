@@ -35,8 +35,8 @@ from limelight.runs.engine import Engine, Execution
 from limelight.runs.metrics import measured_commit, report_end
 from limelight.runs.queries import records_of, whole_value
 from limelight.runs.queue import SessionQueues
-from limelight.runs.retry import retry_while_unavailable
 from limelight.runs.run_context import LoggedApproval, RunContext, RunWork
+from limelight.runs.store_retry import retry_while_unavailable
 from limelight.runs.truncation import fit, result_key
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Store

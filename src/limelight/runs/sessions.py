@@ -19,15 +19,15 @@ from limelight.log_context import bind_log_fields, log_fields
 from limelight.models import Begun, NewRun, Run, RunOptions, SessionRef
 from limelight.runs.agent_registry import Agent
 from limelight.runs.attachments import keep_files
-from limelight.runs.control import Control, LiveRun
+from limelight.runs.conversation_history import past_as_results
+from limelight.runs.conversation_memory import Memories, question_of
 from limelight.runs.engine import Engine, Execution
-from limelight.runs.history import past_as_results
 from limelight.runs.hub import Hub
 from limelight.runs.limits import Quota
-from limelight.runs.memory import Memories, question_of
 from limelight.runs.queue import QueuedRun, Request, SessionQueues
 from limelight.runs.recovery import LEASE_MS, WaitingRun, options_as_results
 from limelight.runs.run_context import LoggedApproval, RunContext, RunWork
+from limelight.runs.stop_and_approvals import Control, LiveRun
 from limelight.runs.workspace import Workspaces, shared_folder
 from limelight.sources.base import Turn, User
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from limelight.grammar import parse_args
 from limelight.messages import Message
-from limelight.sources.values import fields_of, items_of, json_text
+from limelight.sources.tool_results import fields_of, items_of, json_text
 
 CUT_OFF = "This call was cut off before it had a result."
 """The text of the result that is added for a call without a result."""

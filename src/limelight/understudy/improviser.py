@@ -6,10 +6,10 @@ Pure and deterministic: the reply follows from the request alone.
 import json
 from collections.abc import Iterable, Iterator
 
-from limelight.understudy.answers import NOTICE, answer, chat_metadata, thought
-from limelight.understudy.json_schema import example
+from limelight.understudy.answer_texts import NOTICE, answer, chat_metadata, thought
+from limelight.understudy.chat_requests import ChatRequest
 from limelight.understudy.replies import AnyPiece, Reply, call_pieces, reasoning_pieces, text_pieces, text_reply
-from limelight.understudy.requests import ChatRequest
+from limelight.understudy.schema_examples import example
 from limelight.understudy.smolagents_prompts import (
     calls_as_code,
     code_block,

@@ -22,10 +22,10 @@ from starlette.routing import Route
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from limelight.errors import BadRequest, SetupError
+from limelight.understudy.chat_requests import ChatRequest, read_request
 from limelight.understudy.improviser import improvise
 from limelight.understudy.openai_chunks import CREATED, completion, error_body, first_chunk, last_chunks, piece_chunk
 from limelight.understudy.replies import DisconnectPiece, ErrorPiece, Reply, with_pace
-from limelight.understudy.requests import ChatRequest, read_request
 from limelight.understudy.scripts import Script, play
 
 HOST = "127.0.0.1"

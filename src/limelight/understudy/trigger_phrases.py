@@ -6,7 +6,7 @@ Pure. The answer names the phrases that no tool on offer can serve.
 import re
 from collections.abc import Callable, Iterable
 
-from limelight.understudy.requests import Tool
+from limelight.understudy.chat_requests import Tool
 from limelight.understudy.tool_arguments import (
     CONTENT_FIELDS,
     FAILING_CODE,

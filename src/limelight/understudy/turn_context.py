@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from limelight.understudy.requests import ChatRequest, Tool
+from limelight.understudy.chat_requests import ChatRequest, Tool
 
 TRIGGER_PHRASES = ("try an error", "a long answer", "a slow tool", "an approval", "two helpers at once")
 """Phrases in a user message that trigger a special behaviour, such as an error or a slow tool call."""

@@ -21,7 +21,7 @@ from rich.segment import ControlType, Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from limelight.cli.view.prompt import ApprovalPrompt
+from limelight.cli.view.approval_prompt import ApprovalPrompt
 from limelight.cli.view.render import (
     STATE_MARKS,
     TODO_MARKS,
@@ -32,8 +32,8 @@ from limelight.cli.view.render import (
     late_title_lines,
     source_lines,
 )
+from limelight.cli.view.run_state import Approval, Item, Message, Note, PlanText, RunState, SubAgent, ToolCall
 from limelight.cli.view.sanitize import one_line, sanitize
-from limelight.cli.view.state import Approval, Item, Message, Note, PlanText, RunState, SubAgent, ToolCall
 from limelight.events import Record, RunCancelled, RunFinished, RunStarted
 
 STYLES = {"done": "green", "failed": "red", "waiting": "yellow", "running": "cyan", "unseen": "dim"}

@@ -7,9 +7,9 @@ outside of steps.
 
 import msgspec
 
+from limelight.dialects.v2.message_writer import MessageWriter, Metadata, cost, error_type, footer_line, step_number
 from limelight.dialects.v2.previews import preview
 from limelight.dialects.v2.text_stream import TextStream
-from limelight.dialects.v2.writer import MessageWriter, Metadata, cost, error_type, footer_line, step_number
 from limelight.events import Plan, PlanDelta, StepFinished, StepStarted, Usage
 
 SEPARATOR = "-----"

@@ -25,7 +25,7 @@ from limelight.runs.hub import FrameBatch
 from limelight.runs.queue import MAX_WAITING, IfBusy, QueuedRun, Request
 from limelight.server.endpoint import validate
 from limelight.server.schemas import MAX_REASON, MAX_REQUEST_ID
-from limelight.server.v2.history import History, PageQuery
+from limelight.server.v2.message_history import History, PageQuery
 from limelight.server.v2.replies import Accepted, Decided, MessagesEnd, Pong, State
 from limelight.server.v2.sender import ClientDisconnected, SocketContext
 from limelight.server.v2.sessions import check_cursor, get_session, max_steps_of, session_info

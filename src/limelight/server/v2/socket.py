@@ -25,8 +25,8 @@ from limelight.models import LIVE_STATES, Session, SessionRef
 from limelight.runs.limits import RETRY_AFTER_SECONDS, TokenBucket
 from limelight.runs.viewer import Format
 from limelight.server.auth.authenticator import Caller
-from limelight.server.heartbeat import Kind
 from limelight.server.middleware.root_path import root_of
+from limelight.server.open_streams import Kind
 from limelight.server.runtime import Runtime
 from limelight.server.v2.commands import CommandHandler
 from limelight.server.v2.sender import PACKED, ClientDisconnected, Sender, SocketContext, packed_records, socket_framing

@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, cast
 
 from limelight.sources.agno.tool_calls import Rejection, rejected_calls
-from limelight.sources.values import items_of
+from limelight.sources.tool_results import items_of
 
 SHARED = ("tools", "dependencies", "tool_hooks", "pre_hooks", "post_hooks", "knowledge_retriever")
 """Fields that the copy shares with the original, because they may contain state of the user. Agno itself copies tools

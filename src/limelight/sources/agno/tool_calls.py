@@ -21,7 +21,7 @@ from limelight.sources.agno.files import Media
 from limelight.sources.base import Item
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.tool_calls import CallIds, ToolCall
-from limelight.sources.values import args_value, json_text
+from limelight.sources.tool_results import args_value, json_text
 
 DELEGATE_ONE = ("delegate_task_to_member", "execute_task")
 DELEGATE_MANY = ("delegate_task_to_members", "execute_tasks_parallel")

@@ -19,7 +19,7 @@ from limelight.sources.base import Item
 from limelight.sources.messages import MessageIds
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.tool_calls import UniqueIds
-from limelight.sources.values import final_answer
+from limelight.sources.tool_results import final_answer
 
 STATUS = {
     "MemoryUpdateStarted": "Updating the memory",

@@ -19,7 +19,7 @@ from limelight.json_values import json_value
 from limelight.sources.base import DECISIONS, Approval
 from limelight.sources.langgraph.tool_calls import GraphCall
 from limelight.sources.resume_state import ResumeState
-from limelight.sources.values import args_value, fields_of, items_of
+from limelight.sources.tool_results import args_value, fields_of, items_of
 
 NO_ANSWER = "No answer was given."
 

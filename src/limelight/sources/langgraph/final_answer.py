@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from limelight.sources.langgraph.graph_input import input_keys, text_key
 from limelight.sources.langgraph.history import messages_of
 from limelight.sources.langgraph.stream_parts import text_in
-from limelight.sources.values import fields_of
+from limelight.sources.tool_results import fields_of
 
 ANSWER_KEYS = ("answer", "output", "result", "response", "final_answer", "report")
 """State keys that may contain the answer of a graph without `messages`, most likely first."""

@@ -13,7 +13,7 @@ from limelight.events import AnyEvent, ReasoningDelta, ReasoningFinished, Source
 from limelight.grammar import parse_args
 from limelight.sources.langgraph.stream_parts import reasoning_in, text_in
 from limelight.sources.messages import MessageIds
-from limelight.sources.values import fields_of, items_of
+from limelight.sources.tool_results import fields_of, items_of
 
 
 class StreamedMessage(msgspec.Struct):

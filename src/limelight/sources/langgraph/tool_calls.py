@@ -16,7 +16,7 @@ from limelight.sources.base import Item
 from limelight.sources.langgraph.stream_parts import Namespace
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.tool_calls import CallIds, ToolCall
-from limelight.sources.values import args_value, fields_of, items_of, json_text, tool_result
+from limelight.sources.tool_results import args_value, fields_of, items_of, json_text, tool_result
 
 
 def elapsed_ms(started_at: float, now: float) -> int:

@@ -33,7 +33,7 @@ from limelight.sources.langgraph.tasks import Tasks
 from limelight.sources.langgraph.tool_calls import GraphCall, ToolCalls, ToolRun, elapsed_ms, take_equal
 from limelight.sources.langgraph.tool_runs import ToolRuns
 from limelight.sources.resume_state import ResumeState
-from limelight.sources.values import fields_of, final_answer
+from limelight.sources.tool_results import fields_of, final_answer
 
 MAX_STATUS = 500
 """The maximum length of a status text that a graph writes."""
