@@ -21,7 +21,7 @@ from limelight.client.session_socket import QUEUE_SIZE
 from limelight.config import Settings, all_settings, load_settings
 from limelight.errors import RunError, SetupError, all_errors
 from limelight.plugins import find
-from limelight.runs.queue import MAX_WAITING
+from limelight.runs.queue import MAX_QUEUED
 from limelight.server import readiness, runtime
 from limelight.server.process import connection_limits, uvicorn_server
 from limelight.server.routes import chat, runs
@@ -117,7 +117,7 @@ NUMBERS = [
         runs.STOP_SECONDS,
         2,
     ),
-    ("docs/http.md", "`wait` (queue the request; at most five wait)", MAX_WAITING, 5),
+    ("docs/http.md", "`wait` (queue the request; at most five wait)", MAX_QUEUED, 5),
     ("docs/http.md", "The server tests the store at most every two seconds", readiness.CACHE_SECONDS, 2),
     ("docs/operating.md", "two seconds after the second signal", uvicorn_server.FAST_SHUTDOWN_SECONDS, 2),
     ("docs/operating.md", "25 seconds after the first (the grace time and 20)", uvicorn_server.SHUTDOWN_SECONDS, 20),

@@ -10,7 +10,7 @@ import msgspec
 
 from limelight.messages import Message
 from limelight.models import Result, Run
-from limelight.runs.queries import RunSummary, input_of, read_summary, whole_value
+from limelight.runs.queries import RunSummary, complete_value, input_of, read_summary
 from limelight.runs.truncation import result_key
 from limelight.stores.base import Store
 
@@ -34,7 +34,7 @@ async def history_from_log(store: Store, run_ids: Sequence[str]) -> list[Message
         if run is None or started is None:
             continue
         messages += await _earlier_messages(store, run)
-        text = await whole_value(store, run, "input", "", started.input, started.truncated)
+        text = await complete_value(store, run, "input", "", started.input, started.truncated)
         messages.append(Message(role="user", content=_text(text)))
         messages += await _messages_of_run(store, run, await read_summary(store, run))
     return messages
@@ -54,8 +54,8 @@ async def _messages_of_run(store: Store, run: Run, summary: RunSummary) -> list[
     for call in summary.calls.values():
         if call.agent_id:
             continue  # a call of a sub-agent; its work is in the result of the call that started it
-        args = await whole_value(store, run, "args", call.call_id, call.args, call.args_cut)
-        result = await whole_value(store, run, "result", call.call_id, call.result, call.result_cut)
+        args = await complete_value(store, run, "args", call.call_id, call.args, call.args_cut)
+        result = await complete_value(store, run, "result", call.call_id, call.result, call.result_cut)
         function = {"name": call.name, "arguments": _text(args if args is not None else {})}
         made = [{"id": call.call_id, "type": "function", "function": function}]
         messages.append(Message(role="assistant", content="", tool_calls=made))
@@ -64,7 +64,7 @@ async def _messages_of_run(store: Store, run: Run, summary: RunSummary) -> list[
     answer = summary.text
     if summary.answer is not None:
         cut = summary.answer.truncated
-        answer = _text(await whole_value(store, run, "content", "", summary.answer.content, cut))
+        answer = _text(await complete_value(store, run, "content", "", summary.answer.content, cut))
     messages.append(Message(role="assistant", content=answer))
     return messages
 

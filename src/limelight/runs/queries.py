@@ -126,7 +126,7 @@ def _fold_call(calls: dict[str, ToolCall], event: AnyEvent) -> None:
             pass
 
 
-async def whole_value(store: Store, run: Run, field: str, call_id: str, inline: JsonValue, cut: bool) -> JsonValue:
+async def complete_value(store: Store, run: Run, field: str, call_id: str, inline: JsonValue, cut: bool) -> JsonValue:
     """Return a value of a run: `inline` or, if that is only a preview (`cut`), the stored value.
 
     A stored value is complete up to `result_max` bytes. JSON that was cut there is returned as text.
@@ -144,11 +144,11 @@ async def whole_value(store: Store, run: Run, field: str, call_id: str, inline: 
 
 async def complete_answer(store: Store, run: Run, answer: FinalAnswer) -> FinalAnswer:
     """Return an answer with its stored content, if its content in the log is only a preview."""
-    content = await whole_value(store, run, "content", "", answer.content, answer.truncated)
+    content = await complete_value(store, run, "content", "", answer.content, answer.truncated)
     return with_parts(msgspec.structs.replace(answer, content=content))
 
 
-async def whole_body(store: Store, run: Run, field: str, call_id: str, cut: bool, size: int) -> Result | None:
+async def complete_body(store: Store, run: Run, field: str, call_id: str, cut: bool, size: int) -> Result | None:
     """Return the stored value if the log has only a preview (`cut`) and all `size` bytes are stored, else None."""
     kept = await store.result(run.run_id, result_key(field, call_id)) if cut else None
     return kept if kept is not None and len(kept.body) == size else None

@@ -15,7 +15,7 @@ from limelight.models import SessionRef
 from limelight.runs.agent_registry import Agent
 from limelight.sources.base import User
 
-MAX_WAITING = 5
+MAX_QUEUED = 5
 """The most requests that may wait for one session."""
 
 IfBusy = Literal["error", "cancel", "wait"]
@@ -127,10 +127,10 @@ class SessionQueues:
         queue = self._queues.setdefault(queued.ref, deque())
         if queued.woken is not None:
             queue.appendleft(queued)
-        elif len(queue) < MAX_WAITING:
+        elif len(queue) < MAX_QUEUED:
             queue.append(queued)
         else:
-            raise QueueFull(f"{MAX_WAITING} requests wait for session {queued.ref.session_id} already")
+            raise QueueFull(f"{MAX_QUEUED} requests wait for session {queued.ref.session_id} already")
         queued.woken = asyncio.get_running_loop().create_future()
         if not queued.queued.done():
             queued.queued.set_result(None)

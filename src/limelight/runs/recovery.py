@@ -33,7 +33,7 @@ from limelight.models import Append, Result, Run, RunOptions, state_after
 from limelight.runs.agent_registry import Agent, Agents
 from limelight.runs.engine import Engine, Execution
 from limelight.runs.metrics import measured_commit, report_end
-from limelight.runs.queries import records_of, whole_value
+from limelight.runs.queries import complete_value, records_of
 from limelight.runs.queue import SessionQueues
 from limelight.runs.run_context import LoggedApproval, RunContext, RunWork
 from limelight.runs.store_retry import retry_while_unavailable
@@ -155,7 +155,7 @@ class Recovery:
         """Return the event with the stored values in place of previews."""
         match event:
             case RunStarted() if event.truncated:
-                text = await whole_value(self._store, run, "input", "", event.input, cut=True)
+                text = await complete_value(self._store, run, "input", "", event.input, cut=True)
                 return msgspec.structs.replace(event, input=str(text))
             case ToolStarted() | ToolReady() if event.truncated:
                 kind, id_ = "args", event.call_id
@@ -165,7 +165,9 @@ class Recovery:
                 kind, id_ = "edited", event.approval_id
             case _:
                 return event
-        return msgspec.structs.replace(event, args=await whole_value(self._store, run, kind, id_, event.args, cut=True))
+        return msgspec.structs.replace(
+            event, args=await complete_value(self._store, run, kind, id_, event.args, cut=True)
+        )
 
 
 def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, options: RunOptions) -> RunWork:

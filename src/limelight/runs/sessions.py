@@ -169,7 +169,7 @@ class Sessions:
         at_work = [live.run.ref.owner for live in runs if not live.is_suspended]
         own = at_work.count(owner) + self._starting[owner]
         self._quota.check_runs(owner, own, len(at_work) + self._starting.total())
-        self._quota.check_waiting(owner, sum(live.is_suspended and live.run.ref.owner == owner for live in runs))
+        self._quota.check_suspended(owner, sum(live.is_suspended and live.run.ref.owner == owner for live in runs))
 
     def _new_run(self, request: Request, run_id: str) -> NewRun:
         now = now_ms()

@@ -22,7 +22,7 @@ from limelight.models import Cancel, Decide, Run, SessionRef
 from limelight.redaction.rules import REDACTED, keeps_placeholders
 from limelight.runs.agent_registry import Agents
 from limelight.runs.engine import Execution
-from limelight.runs.queries import records_of, whole_value
+from limelight.runs.queries import complete_value, records_of
 from limelight.runs.queue import SessionQueues
 from limelight.runs.recovery import Recovery, logged_approvals
 from limelight.runs.run_context import RunContext
@@ -155,7 +155,7 @@ class Control:
         """Raise InvalidBody if edited arguments contain a redaction placeholder that cannot be restored."""
         if decision.args is None:
             return
-        shown = await whole_value(
+        shown = await complete_value(
             self._store, run, "approval", requested.approval_id, requested.args, requested.truncated
         )
         if not keeps_placeholders(decision.args, shown):

@@ -6,7 +6,7 @@
  */
 
 import { addGap, reduce } from "../log/reduce";
-import { type ApprovalItem, type Args, EMPTY, isRunning, type RunView, type SessionView } from "../log/view";
+import { type ApprovalItem, type Args, EMPTY, isRunning, type RunView, type SessionView } from "../log/viewModel";
 import type { Decision, LogRecord } from "../wire/events";
 import { type Frame, parseFrame, type SessionInfo } from "../wire/frames";
 import { MessageSender } from "./messageSender";

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeSocket, newestSocket } from "../testing/fakeSocket";
 import { transcript } from "../testing/golden";
 import { loadOutbox, saveOutbox } from "./outbox";
-import { SessionStore } from "./session";
+import { SessionStore } from "./sessionStore";
 
 const records = transcript("one_tool");
 const question = "What is limelight?";

@@ -35,7 +35,7 @@ const RECENT = 5;
 const FOUND = 20;
 
 /** The command palette: a dialog that finds sessions and commands. */
-export function Palette({ open, onOpenChange, ...rest }: Props) {
+export function CommandPalette({ open, onOpenChange, ...rest }: Props) {
   return (
     <Dialog open={open} onOpenChange={onOpenChange} title="Search and commands" hideTitle className="palette-dialog">
       <Choices {...rest} onClose={() => onOpenChange(false)} />

@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { readStored, removeSessionData, storedKeys, writeStored } from "./browserStorage";
 import { loadOutbox } from "./outbox";
-import { readStored, removeSessionData, storedKeys, writeStored } from "./storage";
 import { createSession } from "./useSession";
 
 const quota = () => {
@@ -51,7 +51,7 @@ it("removing a session's data leaves other sessions alone", () => {
 it("a server at another path of the host shares no keys", async () => {
   history.replaceState(null, "", "/limelight/");
   vi.resetModules();
-  const below = await import("./storage");
+  const below = await import("./browserStorage");
   history.replaceState(null, "", "/");
   below.writeStored("draft.s", "below");
   expect(readStored("draft.s", "")).toBe("");

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { reduce } from "../log/reduce";
-import { EMPTY, type RunView } from "../log/view";
+import { EMPTY, type RunView } from "../log/viewModel";
 import { dialectTranscripts, sourceTranscripts, transcript } from "../testing/golden";
 import { sampleRun, type TimedEvent } from "../testing/sampleRuns";
-import { buildRunRows, groupSubAgents, outermostItem, RowBuilder, rowIndexOf, visibleItems } from "./rows";
+import { buildRunRows, groupSubAgents, outermostItem, RowBuilder, rowIndexOf, visibleItems } from "./chatRows";
 
 function runOf(name: string, count?: number): RunView {
   const view = reduce(EMPTY, transcript(name).slice(0, count));

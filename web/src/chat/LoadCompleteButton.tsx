@@ -1,19 +1,19 @@
 import { useState } from "react";
+import { ApiError } from "../client/api";
 import { formatBytes } from "../log/format";
 import { Button } from "../ui/Button";
-import { ApiError } from "../wire/api";
 
 interface Props<T> {
   /** What the button loads, e.g. "the whole answer". */
   readonly what: string;
-  /** Size of the full value in bytes; undefined if it need not be fetched. */
+  /** Size of the complete value in bytes; undefined if it need not be fetched. */
   readonly size: number | undefined;
   load(): Promise<T>;
   onLoaded(full: T): void;
 }
 
-/** A button that loads the full value of a truncated preview. */
-export function LoadFullButton<T>({ what, size, load, onLoaded }: Props<T>) {
+/** A button that loads the complete value of a truncated preview. */
+export function LoadCompleteButton<T>({ what, size, load, onLoaded }: Props<T>) {
   const [loadError, setLoadError] = useState<string | null>(null);
   const [isLoading, setLoading] = useState(false);
   const show = async () => {

@@ -5,7 +5,7 @@ import { SessionList } from "../client/sessionList";
 import { fakeSessionServer, sessionEntry } from "../testing/fakeSessions";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import type { Command } from "../ui/shortcuts";
-import { Palette } from "./Palette";
+import { CommandPalette } from "./CommandPalette";
 
 beforeAll(installJsdomPolyfills);
 afterEach(() => {
@@ -20,7 +20,9 @@ function command(id: string, title: string, more: Partial<Command> = {}): Comman
 function show(commands: Command[]) {
   const onOpen = vi.fn();
   const onOpenChange = vi.fn();
-  render(<Palette open onOpenChange={onOpenChange} list={new SessionList()} commands={commands} onOpen={onOpen} />);
+  render(
+    <CommandPalette open onOpenChange={onOpenChange} list={new SessionList()} commands={commands} onOpen={onOpen} />,
+  );
   return { user: userEvent.setup(), onOpen, onOpenChange };
 }
 

@@ -5,17 +5,17 @@
  * parts stay the same objects, so that React does not render them again.
  */
 
-import type { AgentView, Item, OutputPiece, Progress, RunView, TerminalPiece, ToolItem } from "./view";
+import type { AgentView, Item, OutputPiece, Progress, RunView, TerminalPiece, ToolItem } from "./viewModel";
 
 /** Length above which a terminal piece is not extended, because appending copies its text. */
 const MAX_PIECE_LENGTH = 64 * 1024;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** An item without its key and index, which `RunDraft.add` sets. */
+/** An item without its key and index, which `MutableRun.add` sets. */
 type NewItem<T extends Item = Item> = T extends Item ? Omit<T, "key" | "index"> : never;
 
-export class RunDraft {
+export class MutableRun {
   readonly run: Mutable<RunView>;
   private readonly ownItems = new Set<number>();
   private readonly ownAgents = new Set<string>();
@@ -88,7 +88,7 @@ export class RunDraft {
   }
 
   /** The output of a call as a mutable copy, with its length in characters. */
-  outputOf(tool: ToolDraft): OutputBuffer {
+  outputOf(tool: MutableToolItem): OutputBuffer {
     const known = this.ownOutputs.get(tool.index);
     if (known) return known;
     const pieces = tool.output.slice();
@@ -197,7 +197,7 @@ export class RunDraft {
   }
 }
 
-export type ToolDraft = Mutable<ToolItem>;
+export type MutableToolItem = Mutable<ToolItem>;
 
 interface OutputBuffer {
   readonly pieces: OutputPiece[];

@@ -1,8 +1,8 @@
-/** Fetches the full arguments, output and result of calls that the log truncates, for the search. */
+/** Complete texts for the search: fetches the arguments, output and result of tool calls that the log truncates. */
 
 import { valueText } from "../log/format";
-import type { Item, RunView, ToolItem } from "../log/view";
-import { api, type ToolCall } from "../wire/api";
+import type { Item, RunView, ToolItem } from "../log/viewModel";
+import { api, type ToolCall } from "./api";
 import { Store } from "./store";
 
 export const MAX_CONCURRENT = 4;
@@ -11,8 +11,8 @@ export const MAX_RESULT = 5 * 1024 * 1024;
 /** Limit of all fetched texts together, in characters. Above it, the least recently used are dropped. */
 const MAX_KEPT = 64 * 1024 * 1024;
 
-export interface FullResultsState {
-  /** Returns the full text of a call; undefined if it has not been fetched. */
+export interface SearchTextsState {
+  /** Returns the complete text of a call; undefined if it has not been fetched. */
   readonly textOf: (item: Item) => string | undefined;
   readonly pending: number;
   readonly failed: number;
@@ -28,9 +28,9 @@ interface Queued {
   readonly callId: string;
 }
 
-const NOTHING_FETCHED: FullResultsState = { textOf: () => undefined, pending: 0, failed: 0, tooLarge: 0 };
+const NOTHING_FETCHED: SearchTextsState = { textOf: () => undefined, pending: 0, failed: 0, tooLarge: 0 };
 
-export class FullResults extends Store<FullResultsState> {
+export class SearchTexts extends Store<SearchTextsState> {
   private readonly kept = new Map<string, string>();
   /** Keys of all calls that were requested. Failed and dropped ones are requested again only by `retry`. */
   private readonly requested = new Set<string>();

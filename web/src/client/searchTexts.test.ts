@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
-import type { RunView, ToolItem } from "../log/view";
+import type { RunView, ToolItem } from "../log/viewModel";
 import { sampleRun } from "../testing/sampleRuns";
-import type { ToolCall } from "../wire/api";
-import { FullResults, MAX_CONCURRENT } from "./fullResults";
+import type { ToolCall } from "./api";
+import { MAX_CONCURRENT, SearchTexts } from "./searchTexts";
 
 function runOf(count: number, size = 9000): RunView {
   return sampleRun(
@@ -35,7 +35,7 @@ describe("full results", () => {
   it("requests are limited, and subscribers are notified of each result", async () => {
     const { asked, fetchCall } = slowServer();
     const run = runOf(6);
-    const results = new FullResults(fetchCall);
+    const results = new SearchTexts(fetchCall);
     const changed = vi.fn();
     results.subscribe(changed);
     results.request([run]);
@@ -57,7 +57,7 @@ describe("full results", () => {
 
   it("complete, running and too large calls are not requested", () => {
     const { asked, fetchCall } = slowServer();
-    const results = new FullResults(fetchCall);
+    const results = new SearchTexts(fetchCall);
     results.request([
       sampleRun([0, { kind: "tool_started", call_id: "c", name: "read", args: {}, truncated: true, size: 9 }]),
     ]);
@@ -68,7 +68,7 @@ describe("full results", () => {
 
   it("failures are counted and requested again only on retry", async () => {
     const { asked, fetchCall } = slowServer();
-    const results = new FullResults(fetchCall);
+    const results = new SearchTexts(fetchCall);
     const run = runOf(1);
     results.request([run]);
     asked[0]?.refuse();
@@ -83,7 +83,7 @@ describe("full results", () => {
 
   it("the least recently used texts are dropped when the limit is reached", async () => {
     const { asked, fetchCall } = slowServer();
-    const results = new FullResults(fetchCall, 100);
+    const results = new SearchTexts(fetchCall, 100);
     const run = runOf(3);
     const [one, two, three] = toolsOf(run);
     if (!one || !two || !three) throw new Error("three calls");
@@ -101,7 +101,7 @@ describe("full results", () => {
 
   it("queued requests can be cancelled and are sent when they are requested again", async () => {
     const { asked, fetchCall } = slowServer();
-    const results = new FullResults(fetchCall);
+    const results = new SearchTexts(fetchCall);
     const run = runOf(6);
     results.request([run]);
     results.cancelQueued();

@@ -1,7 +1,7 @@
 /** The conversation as a flat list of rows for the virtual list. Pure. */
 
 import type { OutboxMessage } from "../client/outbox";
-import { type ApprovalItem, type Item, type RunView, type SessionView, startedAgents } from "../log/view";
+import { type ApprovalItem, type Item, type RunView, type SessionView, startedAgents } from "../log/viewModel";
 
 export type Row =
   | { readonly kind: "gap"; readonly key: string; readonly from: number; readonly to: number }

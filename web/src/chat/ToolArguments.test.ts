@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { Args } from "../log/view";
-import { splitArguments } from "./Arguments";
+import type { Args } from "../log/viewModel";
+import { splitArguments } from "./ToolArguments";
 
 const call = (args: Args | null, language = "", codeKey = "") => ({ args, argsText: '{"path', language, codeKey });
 

@@ -15,7 +15,7 @@ export type RunState = "running" | "waiting" | "finished" | "failed" | "cancelle
 /** State of a tool call, a step or an agent. A call is `unseen` if it ended without a visible result. */
 export type Progress = "running" | "waiting" | "done" | "failed" | "stopped" | "rejected" | "unseen";
 
-/** Size in bytes and URL of the full value, if the log contains only a preview of it. */
+/** Size in bytes and URL of the complete value, if the log contains only a preview of it. */
 export interface Truncation {
   readonly size: number;
   readonly url: string;
@@ -271,7 +271,7 @@ export function startedAgents(run: RunView, item: Item): readonly AgentView[] {
   return ids.map((id) => run.agents.get(id)).filter((agent) => agent !== undefined);
 }
 
-/** Size and URL of the full value of an event; null if the event is not truncated. */
+/** Size and URL of the complete value of an event; null if the event is not truncated. */
 export function truncationOf(event: { truncated?: boolean; size?: number; result_url?: string }): Truncation | null {
   return event.truncated ? { size: event.size ?? 0, url: event.result_url ?? "" } : null;
 }

@@ -2,7 +2,7 @@
 
 import { memo, type ReactNode } from "react";
 import { type CodeCall, codeOf } from "../log/codeArguments";
-import type { Args } from "../log/view";
+import type { Args } from "../log/viewModel";
 import { CodeBlock } from "../text/CodeBlock";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { JsonView } from "../text/JsonView";
@@ -54,7 +54,7 @@ function languageOf(args: JsonObject): string {
 const CODE_LIMIT = 100_000;
 
 /** Arguments of a call: highlighted code, then `head`, short values as JSON, and long texts. */
-export const Arguments = memo(function Arguments({ parts, head }: { parts: ArgumentParts; head?: ReactNode }) {
+export const ToolArguments = memo(function ToolArguments({ parts, head }: { parts: ArgumentParts; head?: ReactNode }) {
   const { code, values, texts } = parts;
   return (
     <>

@@ -2,7 +2,7 @@
 
 import { memo, useRef } from "react";
 import { formatBytes, formatDuration, valueText } from "../log/format";
-import type { OutputPiece, ToolItem } from "../log/view";
+import type { OutputPiece, ToolItem } from "../log/viewModel";
 import { AnsiText } from "../text/AnsiText";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
@@ -50,7 +50,7 @@ interface Props {
 }
 
 /** The live output and the result of a call. */
-export const Output = memo(function Output({ item, isComplete, onTerminal }: Props) {
+export const CodeOutput = memo(function CodeOutput({ item, isComplete, onTerminal }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const onScroll = useStickToEnd(box, item.endedAt === null, item);
   const { pieces, omittedBefore, result, omittedAfter } = visibleOutput(item);

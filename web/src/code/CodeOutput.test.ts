@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { reduce } from "../log/reduce";
-import { EMPTY, type ToolItem } from "../log/view";
+import { EMPTY, type ToolItem } from "../log/viewModel";
 import { recordsOf } from "../testing/golden";
 import type { AnyEvent } from "../wire/events";
-import { MAX_OUTPUT, MAX_RESULT, visibleOutput } from "./Output";
+import { MAX_OUTPUT, MAX_RESULT, visibleOutput } from "./CodeOutput";
 
 function call(...events: AnyEvent[]): ToolItem {
   const start: AnyEvent = { kind: "tool_started", call_id: "c", name: "python", args: {} };

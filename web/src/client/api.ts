@@ -1,9 +1,10 @@
 /**
- * The part of the server's HTTP interface that the page uses. URLs are relative to the page, so any root path works.
+ * Requests to the server's HTTP interface, and the types of their responses: the part that the page uses. URLs are
+ * relative to the page, so any root path works.
  */
 
-import type { Args, RunState } from "../log/view";
-import type { Decision, JsonValue } from "./events";
+import type { Args, RunState } from "../log/viewModel";
+import type { Decision, JsonValue } from "../wire/events";
 
 export type SessionState = "idle" | "processing" | "completed" | "error" | "expired";
 
@@ -118,7 +119,7 @@ export const api = {
     json<ToolCall>(`runs/${runId}/tools/${callId.split("/").map(encodeURIComponent).join("/")}`, { signal }),
   approval: (runId: string, approvalId: string, signal?: AbortSignal) =>
     json<ApprovalDetails>(`runs/${runId}/approvals/${encodeURIComponent(approvalId)}`, { signal }),
-  /** Fetches the full text of an input or an answer that the log truncates. */
+  /** Fetches the complete text of an input or an answer that the log truncates. */
   text: async (path: string, signal?: AbortSignal): Promise<string> => (await request(path, { signal })).text(),
 };
 
