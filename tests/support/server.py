@@ -19,8 +19,8 @@ from tests.support.wait import DEADLINE
 
 REUSE_SECONDS = 1
 CONNECTION_LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=REUSE_SECONDS)
-"""Limits of a test's HTTP client, which reuses no connection that was idle for longer than REUSE_SECONDS. The server closes
-idle connections too, and a request on a connection that is closed at that moment fails."""
+"""Limits of a test's HTTP client, which reuses no connection that was idle for longer than REUSE_SECONDS. The server
+closes idle connections too, and a request on a connection that is closed at that moment fails."""
 
 
 class Frame(NamedTuple):

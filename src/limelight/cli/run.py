@@ -17,7 +17,7 @@ from limelight.client import Client, ClientError, Run
 from limelight.events import Terminal, terminal_of
 
 CANCEL_SECONDS = 3
-"""Time limit for the response to the cancel request, from the end of the run."""
+"""Time limit for the response to the cancel request, counted from the end of the run."""
 
 
 def run(

@@ -55,4 +55,4 @@ def _decider(client: Client, decide: bool, view: RunView) -> Decide:
 
 
 async def _ignore(_: object) -> None:
-    """Make no decision. The view shows the request."""
+    """Make no decision on an approval request. The `Decide` function of `limelight watch` without --decide."""

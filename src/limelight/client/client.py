@@ -180,12 +180,15 @@ class Client:
         )
 
     def follow(self, run_id: str, *, after: int = 0) -> AsyncGenerator[Record | Gap]:
-        """Yield the Records of a run after `after`, up to its end."""
+        """Yield the Records of a run whose `seq` is above `after`, up to the end of the run."""
         connect = self._stream_opener("runs", run_id)
         return stream_records(connect, self._backoff(), after=after, is_last=is_terminal)
 
     def watch(self, session_id: str, *, after: int = 0) -> AsyncGenerator[Record | Gap]:
-        """Yield the Records of a session after `after`, over all its runs. Waits for new runs and never ends."""
+        """Yield the Records of a session whose `seq` is above `after`, over all its runs.
+
+        Waits for new runs; never ends.
+        """
         return stream_records(self._stream_opener("sessions", session_id), self._backoff(), after=after)
 
     def export(self, run_id: str) -> CompleteRecords:

@@ -76,7 +76,7 @@ class Transport:
     async def open_stream(
         self, method: str, path: str, *, body: Any = None, after: int | None = None
     ) -> httpx.Response | None:
-        """Open a stream of Records, which the caller closes. Returns None for a 204: the server has no more."""
+        """Open a stream of Records, which the caller closes. Returns None for a 204: there are no more Records."""
         request = self._build(method, path, RECORDS, body)
         request.headers.update(STREAM_HEADERS)
         if after is not None:

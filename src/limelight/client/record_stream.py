@@ -18,7 +18,8 @@ from limelight.client.sse import SseParser
 from limelight.events import Record
 
 Connect = Callable[[int], Awaitable[httpx.Response | None]]
-"""A function that opens the stream after a seq. Returns None if the server has nothing more to send."""
+"""A function that opens a stream of the Records after a `seq`. Returns None if the server has no more Records to
+send."""
 
 
 class GapRange(msgspec.Struct):

@@ -59,7 +59,7 @@ class Socket(DecisionMethods, Generic[T]):
         self._queue: asyncio.Queue[T | State | Gap | None] = asyncio.Queue()
         """Items that were received and not yet taken. None marks the end."""
         self._wake = asyncio.Event()
-        """Wakes the receiver while it waits for space: an item was taken, or a command was added."""
+        """An event that wakes the receiver while it waits for space: an item was taken, or a command was added."""
         self._commands = PendingCommands()
         self._send_lock = asyncio.Lock()
         self._first_state: State | None = None

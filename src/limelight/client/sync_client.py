@@ -45,7 +45,10 @@ class LoopThread:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine and wait for its result. An exception in the waiting thread, such as Ctrl-C, cancels it."""
+        """Run a coroutine and wait for its result.
+
+        An exception in the waiting thread, such as Ctrl-C, cancels the coroutine.
+        """
         future = self._submit(coroutine)
         try:
             return future.result()

@@ -12,7 +12,7 @@ Path = tuple[str, ...]
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """The source of the settings: the file, and overrides. Errors that are found later name the place by it."""
+    """Where the settings come from: the file, and overrides. Error messages name the place of a setting with it."""
 
     file: str = ""
     text: str = ""

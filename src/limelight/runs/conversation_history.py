@@ -18,7 +18,7 @@ PAST = result_key("past")
 
 
 def past_as_results(past: Sequence[Message]) -> list[Result]:
-    """Return earlier messages that a client sent as a Result, to be stored with the run; [] if there are none."""
+    """Return the earlier messages that a client has sent, as a Result to store with the run; [] if there are none."""
     return [Result(key=PAST, media_type="application/json", body=msgspec.json.encode(past))] if past else []
 
 

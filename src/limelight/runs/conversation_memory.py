@@ -25,16 +25,20 @@ log = logging.getLogger(__name__)
 
 
 class Recalled(msgspec.Struct, frozen=True):
-    """The memory that a turn starts from."""
+    """The conversation memory with which a turn starts.
+
+    `key` is the key of the conversation in the framework's storage. `history` returns the messages before the turn, for
+    a framework that has no conversation under this key.
+    """
 
     key: str
     history: Callable[[], Awaitable[Sequence[Message]]]
     past: Sequence[Message] = ()
-    """The earlier messages of the client with which a new memory starts; the log does not have them."""
+    """The earlier messages that the client has sent, if the memory is new. The log does not contain them."""
 
 
 class Memories:
-    """The memories of all sessions."""
+    """The conversation memories of all sessions: which stored conversation of its framework each agent continues."""
 
     def __init__(self, store: Store, agents: Agents, idle_seconds: float) -> None:
         self._store = store
@@ -48,7 +52,7 @@ class Memories:
     async def recall(
         self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], continues_session: bool
     ) -> Recalled:
-        """Return the memory for a turn, and store that the turn is part of it.
+        """Return the memory with which a turn starts, after adding the turn to the stored memory.
 
         `continues_session` says whether a request without earlier messages continues the newest memory.
         """
@@ -102,7 +106,10 @@ class Memories:
 
 
 def continues(known: Memory, earlier: Sequence[str], past: Sequence[Message], continues_session: bool) -> bool:
-    """Whether a request continues a memory. Compares only the user's messages, because clients change answers."""
+    """Whether a request continues the conversation of a memory: the earlier messages of the user are the same.
+
+    Answers are not compared, because clients change them.
+    """
     if not past:
         return continues_session
     return [turn.asked for turn in known.turns] == list(earlier)

@@ -341,7 +341,7 @@ class Execution:
         self._watchdog.pause(self.grammar.waiting)
 
     def _close_before(self, event: AnyEvent) -> None:
-        """Append the events that close what must end before this event, and before those the text held by redaction."""
+        """Append what must precede this event: text that redaction holds, then the events that close what is open."""
         missing = self.grammar.missing_before(event, RUN_ENDED)
         rest = [part for ending in missing for part in self._redaction.feed(ending)[:-1]]
         for part in rest:
@@ -363,7 +363,7 @@ class Execution:
         self.emit(self._placed(event))
 
     def _placed(self, event: AnyEvent) -> AnyEvent:
-        """Return the event. A status of an agent that is not open becomes one of the main agent."""
+        """Return an event. A status of a sub-agent that is not open becomes a status of the main agent."""
         if isinstance(event, Status) and event.agent_id not in self.grammar.agents:
             return Status(text=event.text)
         return event
@@ -422,7 +422,7 @@ class Execution:
 
     @property
     def _is_ahead(self) -> bool:
-        """Whether the source has to wait for a commit."""
+        """Whether the source has to wait for a commit, because too many events or bytes are uncommitted."""
         return self._buffer.uncommitted >= MAX_UNCOMMITTED or (bool(self._results) and is_large(self._results))
 
     @property

@@ -129,7 +129,7 @@ class Recovery:
     async def _keep_waiting(self, run: Run) -> bool:
         """Reopen a run that waits for a decision. Return False if the run has to be sealed.
 
-        A run whose agent is not served here is left to another server, which also returns True.
+        A run whose agent is not served here is left to another server; the return value is then True.
         """
         records = [record async for record in records_of(self._store, run)]
         if not _is_legal(records):
@@ -191,8 +191,8 @@ def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, optio
 def logged_approvals(events: Sequence[AnyEvent]) -> list[LoggedApproval]:
     """Return the newest group of approvals in a log that were open at the same time, with their decisions.
 
-    When all approvals of a group are decided, the next request begins a new group. So it needs a new decision, even if
-    an earlier request was equal.
+    When all approvals of a group are decided, the next request begins a new group. So that request needs a new
+    decision, even if it equals an earlier one.
     """
     together: dict[str, LoggedApproval] = {}
     for event in events:

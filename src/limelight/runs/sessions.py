@@ -72,12 +72,12 @@ class Sessions:
 
     @property
     def count(self) -> int:
-        """The number of live runs of this process."""
+        """The number of live runs in this process, at most one for each session."""
         return len(self._control.live_runs)
 
     @property
     def at_work(self) -> int:
-        """The number of live runs that are not suspended."""
+        """The number of live runs that work: all but those that wait for a decision and can be resumed later."""
         return sum(not live.is_suspended for live in self._control.live_runs)
 
     # Beginning a run

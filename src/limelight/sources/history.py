@@ -17,7 +17,7 @@ CUT_OFF = "This call was cut off before it had a result."
 
 
 def normalized(history: Sequence[Message]) -> list[Message]:
-    """Return the history, in which every call has an id, a name, an object as arguments, and a result."""
+    """Return the history, changed so that every call has an id, a name, an object as arguments, and a result."""
     messages: list[Message] = []
     open_calls: list[dict[str, Any]] = []
     """The calls of the last message other than a result that have no result yet."""

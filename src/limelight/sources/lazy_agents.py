@@ -136,7 +136,8 @@ class LazyAgent(msgspec.Struct, frozen=True, kw_only=True):
     extra: str
     """The extra that installs the agent's framework; "" if the agent needs none."""
     prepare: Callable[[AgentResources], Awaitable[Callable[[], object]]]
-    """Resolves the model's address and returns the function that creates the agent, which is called in a thread."""
+    """A function that resolves the model's address and returns the function that creates the agent. The latter is
+    called in a thread."""
     cleanups: list[Callable[[], Awaitable[None]]] = []
     """Functions that release resources when the agent is closed or its creation fails. `prepare` and the function that
     it returns append to this list."""

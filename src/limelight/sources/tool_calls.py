@@ -62,7 +62,7 @@ class ToolCall:
     """One tool call. Its methods return the events of each change; after the end of the call they return none."""
 
     def __init__(self, agent_id: str, call_id: str, name: str, args: dict[str, Any] | str | None = None) -> None:
-        """`args` is None if the arguments will be streamed."""
+        """Create a call. `args` is None if the arguments will be streamed."""
         self.agent_id = agent_id
         self.call_id = call_id
         self.name = name

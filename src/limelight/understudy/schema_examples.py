@@ -27,7 +27,7 @@ PATTERN_EXAMPLES = ("a", "A", "0", "a1", "ab", "abc", "ABC", "A-1", "a_b", "/a",
 
 
 def example(schema: Any, text_for: TextFor | None = None) -> Any:
-    """Return a valid value with only the required properties. Does not support arrays of several unique items."""
+    """Return a minimal value that the schema accepts. Does not support arrays of several unique items."""
     return _ExampleBuilder(schema, text_for or (lambda _: "a")).value(schema, "", 0)
 
 

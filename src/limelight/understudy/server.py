@@ -32,7 +32,8 @@ HOST = "127.0.0.1"
 MODEL = "understudy"
 GRACE_SECONDS = 1
 LARGE_BODY_BYTES = 64 * 1024
-"""Larger requests are processed in a thread, so that they do not block the event loop of a Limelight server."""
+"""Size of a request in bytes above which a thread processes it, so that it does not block the event loop of a Limelight
+server."""
 CLOSE_CONNECTION = "limelight.close_connection"
 """Key in the ASGI scope of the function that closes the request's connection."""
 CloseConnection = Callable[[], None]

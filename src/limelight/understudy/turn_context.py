@@ -21,10 +21,11 @@ FIND_OUT = "Find out"
 REPORT_REQUEST = "Report what you find in a few sentences, with your sources."
 """The last sentence of each task for a sub-agent. The understudy of the sub-agent recognises a delegated task by it."""
 OTHER_HELPER = "from another side"
-"""Follows FIND_OUT in the task of the second sub-agent, if two sub-agents get the same question."""
+"""The words after FIND_OUT in the task of the second sub-agent, if both sub-agents get the same question."""
 
 MAX_QUESTION_CHARACTERS = 10_000
-"""Longer questions lose their middle, because the regular expressions would take minutes for megabytes."""
+"""Maximum length of a question. Longer ones lose their middle, because the regular expressions would take minutes for
+megabytes."""
 MAX_WORDS = 5
 MAX_NUMBERS = 8
 FILE = re.compile(r"(?<![\w:/.])/?(?:[\w.-]+/)*[\w-]+\.(?:[a-z]{1,4}|ipynb|json5?)\b", re.IGNORECASE)

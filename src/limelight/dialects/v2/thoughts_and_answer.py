@@ -35,7 +35,7 @@ class ThoughtsAndAnswer:
         """The last text of the main agent and its message id, while it may be the answer."""
 
     def begin(self, event: RunStarted) -> None:
-        """Adopt the settings of a run."""
+        """Read the settings of a run: whether texts are streamed, and which type of message shows reasoning."""
         self._live = event.enable_streaming
         self._reasoning_type = "action_thought" if event.framework in REASONING_IS_THOUGHT else "reasoning"
 
@@ -71,7 +71,7 @@ class ThoughtsAndAnswer:
         self._before_calls.update(key for key in self._streams if key[0] == agent_id)
 
     def release_held(self, agent_id: str, *, unless: str | None = None) -> None:
-        """End the held text of an agent as a thought, unless it is the message `unless`."""
+        """End the held text of an agent as a thought, unless its message id is `unless`."""
         if self._held is not None and not agent_id and self._held[0] != unless:
             stream, self._held = self._held[1], None
             self._finish_thought("", stream)

@@ -24,7 +24,7 @@ class ToolCalls:
         self._calls: dict[str, _Call] = {}
 
     def begin(self, event: RunStarted) -> None:
-        """Adopt the settings of a run."""
+        """Read the settings of a run: whether output is streamed."""
         self._live = event.enable_streaming
 
     def feed(self, event: ToolStarted | ToolReady | ToolOutputDelta | ToolFinished) -> None:

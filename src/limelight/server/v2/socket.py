@@ -210,7 +210,10 @@ class SessionSocket:
 
 
 def close_code(error: Exception) -> int:
-    """Return the close code: one if a retry may succeed, one if the client caused the error, and one otherwise."""
+    """Return the close code for an error.
+
+    It is TRY_AGAIN_LATER if a retry may succeed, POLICY_VIOLATION if the client caused the error, else INTERNAL_ERROR.
+    """
     if isinstance(error, LimelightError) and error.retry_after:
         return TRY_AGAIN_LATER
     return POLICY_VIOLATION if isinstance(error, RequestError) else INTERNAL_ERROR

@@ -63,7 +63,10 @@ class AgnoTranslator:
     """Translator from Agno's stream to the Events of one turn."""
 
     def __init__(self, max_steps: int | None = None, address: str = "") -> None:
-        """`address` is the model's URL. It is added to connection errors, of which Agno reports only the text."""
+        """Create a translator.
+
+        `address`, the model's URL, is added to connection errors, of which Agno reports only the text.
+        """
         self.ended = False
         """True once the terminal event was returned."""
         self.rejections: list[Rejection] = []

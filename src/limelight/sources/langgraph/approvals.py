@@ -65,7 +65,10 @@ def interrupt_of(
 
 
 def restored_interrupt(interrupt_id: str, value: Any, state: ResumeState, open_calls: Sequence[GraphCall]) -> Interrupt:
-    """Convert an interrupt of a resumed run. The newest equal requests in the log provide the agents and tool calls."""
+    """Convert an interrupt in the saved state of a resumed run to approval requests, as `interrupt_of` does.
+
+    Each request gets the agent and the tool call of the newest logged request with the same name and arguments.
+    """
     interrupt = interrupt_of(interrupt_id, value, "", open_calls)
     logged = list(reversed(state.requests))
     calls = {call.call_id: call for call in open_calls}

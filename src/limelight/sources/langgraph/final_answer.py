@@ -17,7 +17,10 @@ ANSWER_KEYS = ("answer", "output", "result", "response", "final_answer", "report
 
 
 def answer_in(graph: Any, state: Any) -> tuple[Any, str | None]:
-    """Return the answer in a state, and the id of its message if it is one. Both are None if there is no answer."""
+    """Return the answer in a state, and the id of the message that contains the answer.
+
+    The id is None if the answer is not a message. Both are None if there is no answer.
+    """
     values = fields_of(state)
     if values.get("structured_response") is not None:
         return values["structured_response"], None

@@ -38,7 +38,7 @@ class Task(msgspec.Struct):
     ns: Namespace
     input: Any = None
     started_at: float = 0.0
-    """In seconds, on the clock of the translator."""
+    """Time of the start in seconds, on the clock of the translator."""
     lists: dict[str, list[Any]] = {}
     """Copies of the lists in the task's input at its start, by key."""
     nested: list[Any] = []

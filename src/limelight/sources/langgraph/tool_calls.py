@@ -34,7 +34,7 @@ class ToolRun(msgspec.Struct):
     """The id of the task that executes the tool run; "" if several tasks are possible."""
     ns: Namespace
     started_at: float
-    """In seconds, on the clock of the translator."""
+    """Time of the start in seconds, on the clock of the translator."""
     guessed: bool = False
     """Whether the match is a guess, because name or arguments differ from the call's. A better match replaces it."""
     live: bool = True

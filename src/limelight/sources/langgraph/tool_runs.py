@@ -62,7 +62,7 @@ def match_given_call(by_task: list[list[GraphCall]], name: str, given: Any, tool
 
 
 class ToolRuns:
-    """Registry of the tool runs that nodes have started, with the search for the call that a tool runs for."""
+    """The tool runs that nodes have started themselves, each matched to the tool call that it executes."""
 
     def __init__(self, calls: ToolCalls, agents: SubAgents, tasks: Tasks) -> None:
         self._calls = calls

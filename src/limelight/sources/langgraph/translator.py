@@ -455,7 +455,8 @@ class LangGraphTranslator:
     def end(self, answer: Any, raw_id: str | None, code: str = "") -> list[Item]:
         """End everything that is open, after the graph has ended, and return the final answer and RunFinished.
 
-        `answer` is the answer in the graph's state; `raw_id` is the id of its message, if it is one.
+        `answer` is the answer in the graph's state; `raw_id` is the id of the message that contains it, if there is
+        one.
         """
         events = [*self._end_agents(self._agents.all_open(), None), *self._close("", None)]
         return [*events, self._answer(answer, raw_id), RunFinished(code=code)]
