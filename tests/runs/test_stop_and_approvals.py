@@ -205,5 +205,5 @@ async def test_recovery_seals_a_run_that_cannot_be_resumed(
 def _expire_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     """Move the clock of leases past the lease of a process that has crashed."""
     later = now_ms() + LEASE_MS + 1
-    for module in ("control", "recovery"):
+    for module in ("stop_and_approvals", "recovery"):
         monkeypatch.setattr(f"limelight.runs.{module}.now_ms", lambda: later)
