@@ -54,7 +54,7 @@ def _make_source(agent: object, label: str, options: Options) -> Source:
 
 
 def _takes_messages(function: Any) -> bool:
-    """Whether a function accepts messages and a context, so that it is an agent. Otherwise it is a factory."""
+    """Whether a function is an agent, because it accepts messages and a context. Other functions are factories."""
     try:
         inspect.signature(function).bind(None, None)
     except TypeError:

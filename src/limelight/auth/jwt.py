@@ -67,7 +67,7 @@ class KeySet:
 
 
 def _signing_key(entry: dict[str, Any]) -> SigningKey | None:
-    """Return the key of a JWKS entry; None if it is for encryption, a shared secret, or of an unknown type."""
+    """Return the key of a JWKS entry; None if the entry is for encryption, a shared secret, or of an unknown type."""
     if entry.get("use", "sig") != "sig" or entry.get("kty") == "oct":
         return None
     try:

@@ -40,7 +40,7 @@ class Keyring:
         return list(self._keys.values())
 
     def find(self, text: str) -> ApiKey | None:
-        """Return the stored key for the text that a client has sent; None if it is unknown, wrong or revoked."""
+        """Return the stored key for the text that a client has sent; None if the key is unknown, wrong or revoked."""
         parsed = parse_key(text)
         if parsed is None:
             return None

@@ -73,7 +73,7 @@ def _decider(client: Client, mode: ApproveMode, live: LiveView | None) -> Decide
 
 
 class CancelOnInterrupt:
-    """Handler of Ctrl-C: the first one cancels the run, and the view continues to its end; the second exits at once."""
+    """Handler of Ctrl-C. The first Ctrl-C cancels the run, whose end is still shown; the second exits at once."""
 
     def __init__(self, run: Run) -> None:
         self._run = run

@@ -34,10 +34,8 @@ class _GapData(msgspec.Struct):
 
 
 OPENED = Gap(0, 0)
-"""Marker that a stream yields before its first item, if it was created with an open response.
-
-From then on the generator closes the response.
-"""
+"""A marker that a stream yields before its first item, if the stream was created with an open response. From then on
+the generator closes the response."""
 
 
 async def stream_records(

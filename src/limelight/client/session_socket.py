@@ -231,7 +231,10 @@ class Socket(DecisionMethods, Generic[T]):
         return not self._discarding
 
     async def _reconnect(self, error: Disconnected) -> None:
-        """Open a new connection; without backoff if this client closed the old one to fetch discarded items."""
+        """Open a new connection, after the backoff.
+
+        There is none if this client closed the connection to fetch discarded items.
+        """
         self._raise_if_final(error)
         closed_here, self._discarding = self._discarding, False
         self._abort()

@@ -234,7 +234,7 @@ class Position:
             yield from self._release()
 
     def add_state(self, state: State) -> Iterator[State]:
-        """Yield a deferred state and then this state, each only if it differs from the last one."""
+        """Yield a deferred state and then this state, each only if it differs from the last state that was yielded."""
         if self._deferred is not None:
             deferred, self._deferred = self._deferred[1], None
             yield from self.add_state(deferred)

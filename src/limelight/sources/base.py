@@ -133,7 +133,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """All messages of the request."""
     context: Context
     memory_key: str = ""
-    """Identifies the conversation: a turn continues from the state of the last turn with the same key."""
+    """The key of the conversation: a turn continues from the state of the last turn with the same key."""
     history: Callable[[], Awaitable[Sequence[Message]]] = no_history
     """A function that returns the conversation before this turn, without system messages: from the request, or else
     from the log."""

@@ -77,7 +77,7 @@ class ToolCall:
 
     @property
     def known_args(self) -> dict[str, Any] | str:
-        """The arguments; if they are not complete, those parsed from the text that was streamed so far."""
+        """The arguments or, while they stream, what can be parsed from the text received so far."""
         return parse_args(self.args_text or "{}") if self.args is None else self.args
 
     def start(self) -> list[AnyEvent]:

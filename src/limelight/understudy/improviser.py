@@ -45,7 +45,8 @@ STAGES: tuple[tuple[Kind, ...], ...] = (
     ("delegate",),
     ("other",),
 )
-"""The order in which kinds of tools are called; those of one stage in parallel. One tool per kind, except `other`."""
+"""The kinds of tools in the order in which they are called. Tools of one stage are called in parallel: one tool per
+kind, but all of the kind `other`."""
 
 CODE_FOR_PHRASES = {"a slow tool": SLEEP_CODE, "try an error": FAILING_CODE}
 """The code that a code agent runs for a trigger phrase without a tool. Failing code is last, so the rest runs first."""

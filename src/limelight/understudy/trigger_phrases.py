@@ -29,7 +29,7 @@ Calls = list[tuple[str, Arguments]]
 
 
 def triggered_calls(context: TurnContext) -> Calls | None:
-    """Return the calls for the trigger phrases in the message; None if it has no phrase that leads to calls."""
+    """Return the calls for the trigger phrases in the message; None if no phrase in the message leads to calls."""
     triggers = [trigger for phrase, trigger in TRIGGERS.items() if context.has_phrase(phrase)]
     return [call for trigger in triggers for call in trigger(context)] if triggers else None
 

@@ -85,7 +85,7 @@ class TurnContext(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> list[str]:
-        """The content words of the question, or only those of X if it is `... about X`."""
+        """The content words of the question; only those of X if the question is `... about X`."""
         about = self.question.rpartition("about ")[2]
         return (content_words(about) or content_words(self.question))[:MAX_WORDS]
 

@@ -62,7 +62,7 @@ class Steps:
             self._end_step()
 
     def finish_pending(self) -> None:
-        """Write the footer of the step if it was delayed, because of an open text or an error."""
+        """Write the footer of the step, if an open text or an error has delayed the footer."""
         if self._pending_end is not None:
             self._end_step()
 

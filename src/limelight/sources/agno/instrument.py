@@ -47,7 +47,7 @@ REJECTIONS: ContextVar[list[Rejection] | None] = ContextVar("limelight_agno_reje
 
 
 def copy_for_turn(target: Any, db: Any, instructions: str) -> Any:
-    """Copy an agent or team for a turn, with added instructions, and with this database if it has none."""
+    """Copy an agent or team for a turn, with added instructions. A copy without a database gets this one."""
     changes: dict[str, Any] = {}
     if not target.id and not target.name:
         changes["id"] = "agent"  # otherwise Agno generates a new id for each copy

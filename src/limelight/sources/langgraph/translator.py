@@ -159,7 +159,7 @@ class LangGraphTranslator:
         return events
 
     def _complete_message(self, ns: Namespace, message: Any, metadata: dict[str, Any], task_id: str) -> list[Item]:
-        """Show a complete message of a model, or one that a node returns, unless it repeats another message."""
+        """Show a complete message of a model or a node, unless the message repeats another one."""
         if self._messages.is_known(message.id):
             return []
         is_returned = not is_model_run(metadata)
