@@ -33,10 +33,12 @@ test: setup page  ## Check style and types, run the tests of the package and of 
 	@$(MAKE) --no-print-directory --jobs=3 lint test-page test-package
 
 test-package: setup  ## Test the Python package; part of `make test`
+	@tools/bubblewrap.sh
 	@$(BIN)/pytest $(or $(ONLY),--ignore=tests/system -n $(WORKERS) --dist worksteal)
 
 test-system: setup page  ## Test whole processes and the page in Chromium; kill, flood and starve servers (some minutes)
 	@tools/chromium.sh
+	@tools/bubblewrap.sh
 	@$(BIN)/pytest $(or $(ONLY),$(SYSTEM) -n $(WORKERS) --dist worksteal)
 
 test-page: setup  ## Test the page without a browser; part of `make test`

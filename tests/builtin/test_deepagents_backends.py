@@ -1,9 +1,10 @@
 """`execute` of `deep`: off by default, needs approval, and leaves no processes behind."""
 
 import asyncio
-import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -80,25 +81,26 @@ async def test_time_and_output_of_a_command_are_limited(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ends", ["by itself", "by Stop"])
 async def test_processes_of_a_command_are_killed_at_its_end(tmp_path: Path, ends: str) -> None:
-    pid_file = tmp_path / "data" / "workspaces" / "s" / "pid"
+    started = tmp_path / "data" / "workspaces" / "s" / "started"
+    seconds = f"600.{uuid4().int % 10**9}"  # names the process: its pid in the sandbox is not the pid here
     waits = "; wait" if ends == "by Stop" else ""
     async with serve_agent(tmp_path / "data", "deep", EXECUTE_ON) as served:
-        decision = edited(f"sleep 600 & echo $! > pid.new; mv pid.new pid{waits}")
+        decision = edited(f"sleep {seconds} & touch started{waits}")
         if waits:
-            made = await stopped_run(served, decision, pid_file)
+            made = await stopped_run(served, decision, started)
         else:
             made = await ask_and_decide(served, COMMAND, **decision)
         assert isinstance(made.terminal, RunCancelled if waits else RunFinished)
-        pid = int(pid_file.read_text())
-        await eventually(lambda: not _is_alive(pid))
+        await eventually(lambda: not _is_running("sleep", seconds))
 
 
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:1]
+def _is_running(*command: str) -> bool:
+    wanted = b"".join(word.encode() + b"\0" for word in command)
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # the process has ended
+            if entry.read_bytes() == wanted:
+                return True
+    return False
 
 
 def test_execute_is_validated(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Loading of settings: precedence, and the report of mistakes."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -46,7 +46,8 @@ def test_missing_option_changes_nothing(config: Path) -> None:
 @pytest.mark.parametrize("setting", [s for s in all_settings() if s.env], ids=lambda s: s.env)
 def test_every_setting_with_a_variable_can_come_from_the_environment(setting: Any, config: Path) -> None:
     flag, number = isinstance(setting.default, bool), isinstance(setting.default, int | float)
-    value = "true" if flag else "9" if number else "nine"
+    words = get_args(get_args(setting.type)[0])
+    value = "true" if flag else "9" if number else words[-1] if words else "nine"
     section = getattr(load(config, "", {setting.env: value}), setting.section)
     assert str(getattr(section, setting.key)) in (value, "9.0", "True")
     assert getattr(section, setting.key) != setting.default
@@ -111,7 +112,7 @@ def test_origin_names_environment_and_command_line(config: Path) -> None:
         ("[sever]\nport = 1", r"config\.toml:1: there is no section \[sever\]; did you mean 'server'\?$"),
         (
             "\n[zzz]",
-            r"toml:2: there is no section \[zzz\]; there are: agents, approvals, auth, limits, log, server, store, t",
+            r"toml:2: there is no section \[zzz\]; there are: agents, approvals, auth, limits, log, sandbox, server",
         ),
         (
             '[agents.a]\ntarget = "m:a"\ntitel = "x"',
@@ -156,6 +157,10 @@ def test_origin_names_environment_and_command_line(config: Path) -> None:
         (
             "[agents.a.status]\nx = 'y'\nls = 5",
             r"toml:3: \[agents\.a\] status\.ls is wrong: expected a text in quotes, got 5$",
+        ),
+        (
+            "[sandbox]\nlevel = 'docker'",
+            r'toml:2: \[sandbox\] level is wrong: expected auto, bubblewrap, landlock or none, got the text "docker"$',
         ),
         ("[agents.a]\nimports = 'os'", r'toml:2: \[agents\.a\] imports is wrong: expected a list, got the text "os"$'),
         (

@@ -22,6 +22,9 @@ from limelight.config import AgentSettings, Settings
 from limelight.config.validation import AGENT_NAME_RULE, is_agent_name, suggestion
 from limelight.errors import SetupError
 from limelight.runs.agent_registry import Agent
+from limelight.sandbox.levels import Choice, check_choice, choose_level
+from limelight.sandbox.policy import Limits
+from limelight.sandbox.sandbox import Sandbox
 from limelight.sources.base import Options
 
 
@@ -37,6 +40,24 @@ class ResolvedAgents(msgspec.Struct, frozen=True):
     def hint(self) -> str:
         """The text about agents that were left out, and the warnings; "" if there are none."""
         return "\n".join([*self._left_out_lines(), *self.warnings])
+
+    def without_unconfined(self, choice: Choice) -> "ResolvedAgents":
+        """Leave out agents whose code would run unconfined, for a server that other machines can reach.
+
+        The setting `none` keeps them. Raises SetupError if no agent is left.
+        """
+        unconfined = [agent for agent in self.agents if agent.sandbox is not None and agent.sandbox.level == "none"]
+        if choice == "none" or not unconfined:
+            return self
+        names = ", ".join(agent.name for agent in unconfined)
+        line = (
+            f"Left out, as code of a model would run unconfined on a server that others can reach: {names}  "
+            f"({choose_level(choice).reason}; LIMELIGHT_SANDBOX=none serves them anyway)"
+        )
+        confined = [agent for agent in self.agents if agent not in unconfined]
+        if not confined:
+            raise SetupError(line)
+        return ResolvedAgents(confined, self.left_out, [*self.warnings, line])
 
     def _left_out_lines(self) -> list[str]:
         if not self.left_out:
@@ -165,18 +186,20 @@ class _Resolver:
             raise self._error(name, [Mistake("", needed)])
         mistakes = list(table_mistakes(table, None))
         try:
-            agent = load_agent(table.target, name=name, options=_options(table))
+            sandbox = self._sandbox() if table.sandbox else None
+            agent = load_agent(table.target, name=name, options=_options(table, sandbox))
         except SetupError as error:
             wrong_target = Mistake("target", _with_built_in_hint(table.target, error.detail))
             raise self._error(name, [wrong_target, *mistakes]) from error
         self._check(name, [*mistakes, *option_mistakes(table, agent.source.OPTIONS, agent.source.framework)])
-        return _apply_table(agent, table)
+        return _apply_table(msgspec.structs.replace(agent, sandbox=sandbox), table)
 
     def _create_built_in(self, name: str, agent: BuiltIn, table: AgentSettings) -> Agent:
         options = option_mistakes(table, agent.source_type.OPTIONS | agent.settings, agent.source_type.framework)
         self._check(name, [*table_mistakes(table, agent), *options])
         has_model = "model" in agent.settings
         model = self._model(name, table) if has_model else ModelChoice()
+        sandbox = self._sandbox() if agent.runs_code or table.execute else None
         config = AgentConfig(
             model=model,
             search_tools=self._search_tools(),
@@ -185,13 +208,15 @@ class _Resolver:
             approve=_approved_tools(agent, table),
             execute=table.execute,
             imports=IMPORTS if table.imports is None else tuple(table.imports),
+            sandbox=sandbox,
         )
         created = Agent(
             name=name,
-            source=make_source(agent, name, config, _options(table)),
+            source=make_source(agent, name, config, _options(table, sandbox)),
             title=agent.title if name == agent.name else name,
             description=agent.description,
             model=model.model if has_model else "",
+            sandbox=sandbox,
         )
         return _apply_table(created, table)
 
@@ -207,6 +232,28 @@ class _Resolver:
         if tools.search_url and (wrong := _search_url_error(tools.search_url)):
             raise SetupError(f"{self._settings.origin.place('tools', 'search_url')}tools.search_url {wrong}")
         return SearchTools(search_url=tools.search_url, web=tools.web, private_addresses=tools.private_addresses)
+
+    def _sandbox(self) -> Sandbox:
+        """Return the sandbox of the settings. Raises SetupError if they name a level that does not work here."""
+        settings = self._settings.sandbox
+        limits = Limits(
+            memory_mb=settings.memory_mb,
+            cpu_seconds=settings.cpu_seconds,
+            processes=settings.processes,
+            file_mb=settings.file_mb,
+        )
+        try:
+            check_choice(settings.level)
+        except SetupError as error:
+            raise SetupError(f"{self._settings.origin.place('sandbox', 'level')}{error.detail}") from error
+        secret = (self._settings.store.data, self._settings.origin.file)
+        return Sandbox(
+            choice=settings.level,
+            network=settings.network,
+            limits=limits,
+            read_only=tuple(str(Path(path).expanduser().absolute()) for path in settings.read_only),
+            hidden=tuple(str(Path(path).absolute()) for path in secret if path),
+        )
 
     def _check(self, name: str, mistakes: Sequence[Mistake]) -> None:
         if mistakes:
@@ -258,8 +305,9 @@ def _approved_tools(agent: BuiltIn, table: AgentSettings) -> tuple[str, ...]:
     return (*agent.approve, EXECUTE) if table.execute else agent.approve
 
 
-def _options(table: AgentSettings) -> Options:
+def _options(table: AgentSettings, sandbox: Sandbox | None) -> Options:
     return Options(
+        sandbox=sandbox,
         max_steps=table.max_steps,
         planning_interval=table.planning_interval,
         approve=tuple(dict.fromkeys(table.approve or ())),

@@ -30,6 +30,7 @@ UNSUPPORTED = {
     "imports": "they are for codact, whose code they limit",
     "workspace": "it has no files",
     "execute": "it is for deep",
+    "sandbox": "code and commands of built-in agents always run in the sandbox",
 }
 """Settings that some built-in agents do not support, each with the reason."""
 UNSUPPORTED_OPTIONS = {
@@ -37,6 +38,7 @@ UNSUPPORTED_OPTIONS = {
     "planning_interval": "its framework ({framework}) makes no plans of its own",
     "approve": "it asks itself: by interrupt_on or interrupt() in a graph, requires_confirmation in Agno, "
     "ctx.approve in a function",
+    "sandbox": "its framework ({framework}) runs no code that a model writes",
 }
 """Settings that some frameworks do not support, each with the reason."""
 

@@ -6,6 +6,7 @@ import msgspec
 
 from limelight.builtin.model_choice import ModelChoice
 from limelight.builtin.search_tools import SearchTools
+from limelight.sandbox.sandbox import Sandbox
 
 IMPORTS = (
     "collections",
@@ -21,7 +22,7 @@ IMPORTS = (
     "textwrap",
     "time",
 )
-"""The modules that the code of `codact` may import by default. None gives access to files, processes or network."""
+"""The modules that the code of `codact` may import by default. They need no files, processes or network."""
 
 EXECUTE = "execute"
 """The name of the tool that runs shell commands. An agent has this tool only if its table enables it."""
@@ -40,5 +41,7 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     imports: tuple[str, ...] = IMPORTS
     execute: bool = False
     """Whether the agent may run shell commands."""
+    sandbox: Sandbox | None = None
+    """Where commands run; None if the agent runs none."""
     on_close: list[Callable[[], Awaitable[None]]] = []
     """Functions that are called when the agent is closed. Factories append those that close their clients."""

@@ -38,6 +38,8 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
     """The tools that can require approval."""
     approve: tuple[str, ...] = ()
     """The tools that require approval by default."""
+    runs_code: bool = False
+    """Whether the agent runs Python code of its model."""
 
     @property
     def is_installed(self) -> bool:
@@ -133,6 +135,7 @@ BUILT_INS = (
         settings=MODEL | {"imports"},
         tools=("search", "readurl", "python_interpreter", "final_answer"),
         approvable_tools=("search", "readurl", "python_interpreter"),
+        runs_code=True,
     ),
     BuiltIn(
         name="demo",

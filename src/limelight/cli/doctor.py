@@ -27,6 +27,7 @@ from limelight.cli.server_choice import answers
 from limelight.config import Settings
 from limelight.errors import LimelightError, StoreError
 from limelight.runs.retention_clock import advise, describe
+from limelight.sandbox.levels import choose_level
 from limelight.server.app import create_app, make_store
 from limelight.server.auth.middleware import is_loopback
 from limelight.server.schemas import ReadyView
@@ -49,7 +50,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def doctor(data: Data = None, config: Config = None, as_json: JsonLines = False) -> None:
-    """Check Python, settings, agents, port, data, store, retention, backup and model. Exit code 1 if one is wrong."""
+    """Check settings, agents, sandbox, port, data, store, retention, backup and model. Exit code 1 if one is wrong."""
     findings: list[Finding] = []
     for finding in _findings(data, config):
         findings.append(finding)
@@ -78,7 +79,7 @@ def _findings(data: Path | None, config: Path | None) -> Iterator[Finding]:
         yield Finding("settings", "wrong", error.detail, "correct the file or the environment variable")
         return
     yield _settings(settings)
-    for check in (_agents, _server, _address, _port, _data, _store, _retention, _backup, _model):
+    for check in (_agents, _sandbox, _server, _address, _port, _data, _store, _retention, _backup, _model):
         yield _check(check, settings)
 
 
@@ -123,6 +124,20 @@ def _settings(settings: Settings) -> Finding:
 def _agents(settings: Settings) -> Finding:
     offer = resolve_agents(settings)
     return Finding("agents", "ok", ", ".join(agent.name for agent in offer.agents), offer.hint)
+
+
+def _sandbox(settings: Settings) -> Finding:
+    """Report how code of a model is confined on this machine."""
+    users = [agent.name for agent in resolve_agents(settings).agents if agent.sandbox is not None]
+    if not users:
+        return Finding("sandbox", "ok", "not needed: no agent runs code of its model")
+    chosen = choose_level(settings.sandbox.level)
+    names = ", ".join(users)
+    if chosen.level == "none":
+        fix = "install bubblewrap, or see docs/sandbox.md" if settings.sandbox.level == "auto" else ""
+        reason = f" ({chosen.reason})" if chosen.reason else ""
+        return Finding("sandbox", "note", f"none: code of {names} runs unconfined{reason}", fix)
+    return Finding("sandbox", "ok", f"{chosen.level}: for code of {names}")
 
 
 def _server(settings: Settings) -> Finding:

@@ -60,6 +60,8 @@ def serve(
     raise_fd_limit()
     with bind(settings.server.host, settings.server.port) as listener:
         offer = resolve_agents(settings, targets or ())
+        if _is_public(settings):
+            offer = offer.without_unconfined(settings.sandbox.level)
         app = create_app(settings, offer.agents)
         set_up_log(None, settings)
         if offer.hint:
@@ -73,7 +75,7 @@ def _check_address(settings: Settings) -> None:
     if settings.auth.insecure_no_auth or settings.auth.api_key or settings.auth.issuer or keyring.has_any():
         return
     how = f"`limelight keys create --data {settings.store.data} --user NAME`, or set LIMELIGHT_API_KEY"
-    if not is_loopback((resolve(settings.server.host), 0)):
+    if not _is_on_loopback(settings):
         raise SetupError(
             f"{settings.server.host} can be reached from other machines, so a key is needed: create one with {how}; or "
             "serve on 127.0.0.1"
@@ -82,6 +84,15 @@ def _check_address(settings: Settings) -> None:
         raise SetupError(
             f"server.root_path is for a proxy, which other machines reach, so a key is needed: create one with {how}"
         )
+
+
+def _is_on_loopback(settings: Settings) -> bool:
+    return is_loopback((resolve(settings.server.host), 0))
+
+
+def _is_public(settings: Settings) -> bool:
+    """Whether other machines can reach the server, directly or through a proxy."""
+    return bool(settings.server.root_path) or not _is_on_loopback(settings)
 
 
 def run_with_reload(command: list[str], watch: Path) -> None:

@@ -233,7 +233,7 @@ class Socket(DecisionMethods, Generic[T]):
     async def _reconnect(self, error: Disconnected) -> None:
         """Open a new connection, after the backoff.
 
-        There is none if this client closed the connection to fetch discarded items.
+        There is no backoff if this client closed the old connection to fetch discarded items.
         """
         self._raise_if_final(error)
         closed_here, self._discarding = self._discarding, False

@@ -186,6 +186,21 @@ class ToolSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     ] = False
 
 
+class SandboxSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The section `[sandbox]`: where code of a model runs, and what it may use."""
+
+    level: Annotated[
+        Literal["auto", "bubblewrap", "landlock", "none"],
+        _setting("How code of a model is confined; `auto` is the strongest that works here", "LIMELIGHT_SANDBOX"),
+    ] = "auto"
+    network: Annotated[bool, _setting("Code of a model may use the network")] = False
+    read_only: Annotated[list[str], _setting("Files and folders that code of a model may read, besides Python")] = []
+    memory_mb: Annotated[int, _setting("Memory of code, in MB", ge=128, le=1_048_576)] = 1024
+    cpu_seconds: Annotated[int, _setting("CPU time of a process of code", ge=1, le=1_000_000)] = 600
+    processes: Annotated[int, _setting("Processes of a command of `deep`; Python code has one", ge=4, le=10_000)] = 64
+    file_mb: Annotated[int, _setting("Size of a file that code writes, in MB", ge=1, le=1_048_576)] = 256
+
+
 class UnderstudySettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The section `[understudy]`: the offline model."""
 
@@ -239,7 +254,8 @@ class AgentSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         ),
     ] = None
     imports: Annotated[list[str] | None, _setting("codact: modules that its code may import")] = None
-    execute: Annotated[bool, _setting("deep: it may run commands, without a sandbox")] = False
+    execute: Annotated[bool, _setting("deep: it may run commands, in the sandbox")] = False
+    sandbox: Annotated[bool, _setting("smolagents: code of the model runs in the sandbox, as that of codact")] = False
 
 
 class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -251,6 +267,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     approvals: ApprovalSettings = msgspec.field(default_factory=ApprovalSettings)
     auth: AuthSettings = msgspec.field(default_factory=AuthSettings)
     tools: ToolSettings = msgspec.field(default_factory=ToolSettings)
+    sandbox: SandboxSettings = msgspec.field(default_factory=SandboxSettings)
     understudy: UnderstudySettings = msgspec.field(default_factory=UnderstudySettings)
     tracing: TracingSettings = msgspec.field(default_factory=TracingSettings)
     log: LogSettings = msgspec.field(default_factory=LogSettings)

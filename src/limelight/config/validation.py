@@ -6,7 +6,7 @@ Pure. `load` calls it for every value of the file, the environment and the comma
 import difflib
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args, get_origin
 
 import msgspec
 
@@ -44,7 +44,7 @@ def check_value(value: Any, setting: Setting, place: str) -> Any:
     try:
         return msgspec.convert(value, setting.type, strict=False)
     except msgspec.ValidationError as error:
-        raise SetupError(f"{place} is wrong: {_describe(str(error), value, quotes=False)}") from error
+        raise SetupError(f"{place} is wrong: {_describe(str(error), value, setting, quotes=False)}") from error
 
 
 def check_file(values: Table, origin: Origin) -> Table:
@@ -119,7 +119,7 @@ def _value_mistakes(value: Any, shown: Any, setting: Setting, origin: Origin, pa
     except msgspec.ValidationError as error:
         table = path[: 2 if setting.section == AGENT else 1]
         key = ".".join(path[len(table) :])
-        yield f"{origin.place(*path)}[{'.'.join(table)}] {key} is wrong: {_describe(str(error), shown)}"
+        yield f"{origin.place(*path)}[{'.'.join(table)}] {key} is wrong: {_describe(str(error), shown, setting)}"
 
 
 def _not_a_table(origin: Origin, path: Path) -> str:
@@ -140,9 +140,11 @@ def _other_section(key: str, section: str) -> str:
     return f"; it belongs in [{sections[0]}]" if sections else ""
 
 
-def _describe(error: str, value: Any, *, quotes: bool = True) -> str:
+def _describe(error: str, value: Any, setting: Setting, *, quotes: bool = True) -> str:
     """Rewrite an error of msgspec in plain words. `quotes` is true where texts are written in quotes, as in TOML."""
     found = MSGSPEC_ERROR.match(error)
+    if error.startswith("Invalid enum value") and (words := _words(setting.type)):
+        return f"expected {' or '.join((', '.join(words[:-1]), words[-1]))}, got {_shown(value, 'str')}"
     if found is None:
         return error[:1].lower() + error[1:]
     name = TYPE_NAMES.get(found["type"], found["type"])
@@ -152,6 +154,12 @@ def _describe(error: str, value: Any, *, quotes: bool = True) -> str:
         item = cast("list[Any]", value)[int(found["index"])]
         return f"expected {expected}{bound} in the list, got {_shown(item, found['got'])}"
     return f"expected {expected}{bound}, got {_shown(value, found['got'])}"
+
+
+def _words(type_: Any) -> tuple[str, ...]:
+    """Return the words that a setting accepts; () if it accepts other values."""
+    accepted = get_args(type_)[0]
+    return get_args(accepted) if get_origin(accepted) is Literal else ()
 
 
 def _shown(value: Any, type_name: str | None) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from limelight.errors import SetupError, UnknownAgent
+from limelight.sandbox.sandbox import Sandbox
 from limelight.sources.base import Source
 
 
@@ -26,6 +27,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """Names of tools that run Python code; () means the default names."""
     workspace: str = ""
     """Path of a folder that all sessions of the agent share; "" means one folder per session."""
+    sandbox: Sandbox | None = None
+    """The sandbox of an agent that runs code of its model; None if the agent runs none, or runs it in this process."""
 
 
 class Agents:

@@ -75,6 +75,8 @@ class AgentView(msgspec.Struct, kw_only=True):
     framework: str
     model: str
     default: bool
+    sandbox: str = ""
+    """How code of the agent's model is confined: `bubblewrap`, `landlock` or `none`; "" if it runs no code."""
 
 
 class AgentsView(msgspec.Struct):

@@ -16,6 +16,7 @@ import msgspec
 
 from limelight.events import NO_RESULT_SEEN, AnyEvent, Decision, ToolFinished, ToolStarted
 from limelight.messages import Message
+from limelight.sandbox.sandbox import Sandbox
 
 DECISIONS: tuple[Decision, ...] = ("approve", "edit", "reject")
 UNSTOPPABLE = "A step that cannot be interrupted is still running; what it returns will be dropped."
@@ -171,6 +172,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     planning_interval: int | None = None
     approve: tuple[str, ...] = ()
     """The names of tools that need an approval before each call."""
+    sandbox: Sandbox | None = None
+    """The sandbox for code of the model; None runs code in this process."""
 
 
 NO_OPTIONS = Options()

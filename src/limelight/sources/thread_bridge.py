@@ -17,7 +17,7 @@ T = TypeVar("T")
 READ_AHEAD = 64
 """The maximum number of items that wait for the event loop."""
 CANCEL_SECONDS = 0.1
-"""How long `cancel` waits for the thread to end."""
+"""How long `cancel` waits for the thread to end, unless the caller knows that it ends soon."""
 
 
 class ThreadCancelled(BaseException):
@@ -74,14 +74,14 @@ class ThreadBridge(Generic[T]):
                     raise self._error
                 return
 
-    async def cancel(self) -> bool:
+    async def cancel(self, seconds: float = CANCEL_SECONDS) -> bool:
         """Cancel the thread, wait briefly, and return whether the thread has ended. Called in the event loop."""
         with self._lock:
             self.cancelled = True
             self._room.notify_all()
         if not self._thread.is_alive():  # the thread has ended, or was never started
             return True
-        await asyncio.to_thread(self._thread.join, CANCEL_SECONDS)
+        await asyncio.to_thread(self._thread.join, seconds)
         return not self._thread.is_alive()
 
     def _run(self) -> None:

@@ -13,6 +13,8 @@ export interface AgentInfo {
   readonly title: string;
   readonly description: string;
   readonly framework: string;
+  /** How code of the agent's model is confined; "" if it runs no code. */
+  readonly sandbox?: string;
   readonly default: boolean;
   /** Name of the model: `understudy` for the offline model, "" if it is not known. */
   readonly model?: string;

@@ -5,7 +5,7 @@ import { useNavigation } from "../app/NavigationContext";
 import { useSettings } from "../app/SettingsContext";
 import { useStores } from "../app/stores";
 import type { ThemeChoice } from "../app/theme";
-import { type SessionEntry, serverUrl } from "../client/api";
+import { type AgentInfo, type SessionEntry, serverUrl } from "../client/api";
 import { useStore } from "../client/store";
 import { Button } from "../ui/Button";
 import { Kbd } from "../ui/Kbd";
@@ -146,12 +146,18 @@ function AgentMenu() {
         {agents.map((one) => (
           <MenuRadioItem key={one.name} value={one.name} about={one.description}>
             {one.title || one.name}
-            <span className="sessions-tag">{one.default ? `${one.framework} · default` : one.framework}</span>
+            <span className="sessions-tag">{agentTags(one).join(" · ")}</span>
           </MenuRadioItem>
         ))}
       </MenuRadioGroup>
     </Menu>
   );
+}
+
+/** The framework of an agent, how its code is confined, and whether it is the default. */
+function agentTags(agent: AgentInfo): string[] {
+  const sandbox = agent.sandbox === "none" ? "no sandbox" : agent.sandbox ? `sandbox: ${agent.sandbox}` : "";
+  return [agent.framework, sandbox, agent.default ? "default" : ""].filter((tag) => tag !== "");
 }
 
 const CHOICES: Record<ThemeChoice, { word: string; icon: typeof Sun }> = {

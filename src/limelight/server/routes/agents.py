@@ -1,6 +1,9 @@
 """The route that lists the agents of the server."""
 
+import asyncio
+
 from limelight import __version__
+from limelight.runs.agent_registry import Agent
 from limelight.server.endpoint import ApiRequest, Router
 from limelight.server.schemas import AgentsView, AgentView
 
@@ -11,6 +14,7 @@ router = Router("Agents")
 async def list_agents(request: ApiRequest) -> AgentsView:
     """List the agents of this server. The default agent answers requests that name no agent."""
     agents = request.runtime.agents
+    levels = {agent.name: await asyncio.to_thread(sandbox_level, agent) for agent in agents}
     return AgentsView(
         __version__,
         [
@@ -21,7 +25,13 @@ async def list_agents(request: ApiRequest) -> AgentsView:
                 framework=agent.source.framework,
                 model=agent.model,
                 default=agent is agents.default,
+                sandbox=levels[agent.name],
             )
             for agent in agents
         ],
     )
+
+
+def sandbox_level(agent: Agent) -> str:
+    """Return the level of an agent's sandbox; "" if it has none. Blocks until the level is known."""
+    return agent.sandbox.level if agent.sandbox is not None else ""

@@ -17,8 +17,10 @@ from smolagents.monitoring import AgentLogger, LogLevel
 
 from limelight.errors import SetupError
 from limelight.messages import Message
-from limelight.sources.smolagents.executor import ObservedState
+from limelight.sandbox.interpreter import ObservedState
+from limelight.sandbox.sandbox import Sandbox
 from limelight.sources.smolagents.history import note_step, steps_of
+from limelight.sources.smolagents.sandboxed_executor import LOST_VARIABLES, SandboxedExecutor
 
 CUT_OFF = "This task was broken off here, before it was finished."
 """The note that is added to the agent's memory after a turn that was stopped or failed."""
@@ -27,9 +29,11 @@ CUT_OFF = "This task was broken off here, before it was finished."
 class Conversation:
     """One conversation with its copy of the agent. It is created in the thread of a turn; copying takes time."""
 
-    def __init__(self, target: Any, history: Sequence[Message] = ()) -> None:
+    def __init__(self, target: Any, history: Sequence[Message] = (), sandbox: Sandbox | None = None) -> None:
+        """Code of the agent and of its managed agents runs in the `sandbox`, if there is one."""
         self._target = target
-        self._agent = copy_agent(target)
+        self._sandbox = sandbox
+        self._agent = copy_agent(target, sandbox=sandbox)
         self._abandoned: Any = None
         if history:
             self._agent.memory.steps = steps_of(history, getattr(target, "code_block_tags", None))
@@ -41,7 +45,7 @@ class Conversation:
         """
         if self._abandoned is not None:
             old, self._abandoned = self._abandoned, None
-            steps, self._agent = self._agent.memory.steps, copy_agent(self._target)
+            steps, self._agent = self._agent.memory.steps, copy_agent(self._target, sandbox=self._sandbox)
             self._agent.memory.steps = steps
             _copy_variables(old, self._agent)
         return self._agent
@@ -59,7 +63,9 @@ class Conversation:
         if type(last).__name__ == "ActionStep" and last.error is None and last.observations is None:
             steps.pop()
             output = last.model_output
-        steps.append(note_step(CUT_OFF, output, len(steps)))
+        lost = getattr(self._agent, "python_executor", None)
+        note = f"{CUT_OFF} {LOST_VARIABLES}" if isinstance(lost, SandboxedExecutor) and lost.is_lost else CUT_OFF
+        steps.append(note_step(note, output, len(steps)))
 
     def abandon(self) -> None:
         """Leave the agent to a thread that still runs after its turn. The next turn uses another copy."""
@@ -68,9 +74,15 @@ class Conversation:
         self._agent.memory.steps = list(self._agent.memory.steps)
         self.repair()
 
+    @property
+    def has_worker(self) -> bool:
+        """Whether a sandbox with the agent's variables runs."""
+        executor = getattr(self._agent, "python_executor", None)
+        return isinstance(executor, SandboxedExecutor) and executor.has_worker
+
     def close(self) -> None:
-        """Release resources outside of this process, such as the container of an executor."""
-        _clean_up(self._agent)
+        """Release resources outside of this process, such as the sandbox or the container of an executor."""
+        clean_up(self._agent)
 
 
 def _copy_variables(old: Any, new: Any) -> None:
@@ -79,22 +91,26 @@ def _copy_variables(old: Any, new: Any) -> None:
     Functions are not copied, because they refer to the old state.
     """
     new.state.update(old.state)
+    if isinstance(getattr(old, "python_executor", None), SandboxedExecutor):
+        new.python_executor = old.python_executor
+        return
     variables = getattr(getattr(old, "python_executor", None), "state", None)
     if isinstance(variables, ObservedState):
         values = {name: value for name, value in dict(variables).items() if not callable(value)}
         new.python_executor.state.update(values)
 
 
-def _clean_up(agent: Any) -> None:
+def clean_up(agent: Any) -> None:
+    """Release the resources of an agent's executor and of those of its managed agents."""
     cleanup = getattr(getattr(agent, "python_executor", None), "cleanup", None)
     if callable(cleanup):
         cleanup()
     for managed in agent.managed_agents.values():
-        _clean_up(managed)
+        clean_up(managed)
 
 
-def copy_agent(agent: Any, copies: dict[int, Any] | None = None) -> Any:
-    """Copy an agent, with an empty memory.
+def copy_agent(agent: Any, copies: dict[int, Any] | None = None, sandbox: Sandbox | None = None) -> Any:
+    """Copy an agent, with an empty memory. Code of the copy runs in the `sandbox`, if there is one.
 
     `copies` contains the copies made so far, by the `id()` of the original, because agents may share a managed agent.
     """
@@ -113,9 +129,11 @@ def copy_agent(agent: Any, copies: dict[int, Any] | None = None) -> Any:
     copied.monitor.logger = copied.logger
     copied.monitor.reset()
     copied.step_callbacks = _copy_callbacks(agent, copied)
-    copied.managed_agents = {name: copy_agent(managed, copies) for name, managed in agent.managed_agents.items()}
+    copied.managed_agents = {
+        name: copy_agent(managed, copies, sandbox) for name, managed in agent.managed_agents.items()
+    }
     if getattr(agent, "python_executor", None) is not None:
-        copied.python_executor = _copy_executor(agent, copied)
+        copied.python_executor = _copy_executor(agent, copied, sandbox)
     return copied
 
 
@@ -135,8 +153,12 @@ def _rebound(callback: Any, owners: dict[int, Any]) -> Any:
     return callback if owner is None else MethodType(callback.__func__, owner)
 
 
-def _copy_executor(agent: Any, copied: Any) -> Any:
+def _copy_executor(agent: Any, copied: Any, sandbox: Sandbox | None) -> Any:
     executor = agent.python_executor
+    if isinstance(executor, SandboxedExecutor):
+        return executor.copy()
+    if isinstance(executor, LocalPythonExecutor) and sandbox is not None:
+        return SandboxedExecutor(sandbox, executor)
     if isinstance(executor, LocalPythonExecutor):
         fresh = copy.copy(executor)
         fresh.state = ObservedState({"__name__": "__main__"})

@@ -1,8 +1,8 @@
 """Observes code that an agent runs: its output, the tools that it calls, and its end.
 
-The interpreter runs code in a thread without the caller's contextvars, so the context is passed on here. With an
-executor other than smolagents' LocalPythonExecutor, such as one in a container, only the end and the complete output
-are observed.
+Code runs in a sandbox or in smolagents' LocalPythonExecutor. Both run tools in threads without the caller's
+contextvars, so the context is passed on here. With any other executor, such as one in a container, only the end and the
+complete output are observed.
 """
 
 # pyright: reportMissingTypeStubs=false
@@ -14,10 +14,12 @@ from contextlib import contextmanager
 from contextvars import Context, copy_context
 from typing import Any, NamedTuple
 
-from smolagents.local_python_executor import LocalPythonExecutor, PrintContainer
+from smolagents.local_python_executor import LocalPythonExecutor
 
+from limelight.sandbox.interpreter import ObservedState
 from limelight.sources.smolagents.files import result_of
 from limelight.sources.smolagents.model import encodable
+from limelight.sources.smolagents.sandboxed_executor import TOOL_ATTRIBUTES, SandboxedExecutor
 from limelight.sources.smolagents.signals import (
     ANSWER,
     CODE,
@@ -32,58 +34,6 @@ from limelight.sources.smolagents.signals import (
 )
 from limelight.sources.thread_bridge import ThreadCancelled
 from limelight.sources.tool_results import ToolResult
-
-TOOL_ATTRIBUTES = ("name", "description", "inputs", "output_type")
-"""The attributes of a tool that code may read."""
-
-
-class ObservedState(dict[str, Any]):
-    """The variables of a LocalPythonExecutor. They report printed text, and end the code when the run is stopped.
-
-    smolagents stores the printed text and the operation count among the variables, and sets both anew for each
-    execution. At that moment they are replaced by observed objects. Functions that code defines refer to this dict, so
-    it exists as long as the conversation.
-    """
-
-    _before_operation: Callable[[], None] | None = None
-    _on_print: Callable[[str], None] | None = None
-
-    def observe(self, before_operation: Callable[[], None], on_print: Callable[[str], None]) -> None:
-        """Set the functions to call before every operation and with each printed text."""
-        self._before_operation, self._on_print = before_operation, on_print
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        if name == "_print_outputs" and type(value) is PrintContainer and self._on_print is not None:
-            value = _ObservedPrints(self._on_print)
-        elif name == "_operations_count" and type(value) is dict and self._before_operation is not None:
-            value = _ObservedCount(self._before_operation)
-        super().__setitem__(name, value)
-
-
-class _ObservedPrints(PrintContainer):
-    """The text that code has printed. Each addition is reported to `on_print`."""
-
-    def __init__(self, on_print: Callable[[str], None]) -> None:
-        super().__init__()
-        self.value: str = ""
-        self._on_print = on_print
-
-    def __iadd__(self, other: object) -> "_ObservedPrints":
-        self.value += str(other)
-        self._on_print(str(other))
-        return self
-
-
-class _ObservedCount(dict[str, int]):
-    """The number of operations of code. Each change calls `before_operation` first."""
-
-    def __init__(self, before_operation: Callable[[], None]) -> None:
-        super().__init__(counter=0)
-        self._before_operation = before_operation
-
-    def __setitem__(self, name: str, value: int) -> None:
-        self._before_operation()
-        super().__setitem__(name, value)
 
 
 class ObservedCall(NamedTuple):
@@ -150,7 +100,7 @@ class ObservedExecutor:
         return getattr(self._executor, name)
 
     def send_tools(self, tools: dict[str, Any]) -> None:
-        if isinstance(self._executor, LocalPythonExecutor):
+        if isinstance(self._executor, LocalPythonExecutor | SandboxedExecutor):
             self._may_wait = self._observer.needs_approval(tools)
             tools = {name: tool if name == ANSWER else tool_for_code(tool, name, self) for name, tool in tools.items()}
         self._executor.send_tools(tools)
@@ -160,7 +110,9 @@ class ObservedExecutor:
         self._observer.check_cancelled()
         self._call_number, self._printed = self._find_call(code), False
         self._context = copy_context()
-        if isinstance(state := getattr(self._executor, "state", None), ObservedState):
+        if isinstance(self._executor, SandboxedExecutor):
+            self._executor.observe(lambda: self._observer.cancelled, self._emit_output)
+        elif isinstance(state := getattr(self._executor, "state", None), ObservedState):
             state.observe(self._observer.check_cancelled, self._emit_output)
         call = ObservedCall(self._agent_id, self._call_number, CODE)
         return call.run(self._observer, {"code": code}, self._run_code, result=self._code_result)
@@ -192,7 +144,7 @@ class ObservedExecutor:
     @contextmanager
     def _without_timeout(self) -> Generator[None]:
         """Disable the interpreter's timeout, half a minute, if the code can wait for a person."""
-        if not self._may_wait:
+        if not self._may_wait or isinstance(self._executor, SandboxedExecutor):  # which does not count tool calls
             yield
             return
         timeout, self._executor.timeout_seconds = self._executor.timeout_seconds, None

@@ -17,7 +17,7 @@ from typing import Any, cast
 from limelight.events import Status
 from limelight.messages import Message
 from limelight.sources.base import CURRENT_AGENT_ID, Options, Turn
-from limelight.sources.smolagents.conversation import Conversation, copy_agent
+from limelight.sources.smolagents.conversation import Conversation, clean_up, copy_agent
 from limelight.sources.smolagents.executor import ObservedCall, ObservedExecutor
 from limelight.sources.smolagents.files import result_of, sent_files
 from limelight.sources.smolagents.model import observed_model
@@ -97,7 +97,7 @@ class AgentTurn:
         """Run the turn. Called in the thread of the turn."""
         observer = self._observer = Observer(bridge, self._options.approve)
         if self.conversation is None:
-            self.conversation = Conversation(self._target, self._history)
+            self.conversation = Conversation(self._target, self._history, self._options.sandbox)
         agent = self.conversation.agent()
         clone = self._configure(instrument(agent, observer))
         observer.emit(agent_began(clone))
@@ -297,12 +297,16 @@ class ManagedAgent:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._observer.check_cancelled()
-        acquired = self._busy.acquire(blocking=False)
-        try:
-            return self._run(self._agent if acquired else copy_agent(self._agent), args, kwargs)
-        finally:
-            if acquired:
+        if self._busy.acquire(blocking=False):
+            try:
+                return self._run(self._agent, args, kwargs)
+            finally:
                 self._busy.release()
+        copied = copy_agent(self._agent)
+        try:
+            return self._run(copied, args, kwargs)
+        finally:
+            clean_up(copied)
 
     def _run(self, agent: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = str(agent.name)

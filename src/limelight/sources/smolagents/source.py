@@ -14,9 +14,14 @@ from limelight.messages import Message
 from limelight.sources.base import NO_OPTIONS, Feature, Item, Options, Source, Turn, first_line
 from limelight.sources.leftover_threads import still_running_text
 from limelight.sources.smolagents.approvals import ApprovalRequests, check_tool_names
-from limelight.sources.smolagents.signals import ApprovalNeeded, named_error_text
+from limelight.sources.smolagents.signals import CODE, ApprovalNeeded, named_error_text
 from limelight.sources.smolagents.translator import AnySignal, SmolagentsTranslator
-from limelight.sources.thread_bridge import ThreadBridge
+from limelight.sources.thread_bridge import CANCEL_SECONDS, ThreadBridge
+
+MAX_WORKERS = 16
+"""How many conversations of an agent keep the sandbox with their variables between turns."""
+KILL_SECONDS = 2.0
+"""How long a stopped turn waits for the end of a sandbox that is being killed."""
 
 
 class SmolagentsSource(Source):
@@ -24,7 +29,7 @@ class SmolagentsSource(Source):
 
     framework: ClassVar[str] = "smolagents"
     keeps_memory: ClassVar[bool] = True
-    OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps", "planning_interval", "approve"})
+    OPTIONS: ClassVar[frozenset[str]] = frozenset({"max_steps", "planning_interval", "approve", "sandbox"})
     LACKS: ClassVar[Mapping[Feature, str]] = {
         "approvals": "an agent cannot ask by itself; the setting `approve` names tools that need an approval",
         "output_deltas": "a tool has no output before it returns; output of code is streamed",
@@ -86,12 +91,17 @@ class SmolagentsSource(Source):
             raise AgentFailed(named_error_text(error)) from error
         finally:
             requests.cancel()
-            thread_ended = await bridge.cancel()
+            thread_ended = await self._cancel(bridge, agent_turn)
             await self._keep(turn.memory_key, agent_turn.conversation, translator.answered, thread_ended)
-            if not thread_ended:
+            if agent_turn.running_tools or not thread_ended:
                 turn.context.emit(Status(text=still_running_text(agent_turn.running_tools)))
         for item in translator.end():
             yield item
+
+    async def _cancel(self, bridge: ThreadBridge[Any], agent_turn: Any) -> bool:
+        """Cancel the thread of a turn. Code in a sandbox is killed, so its thread certainly ends."""
+        is_killable = self._options.sandbox is not None and agent_turn.running_tools in ([], [CODE])
+        return await bridge.cancel(KILL_SECONDS if is_killable else CANCEL_SECONDS)
 
     async def _keep(self, key: str, conversation: Any, answered: bool, thread_ended: bool) -> None:
         """Store the conversation for the next turn, in a state from which it can continue."""
@@ -102,6 +112,14 @@ class SmolagentsSource(Source):
         elif not answered:
             conversation.repair()
         if key:
+            self._conversations.pop(key, None)
             self._conversations[key] = conversation
+            await self._limit_workers()
         elif thread_ended:
+            await asyncio.to_thread(conversation.close)
+
+    async def _limit_workers(self) -> None:
+        """Kill the sandboxes of the conversations that were used least recently. Their variables are lost."""
+        with_worker = [one for one in self._conversations.values() if one.has_worker]
+        for conversation in with_worker[:-MAX_WORKERS]:
             await asyncio.to_thread(conversation.close)

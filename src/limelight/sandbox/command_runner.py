@@ -1,0 +1,133 @@
+"""The program that runs a shell command in a sandbox, and ends all processes of the command.
+
+It starts the command as a confined child, and stays outside of the confinement itself (in a sandbox with namespaces,
+both are inside). It kills the command if its processes together exceed the limits, and when its standard input, which
+the server holds, is closed. Orphaned processes become its children, so none survives.
+"""
+
+import os
+import select
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from limelight.sandbox.confinement import become_subreaper, confine, end_with_parent
+from limelight.sandbox.launch import read_arguments
+from limelight.sandbox.policy import MB, Level, Policy
+
+INTERVAL_SECONDS = 0.1
+"""How often the processes of the command are counted."""
+SHELL = "/bin/sh"
+KILLED_EXIT_CODE = 137
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class ProcessInfo(NamedTuple):
+    """A process in `/proc`."""
+
+    pid: int
+    parent: int
+    resident_bytes: int
+
+
+def main(argv: list[str]) -> None:
+    level, policy, (command,) = read_arguments(argv)
+    if level != "bubblewrap":
+        end_with_parent()
+    become_subreaper()
+    child = os.fork()
+    if child == 0:
+        run_command(level, policy, command)
+    sys.exit(supervise(child, policy))
+
+
+def run_command(level: Level, policy: Policy, command: str) -> None:
+    """Confine this process and replace it by the shell."""
+    try:
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.chdir(policy.workspace)
+        confine(level, policy, processes=True)
+        os.execv(SHELL, ["sh", "-c", command])
+    except BaseException as error:
+        os.write(2, f"the sandbox could not be set up: {error}\n".encode())
+        os._exit(126)
+
+
+def supervise(child: int, policy: Policy) -> int:
+    """Wait for the command, and return its exit code. All its processes have ended then."""
+    code: int | None = None
+    while code is None:
+        if select.select([0], [], [], INTERVAL_SECONDS)[0]:  # the server has closed the pipe
+            code = KILLED_EXIT_CODE
+        elif excess := exceeded_limit(descendants(os.getpid()), policy):
+            os.write(2, f"\n(killed: {excess})\n".encode())
+            code = KILLED_EXIT_CODE
+        else:
+            code = reap(child)
+    kill_descendants()
+    return code
+
+
+def exceeded_limit(processes: list[ProcessInfo], policy: Policy) -> str:
+    """Return the limit that the processes of the command exceed; "" if they exceed none."""
+    if len(processes) > policy.limits.processes:
+        return f"more than {policy.limits.processes} processes"
+    if sum(process.resident_bytes for process in processes) > policy.limits.memory_mb * MB:
+        return f"more than {policy.limits.memory_mb} MB of memory"
+    return ""
+
+
+def reap(child: int) -> int | None:
+    """Collect processes that have ended. Return the exit code of the command, None while it runs."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return KILLED_EXIT_CODE
+        if pid == 0:
+            return None
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def kill_descendants() -> None:
+    """Kill all processes of the command, including those that it creates meanwhile."""
+    while found := descendants(os.getpid()):
+        for process in found:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
+def descendants(root: int) -> list[ProcessInfo]:
+    """Return the processes below a process, without those that have ended."""
+    processes = [info for entry in Path("/proc").iterdir() if entry.name.isdecimal() and (info := _read(entry))]
+    children: dict[int, list[ProcessInfo]] = {}
+    for process in processes:
+        children.setdefault(process.parent, []).append(process)
+    found: list[ProcessInfo] = []
+    waiting = [root]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += [process.pid for process in below]
+    return found
+
+
+def _read(entry: Path) -> ProcessInfo | None:
+    try:
+        fields = (entry / "stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it has ended
+        return None
+    state, parent, pages = fields[0], int(fields[1]), int(fields[21])
+    return None if state in "ZX" else ProcessInfo(int(entry.name), parent, pages * PAGE)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,75 @@
+"""Confines the current process. The programs inside a sandbox call this before they run any code of a model."""
+
+import ctypes
+import os
+import resource
+import signal
+
+from limelight.sandbox import landlock, seccomp
+from limelight.sandbox.policy import MB, Level, Policy
+
+PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
+CAPABILITY_VERSION = 0x20080522
+LAST_CAPABILITY = 63
+
+
+def end_with_parent() -> None:
+    """Have the kernel kill this process when its parent ends."""
+    _libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() == 1 and os.getpid() != 2:  # the parent had ended before
+        os._exit(1)
+
+
+def become_subreaper() -> None:
+    """Make this process the parent of all processes below it whose own parent has ended."""
+    _libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def confine(level: Level, policy: Policy, *, processes: bool) -> None:
+    """Confine this process and its children. `processes` says whether it may create any. Raises OSError."""
+    set_limits(policy)
+    if level == "none":
+        return
+    if _libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        raise OSError("the kernel refuses no_new_privs")
+    drop_capabilities()
+    if level == "bubblewrap" and processes:
+        _limit(resource.RLIMIT_NPROC, policy.limits.processes)  # elsewhere it would count the server's processes too
+    if level == "landlock":
+        landlock.restrict(policy.read_only, writable_folders(policy), network=policy.network)
+    seccomp.install(seccomp.Rules(policy.network, processes, namespaces=level == "bubblewrap"))
+
+
+def writable_folders(policy: Policy) -> tuple[str, ...]:
+    return (policy.workspace, *((policy.temporary,) if policy.temporary else ()))
+
+
+def set_limits(policy: Policy) -> None:
+    """Set the resource limits of this process and its children, and lower their priority."""
+    limits = policy.limits
+    _limit(resource.RLIMIT_AS, limits.memory_mb * MB)
+    _limit(resource.RLIMIT_CPU, limits.cpu_seconds)
+    _limit(resource.RLIMIT_FSIZE, limits.file_mb * MB)
+    _limit(resource.RLIMIT_NOFILE, limits.open_files)
+    _limit(resource.RLIMIT_CORE, 0)
+    os.nice(10)
+
+
+def _limit(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (value, value))
+
+
+def drop_capabilities() -> None:
+    """Drop all capabilities, so that root in a sandbox has no more rights than other users."""
+    libc = _libc()
+    for capability in range(LAST_CAPABILITY + 1):
+        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for unknown ones, and without CAP_SETPCAP
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)
+    if libc.capset(header, (ctypes.c_uint32 * 6)()) != 0:
+        raise OSError("the kernel refuses to drop capabilities")
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

@@ -1,0 +1,124 @@
+"""The command line and environment that start a program in a sandbox of a level."""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+import limelight
+from limelight.errors import SetupError
+from limelight.sandbox.policy import MB, Level, Policy
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
+SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")
+NETWORK_FILES = (
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/pki/tls/certs",
+    "/etc/ca-certificates",
+)
+INHERITED = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
+"""The variables that a sandbox gets from the server's environment. All others may be secret."""
+TEMPORARY_MB = 64
+"""Size of `/tmp` in a sandbox with namespaces. It is in memory."""
+BUBBLEWRAP = "bwrap"
+
+
+class Launch(NamedTuple):
+    """How to start a process."""
+
+    argv: list[str]
+    env: dict[str, str]
+
+
+def launch(level: Level, policy: Policy, program: str, arguments: Sequence[str] = ()) -> Launch:
+    """Return how to start a program of this package, such as `worker`, in a sandbox.
+
+    The program gets the level and the policy as its first arguments. Raises SetupError if the level cannot hide a path.
+    """
+    env = environment(level, policy)
+    module = f"limelight.sandbox.{program}"
+    argv = [sys.executable, "-I", "-B", "-m", module, level, msgspec.json.encode(policy).decode(), *arguments]
+    if level == "bubblewrap":
+        return Launch([*bubblewrap(policy), *argv], env)
+    if level == "landlock":
+        check_hidden(policy)
+    return Launch(argv, env)
+
+
+def environment(level: Level, policy: Policy) -> dict[str, str]:
+    """Return the environment of a sandbox. It contains no variable of the server but those of INHERITED."""
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    return {
+        "LANG": "C.UTF-8",
+        **inherited,
+        "PATH": os.defpath if level == "none" else "/usr/local/bin:/usr/bin:/bin",
+        "HOME": policy.workspace,
+        "TMPDIR": "/tmp" if level == "bubblewrap" else policy.temporary or policy.workspace,
+        "TERM": "dumb",
+        # One thread for each core would need more memory than the limit.
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+
+
+def readable_paths(extra: Iterable[str] = (), *, network: bool = False) -> tuple[str, ...]:
+    """Return what code needs to read: the system's programs, the interpreter and its libraries."""
+    paths = [*SYSTEM, *SYSTEM_FILES, *(NETWORK_FILES if network else ()), *_interpreter_paths(), *extra]
+    existing = (path for path in paths if Path(path).exists())
+    return tuple(dict.fromkeys(existing))
+
+
+def _interpreter_paths() -> list[str]:
+    """Return the folders of the interpreter. Its prefix itself may contain other things, such as a home folder."""
+    prefixes = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
+    names = [*prefixes, *(os.path.realpath(prefix) for prefix in prefixes)]
+    parts = [str(Path(name, part)) for name in names for part in ("bin", "lib", "lib64", "pyvenv.cfg")]
+    package = str(Path(limelight.__file__).parent)
+    return [*dict.fromkeys(parts), package, os.path.realpath(package)]
+
+
+def check_hidden(policy: Policy) -> None:
+    """Raise SetupError if a path to hide is below a readable folder: Landlock cannot subtract paths."""
+    for path in policy.hidden:
+        for readable in policy.read_only:
+            if _is_below(path, readable):
+                raise SetupError(f"the sandbox level landlock cannot hide {path}, because code may read {readable}")
+
+
+def bubblewrap(policy: Policy) -> list[str]:
+    """Return the command line of bubblewrap, without the program."""
+    argv = [BUBBLEWRAP, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    argv += ["--unshare-user", "--disable-userns", "--hostname", "sandbox"]
+    argv += ["--share-net"] if policy.network else []
+    # Later mounts cover earlier ones, and any other path may be below /tmp.
+    argv += ["--proc", "/proc", "--dev", "/dev", "--size", str(TEMPORARY_MB * MB), "--tmpfs", "/tmp"]
+    for path in policy.read_only:
+        argv += _mount(path)
+    for path in policy.hidden:
+        if any(_is_below(path, readable) for readable in policy.read_only):
+            argv += ["--tmpfs", path] if Path(path).is_dir() else ["--ro-bind", "/dev/null", path]
+    return [*argv, "--bind", policy.workspace, policy.workspace, "--chdir", policy.workspace, "--"]
+
+
+def _mount(path: str) -> list[str]:
+    if path in SYSTEM and Path(path).is_symlink():  # /bin is usr/bin on current systems
+        return ["--symlink", str(Path(path).readlink()), path]
+    return ["--ro-bind", path, path]
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def read_arguments(argv: Sequence[str]) -> tuple[Level, Policy, list[str]]:
+    """Return the level, the policy and the other arguments of a program that `launch` has started."""
+    level = msgspec.convert(argv[0], Level)
+    return level, msgspec.json.decode(argv[1], type=Policy), list(argv[2:])

@@ -1,0 +1,39 @@
+"""What code in a sandbox may use: folders, network, and limits of resources."""
+
+from typing import Literal
+
+import msgspec
+
+Level = Literal["bubblewrap", "landlock", "none"]
+"""How a sandbox confines its code. `none` is a separate process with limits, but without confinement."""
+
+MB = 1024 * 1024
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of one sandbox. The kernel enforces all but `seconds`, which the server enforces."""
+
+    memory_mb: int = 1024
+    """Memory of a process, and of all processes of a command together."""
+    cpu_seconds: int = 600
+    """CPU time of a process."""
+    processes: int = 64
+    """Processes of a command. Python code cannot start any process."""
+    file_mb: int = 256
+    """Size of a file."""
+    open_files: int = 256
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """What one sandbox may use."""
+
+    workspace: str
+    """The folder that code works in and may write to."""
+    temporary: str = ""
+    """A second folder that code may write to, for temporary files."""
+    read_only: tuple[str, ...] = ()
+    """Files and folders that code may read and execute: the interpreter and its libraries."""
+    hidden: tuple[str, ...] = ()
+    """Files and folders that code must not read, even if they are below a folder of `read_only`."""
+    network: bool = False
+    limits: Limits = Limits()

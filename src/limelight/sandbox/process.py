@@ -1,0 +1,120 @@
+"""Processes in a sandbox, as the server sees them: start, messages, and end."""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+from limelight.sandbox.frames import FrameReader, InvalidFrame, Message, encode_frame
+from limelight.sandbox.launch import Launch
+
+READ_BYTES = 256 * 1024
+SEND_SECONDS = 10.0
+"""How long a worker may take to read a message. A worker that does not read is killed."""
+MAX_ERROR_BYTES = 4096
+
+
+class WorkerLost(Exception):
+    """Raised if a worker has ended or was killed. Its variables are lost."""
+
+
+@cache
+def _spawner() -> ThreadPoolExecutor:
+    """Return the thread that starts sandboxes. It never ends: the kernel kills a sandbox when the thread that has
+    started it ends."""
+    return ThreadPoolExecutor(1, thread_name_prefix="limelight-sandbox")
+
+
+def spawn(launch: Launch, **options: object) -> "subprocess.Popen[bytes]":
+    """Start a process in a session of its own, without the files that the server has open."""
+
+    def start() -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(launch.argv, env=launch.env, cwd="/", start_new_session=True, **options)  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownVariableType]
+
+    return _spawner().submit(start).result()
+
+
+def kill(process: "subprocess.Popen[bytes]") -> None:
+    """Kill a process and its process group, and wait for its end."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    process.wait()
+
+
+class WorkerProcess:
+    """A worker and the pipes to it. One thread receives; any thread may send."""
+
+    def __init__(self, launch: Launch) -> None:
+        """Start the worker. It is not ready yet: its imports take half a second."""
+        self._process = spawn(launch, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._input, False)
+        self._reader = FrameReader()
+        self._messages: deque[Message] = deque()
+        self._lock = threading.Lock()
+        self._is_killed = False
+
+    def send(self, message: Message) -> None:
+        """Send a message. Raises WorkerLost, also if the worker does not read in time."""
+        data = memoryview(encode_frame(message))
+        deadline = time.monotonic() + SEND_SECONDS
+        with self._lock:
+            while data:
+                if self._is_killed:
+                    raise WorkerLost("the sandbox was killed")
+                try:
+                    data = data[os.write(self._input, data) :]
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise self._lost("the sandbox does not read") from None
+                    select.select([], [self._input], [], 0.1)
+                except OSError:
+                    raise self._lost(self._end()) from None
+
+    def receive(self, seconds: float) -> Message | None:
+        """Return the next message, or None if there is none within that time. Raises WorkerLost."""
+        if not self._messages and not self._is_killed and select.select([self._output], [], [], seconds)[0]:
+            try:
+                data = os.read(self._output, READ_BYTES)
+                if not data:
+                    raise self._lost(self._end())
+                self._messages.extend(self._reader.feed(data))
+            except InvalidFrame as error:
+                raise self._lost(f"the sandbox has sent an invalid message: {error}") from error
+        if self._is_killed:
+            raise WorkerLost("the sandbox was killed")
+        return self._messages.popleft() if self._messages else None
+
+    def kill(self) -> None:
+        """Kill the worker. Can be called more than once, by any thread."""
+        if not self._is_killed:
+            self._is_killed = True
+            kill(self._process)
+            for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+                with contextlib.suppress(OSError):
+                    pipe.close()  # pyright: ignore[reportOptionalMemberAccess]
+
+    def _lost(self, reason: str) -> WorkerLost:
+        self.kill()
+        return WorkerLost(reason)
+
+    def _end(self) -> str:
+        """Return a sentence about the end of the worker, with its error output."""
+        kill(self._process)
+        code = self._process.returncode
+        told = b""
+        if self._process.stderr:
+            os.set_blocking(self._process.stderr.fileno(), False)
+            told = self._process.stderr.read(MAX_ERROR_BYTES) or b""
+        last = told.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return f"the sandbox ended ({how})" + (f": {last}" if last else "")

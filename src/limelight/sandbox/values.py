@@ -1,0 +1,185 @@
+"""Python values as JSON, for the channel between the server and a sandbox.
+
+A value that is neither a string, a small number, a boolean nor None becomes a list of a tag and its content. Decoding
+creates only the listed types, so the server can decode what hostile code has sent. The server may also send pickled
+objects, which `decode` accepts only in the sandbox.
+"""
+
+import base64
+import binascii
+import io
+import pickle
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from importlib import import_module
+from pathlib import Path, PurePath
+from typing import Any, cast
+
+MAX_DEPTH = 60
+"""How deeply containers may be nested."""
+MAX_INTEGER = 2**63
+"""Integers above this are sent as hexadecimal text: Python limits the digits of decimal ones."""
+NUMERIC_KINDS = "biufc"
+"""The kinds of NumPy types that are sent as arrays: booleans, integers, floats and complex numbers."""
+
+
+class NotEncodable(TypeError):
+    """Raised for a value that cannot be sent."""
+
+
+def encode(value: Any, *, with_pickle: bool = False, depth: int = 0) -> Any:
+    """Convert a value to JSON types. Raises NotEncodable; `with_pickle` pickles values of other types instead."""
+    if depth > MAX_DEPTH:
+        raise NotEncodable(f"containers are nested more than {MAX_DEPTH} levels deep")
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        number = int(value)
+        return number if -MAX_INTEGER < number < MAX_INTEGER else ["int", hex(number)]
+    if isinstance(value, float):
+        return ["float", float(value).hex()]
+
+    def inner(item: Any) -> Any:
+        return encode(item, with_pickle=with_pickle, depth=depth + 1)
+
+    if isinstance(value, Mapping):
+        mapping = cast("Mapping[Any, Any]", value)
+        return ["dict", [[inner(key), inner(item)] for key, item in mapping.items()]]
+    if isinstance(value, tuple):
+        return ["tuple", [inner(item) for item in cast("tuple[Any, ...]", value)]]
+    if isinstance(value, frozenset):
+        return ["frozenset", [inner(item) for item in cast("frozenset[Any]", value)]]
+    if isinstance(value, AbstractSet):
+        return ["set", [inner(item) for item in cast("AbstractSet[Any]", value)]]
+    if isinstance(value, list | range):
+        return ["list", [inner(item) for item in cast("list[Any]", value)]]
+    return _encode_other(value, with_pickle)
+
+
+def _encode_other(value: Any, with_pickle: bool) -> Any:
+    match value:
+        case bytes() | bytearray() | memoryview():
+            return ["bytes", _base64(bytes(cast("bytes", value)))]
+        case complex():
+            return ["complex", [value.real.hex(), value.imag.hex()]]
+        case datetime() | date() | time():
+            return [type(value).__name__, value.isoformat()]
+        case timedelta():
+            return ["timedelta", [value.days, value.seconds, value.microseconds]]
+        case Decimal():
+            return ["Decimal", str(value)]
+        case PurePath():
+            return ["path", str(value)]
+        case _:
+            pass
+    if (image := _png_of(value)) is not None:
+        return ["image", _base64(image)]
+    if (array := _array_of(value)) is not None:
+        return array
+    if with_pickle:
+        return _pickled(value)
+    raise NotEncodable(f"a value of type {type(value).__name__} cannot be sent")
+
+
+def _pickled(value: Any) -> Any:
+    try:
+        return ["pickle", _base64(pickle.dumps(value))]
+    except Exception as error:  # classes define how they are pickled, and may raise anything
+        raise NotEncodable(f"a value of type {type(value).__name__} cannot be sent: {error}") from error
+
+
+def _png_of(value: Any) -> bytes | None:
+    if not any(base.__module__ == "PIL.Image" and base.__name__ == "Image" for base in type(value).__mro__):
+        return None
+    buffer = io.BytesIO()
+    value.save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
+def _array_of(value: Any) -> Any:
+    """Return a NumPy array or number in encoded form; None for other values."""
+    if type(value).__module__ != "numpy" or getattr(getattr(value, "dtype", None), "kind", "") not in NUMERIC_KINDS:
+        return None
+    shape: tuple[int, ...] = tuple(value.shape)
+    return ["array", [value.dtype.str, list(shape), _base64(value.tobytes())]]
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def decode(encoded: Any, *, with_pickle: bool = False, depth: int = 0) -> Any:
+    """Convert JSON types back to the value. Raises ValueError if they are not an encoded value."""
+    if depth > MAX_DEPTH:
+        raise ValueError("the value is nested too deeply")
+    if not isinstance(encoded, list):
+        if isinstance(encoded, dict):
+            raise ValueError("an encoded value has no objects")
+        return encoded
+    items = cast("list[Any]", encoded)
+    if len(items) != 2 or not isinstance(items[0], str):
+        raise ValueError("an encoded value is a list of a tag and its content")
+    tag, content = items
+    if tag == "pickle" and with_pickle:
+        return pickle.loads(base64.b64decode(content))
+    make = _MAKERS.get(tag)
+    container = _CONTAINERS.get(tag)
+    try:
+        if container is not None:
+            return container([decode(item, with_pickle=with_pickle, depth=depth + 1) for item in content])
+        if tag == "dict":
+            return {
+                decode(key, with_pickle=with_pickle, depth=depth + 1): decode(
+                    item, with_pickle=with_pickle, depth=depth + 1
+                )
+                for key, item in content
+            }
+        if make is not None:
+            return make(content)
+    except (ValueError, TypeError, ArithmeticError, OSError, binascii.Error) as error:
+        raise ValueError(f"{tag}: {error}") from error
+    raise ValueError(f"there is no type {tag!r}")
+
+
+def _image(content: str) -> Any:
+    from PIL import Image
+
+    image = Image.open(io.BytesIO(base64.b64decode(content)), formats=["PNG"])
+    image.load()
+    return image
+
+
+def _array(content: list[Any]) -> Any:
+    np: Any = import_module("numpy")
+    kind, shape, data = content
+    dtype = np.dtype(str(kind))
+    if dtype.kind not in NUMERIC_KINDS:
+        raise ValueError(f"arrays of type {kind} are not accepted")
+    array = np.frombuffer(base64.b64decode(data), dtype=dtype).reshape([int(length) for length in shape])
+    return array.copy() if shape else array[()]
+
+
+_CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+}
+_MAKERS: dict[str, Callable[[Any], Any]] = {
+    "int": lambda text: int(text, 16),
+    "float": float.fromhex,
+    "bytes": base64.b64decode,
+    "complex": lambda parts: complex(float.fromhex(parts[0]), float.fromhex(parts[1])),
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "time": time.fromisoformat,
+    "timedelta": lambda parts: timedelta(*parts),
+    "Decimal": Decimal,
+    "path": Path,
+    "image": _image,
+    "array": _array,
+}

@@ -1,0 +1,296 @@
+"""An executor of code agents that runs code in a sandbox, with tools that run in the server.
+
+It behaves like smolagents' LocalPythonExecutor: output is reported while code runs, variables exist between steps, and
+errors have the same texts. Stop ends running code at once.
+"""
+
+# pyright: reportMissingTypeStubs=false
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from smolagents.local_python_executor import CodeOutput, ExecutionTimeoutError, InterpreterError, LocalPythonExecutor
+
+from limelight.json_values import safe_text
+from limelight.sandbox.frames import Message
+from limelight.sandbox.process import WorkerLost, WorkerProcess
+from limelight.sandbox.sandbox import Sandbox
+from limelight.sandbox.values import NotEncodable, decode, encode
+from limelight.sources.base import CURRENT
+from limelight.sources.smolagents.signals import ANSWER
+from limelight.sources.thread_bridge import ThreadCancelled
+
+POLL_SECONDS = 0.02
+"""How often running code is checked for a cancellation and for its time limit."""
+GRACE_SECONDS = 0.08
+"""How long cancelled code may take to end by itself. After that its sandbox is killed, and its variables are lost."""
+START_SECONDS = 60.0
+MAX_CALLS = 32
+"""How many tools code may call at the same time."""
+TOOL_ATTRIBUTES = ("name", "description", "inputs", "output_type")
+"""The attributes of a tool that code may read."""
+LOST_VARIABLES = "The sandbox of the code was ended. All variables and imports of earlier code are gone."
+
+
+class SandboxedExecutor:
+    """Executor of one conversation. Its worker starts with the first turn, and again after it was killed."""
+
+    def __init__(self, sandbox: Sandbox, executor: LocalPythonExecutor) -> None:
+        """The imports, limits and functions of the agent's own executor apply."""
+        self._sandbox = sandbox
+        self._local: Any = executor
+        self.state: dict[str, Any] = {}
+        """smolagents reads `_print_outputs` from it after an error."""
+        self._tools: dict[str, Callable[..., Any]] = {}
+        self._variables: dict[str, Any] = {}
+        self._worker: WorkerProcess | None = None
+        self._is_ready = False
+        self._has_run = False
+        self.is_lost = False
+        """Whether variables of earlier code are lost, because their worker was killed."""
+        self._on_print: Callable[[str], None] = _ignore
+        self._is_cancelled: Callable[[], bool] = bool
+
+    def observe(self, is_cancelled: Callable[[], bool], on_print: Callable[[str], None]) -> None:
+        """Set the function that tells whether the run was stopped, and the one to call with each printed text."""
+        self._is_cancelled, self._on_print = is_cancelled, on_print
+
+    def send_tools(self, tools: Mapping[str, Any]) -> None:
+        """Set the tools that code may call. The worker starts now, while the model writes its first code."""
+        self._tools = {**self._local.additional_functions, **tools}
+        self._start()
+        self._configure()
+
+    def send_variables(self, variables: dict[str, Any]) -> None:
+        self._variables = variables
+        if self._worker is not None:
+            self._send_variables()
+
+    def copy(self) -> "SandboxedExecutor":
+        """Return an executor with the same settings and without variables."""
+        return SandboxedExecutor(self._sandbox, self._local)
+
+    @property
+    def has_worker(self) -> bool:
+        return self._worker is not None
+
+    def cleanup(self) -> None:
+        """Kill the worker."""
+        worker, self._worker = self._worker, None
+        self.is_lost = self.is_lost or self._has_run
+        self._is_ready = self._has_run = False
+        if worker is not None:
+            worker.kill()
+
+    def __call__(self, code: str) -> CodeOutput:
+        """Run code. Raises InterpreterError, ExecutionTimeoutError or ThreadCancelled."""
+        if self._worker is None:
+            self._start()
+            self._configure()
+        self.state["_print_outputs"] = ""
+        execution = Execution(self._ready_worker(), self._tools, self._is_cancelled, self._print)
+        had_variables, self._has_run, self.is_lost = self._has_run, True, False
+        try:
+            return execution.run(code, self._local.timeout_seconds)
+        except WorkerLost as error:
+            self.cleanup()
+            if self._is_cancelled():
+                raise ThreadCancelled from error
+            raise InterpreterError(f"{error}. {LOST_VARIABLES if had_variables else ''}".strip()) from error
+        except (ThreadCancelled, ExecutionTimeoutError):
+            if execution.worker_is_lost:
+                self.cleanup()
+            raise
+        finally:
+            self.state["_print_outputs"] = execution.logs or self.state["_print_outputs"]
+
+    def _print(self, text: str) -> None:
+        self.state["_print_outputs"] += text
+        self._on_print(text)
+
+    def _start(self) -> None:
+        if self._worker is None:
+            context = CURRENT.get()
+            assert context is not None, "code of an agent runs in a turn"
+            self._worker = self._sandbox.start_worker(context.workspace)
+            self._send_variables()
+
+    def _configure(self) -> None:
+        tools = [{"name": name, "attributes": encode(_attributes(tool))} for name, tool in self._tools.items()]
+        self._send(
+            {
+                "type": "configure",
+                "imports": self._local.authorized_imports,
+                "max_print": self._local.max_print_outputs_length,
+                "tools": tools,
+                "plain_final_answer": type(self._tools.get(ANSWER)).__name__ == "FinalAnswerTool",
+            }
+        )
+
+    def _send_variables(self) -> None:
+        if self._variables:
+            sent = {name: _encoded(value) for name, value in self._variables.items()}
+            self._send({"type": "variables", "value": ["dict", [[name, value] for name, value in sent.items()]]})
+
+    def _send(self, message: Message) -> None:
+        assert self._worker is not None
+        try:
+            self._worker.send(message)
+        except WorkerLost:
+            self.cleanup()  # the next code starts another one, and reports what is wrong with it
+
+    def _ready_worker(self) -> WorkerProcess:
+        """Return the worker when it is ready. Raises InterpreterError if it does not start."""
+        worker, deadline = self._worker, time.monotonic() + START_SECONDS
+        try:
+            while worker is not None and not self._is_ready:
+                if self._is_cancelled():
+                    raise ThreadCancelled
+                message = worker.receive(POLL_SECONDS)
+                self._is_ready = message is not None and message["type"] == "ready"
+                if time.monotonic() > deadline:
+                    raise WorkerLost(f"the sandbox was not ready within {START_SECONDS:g} seconds")
+        except WorkerLost as error:
+            self.cleanup()
+            raise InterpreterError(f"code cannot run: {error}") from error
+        if worker is None:
+            raise InterpreterError("code cannot run: its sandbox could not be started")
+        return worker
+
+
+class Execution:
+    """One execution of code in a worker, with the tool calls that the code makes."""
+
+    def __init__(
+        self,
+        worker: WorkerProcess,
+        tools: Mapping[str, Callable[..., Any]],
+        is_cancelled: Callable[[], bool],
+        on_print: Callable[[str], None],
+    ) -> None:
+        self.logs = ""
+        """All printed text, possibly truncated, once the code has ended."""
+        self.worker_is_lost = False
+        self._worker = worker
+        self._tools = tools
+        self._is_cancelled = is_cancelled
+        self._on_print = on_print
+        self._lock = threading.Lock()
+        self._calls = 0
+        """The number of tools that run."""
+        self._fatal: BaseException | None = None
+        """What a tool has raised that is not for the code, such as SystemExit."""
+
+    def run(self, code: str, timeout_seconds: float | None) -> CodeOutput:
+        """Run code until it ends, is cancelled or exceeds its time. The time of tool calls does not count."""
+        self._worker.send({"type": "run", "code": code})
+        spent, before = 0.0, time.monotonic()
+        while True:
+            if (end := self._receive()) is not None:
+                return self._output(end)
+            now = time.monotonic()
+            spent, before = spent + (0.0 if self._calls else now - before), now
+            if self._is_cancelled():
+                self._cancel()
+                raise ThreadCancelled
+            if self._fatal is not None:
+                self._cancel()
+                raise self._fatal
+            if timeout_seconds is not None and spent > timeout_seconds:
+                self._cancel()
+                raise ExecutionTimeoutError(
+                    f"Code execution exceeded the maximum execution time of {timeout_seconds} seconds"
+                    + (f". {LOST_VARIABLES}" if self.worker_is_lost else "")
+                )
+
+    def _receive(self) -> Message | None:
+        """Handle the next message. Return it if it ends the execution."""
+        message = self._worker.receive(POLL_SECONDS)
+        match message and message["type"]:
+            case "output":
+                self._on_print(safe_text(message["text"]))  # type: ignore[index]
+            case "call":
+                self._start_call(message)  # type: ignore[arg-type]
+            case "result" | "error":
+                return message
+            case _:
+                pass
+        return None
+
+    def _output(self, end: Message) -> CodeOutput:
+        self.logs = safe_text(end.get("logs", ""))
+        if end["type"] == "error":
+            raise InterpreterError(safe_text(end.get("message", "")))
+        try:
+            value = decode(end.get("value"))
+        except ValueError as error:
+            raise InterpreterError(f"the output of the code cannot be read: {error}") from error
+        return CodeOutput(output=value, logs=self.logs, is_final_answer=end.get("is_final_answer") is True)
+
+    def _cancel(self) -> None:
+        """Ask the code to end, and kill the worker if it does not."""
+        deadline = time.monotonic() + GRACE_SECONDS
+        try:
+            self._worker.send({"type": "cancel"})
+            while time.monotonic() < deadline:
+                message = self._worker.receive(GRACE_SECONDS / 4)
+                if message is not None and message["type"] in ("result", "error"):
+                    return
+        except WorkerLost:
+            pass
+        self._worker.kill()
+        self.worker_is_lost = True
+
+    def _start_call(self, message: Message) -> None:
+        """Run a tool in a thread of its own: code may call several tools at once."""
+        with self._lock:
+            self._calls += 1
+            is_too_many = self._calls > MAX_CALLS
+        if is_too_many:
+            self._reply(message, {"error": "RuntimeError", "message": f"more than {MAX_CALLS} tools run"})
+            return
+        threading.Thread(target=self._call, args=(message,), name="limelight-tool-of-code", daemon=True).start()
+
+    def _call(self, message: Message) -> None:
+        try:
+            value = self._run_tool(message)
+        except ThreadCancelled:
+            return  # the thread of the run notices by itself
+        except Exception as error:
+            self._reply(message, {"error": type(error).__name__, "message": safe_text(error)})
+        except BaseException as error:
+            self._fatal = error
+        else:
+            self._reply(message, {"value": _encoded(value)})
+
+    def _run_tool(self, message: Message) -> Any:
+        tool = self._tools.get(str(message.get("name")))
+        if tool is None:
+            raise NameError(f"there is no tool {message.get('name')!r}")
+        args, kwargs = (decode(part) for part in message["arguments"])
+        return tool(*args, **kwargs)
+
+    def _reply(self, message: Message, reply: Message) -> None:
+        with self._lock:
+            self._calls -= 1
+        with suppress(WorkerLost):  # the thread of the run notices by itself
+            self._worker.send({"type": "reply", "id": message.get("id"), **reply})
+
+
+def _attributes(tool: Any) -> dict[str, Any]:
+    return {name: getattr(tool, name) for name in TOOL_ATTRIBUTES if hasattr(tool, name)}
+
+
+def _encoded(value: Any) -> Any:
+    """Encode a value for code. A value that cannot be sent becomes text."""
+    try:
+        return encode(value, with_pickle=True)
+    except NotEncodable:
+        return safe_text(value)
+
+
+def _ignore(_: str) -> None:
+    pass
