@@ -165,18 +165,18 @@ def test_modules_have_a_docstring(module: str) -> None:
 
 
 def tree_in_contributing() -> dict[str, set[str]]:
-    """The folders that CONTRIBUTING draws: each top folder, with the folders that are indented below it."""
+    """The folders that CONTRIBUTING draws, by path: the names of the folders that are indented below each."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     tree = text[text.index("```\nsrc/limelight/\n") :].split("```")[1]
     folders: dict[str, set[str]] = {}
-    top = ""
+    parents: list[str] = []
     for line in tree.strip().splitlines():
+        depth = (len(line) - len(line.lstrip(" "))) // 2
         name = line.split()[0].rstrip("/")
-        if line.startswith(" "):
-            folders[top].add(name)
-        else:
-            top = name
-            folders[top] = set()
+        parents = [*parents[:depth], name]
+        folders["/".join(parents)] = set()
+        if depth:
+            folders["/".join(parents[:-1])].add(name)
     return folders
 
 
@@ -195,6 +195,7 @@ def test_tree_in_contributing_equals_the_folders() -> None:
     drawn = tree_in_contributing()
     assert {name.partition("/")[0] for name in drawn} == folders_of(ROOT)
     assert drawn["src/limelight"] == folders_of(PACKAGE)
+    assert drawn["src/limelight/server"] == folders_of(PACKAGE / "server")
     assert drawn["web/src"] == folders_of(ROOT / "web" / "src")
     assert drawn["tests"] <= folders_of(ROOT / "tests")
     assert folders_of(ROOT / "tests") - drawn["tests"] <= folders_of(PACKAGE)

@@ -13,8 +13,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from limelight import events
-from limelight.dialects.v2.schema import CODE_PANE, PANES
-from limelight.presentation import PYTHON_KEYS
+from limelight.dialects.v2.message_schema import CODE_PANE, PANES
+from limelight.display_fields import PYTHON_KEYS
 
 WEB = Path(__file__).parents[1] / "web" / "src"
 EVENTS_FILE = WEB / "wire" / "events.ts"

@@ -138,8 +138,8 @@ class StepFinished(Event, frozen=True, kw_only=True):
 class ToolStarted(Event, frozen=True, kw_only=True):
     """A tool call began. `args` is None while the arguments stream, and a text if they are not a JSON object.
 
-    The server derives `summary`, `language` and `code_key` from the name and the arguments (`presentation.py`); sources
-    leave them empty.
+    The server derives `summary`, `language` and `code_key` from the name and the arguments (`display_fields.py`);
+    sources leave them empty.
     """
 
     call_id: str

@@ -91,7 +91,7 @@ def _parts_of(value: dict[str, Any]) -> AnswerParts:
 
 
 def _object_of(title: str, content: str, sources: tuple[str, ...]) -> dict[str, Any]:
-    """Return the object that has exactly these parts, without empty ones."""
+    """Return an object with these parts of an answer as its keys. An empty title and empty sources are left out."""
     given: dict[str, Any] = {"title": title, "content": content, "sources": list(sources)}
     return {key: value for key, value in given.items() if value or key == "content"}
 

@@ -12,7 +12,7 @@ from limelight.agents.load import load_agent, wrap
 from limelight.errors import SetupError
 from limelight.sources.base import Options
 from limelight.sources.function import FunctionSource
-from limelight.sources.lazy import FactorySource
+from limelight.sources.lazy_agents import FactorySource
 
 BOTS = dedent(
     '''

@@ -10,9 +10,9 @@ from limelight.builtin.agent_config import EXECUTE
 from limelight.builtin.catalogue import BUILT_INS, BuiltIn
 from limelight.events import ToolStarted
 from limelight.understudy import server
+from limelight.understudy.chat_requests import ChatRequest
 from limelight.understudy.improviser import improvise
 from limelight.understudy.replies import Reply
-from limelight.understudy.requests import ChatRequest
 from limelight.understudy.smolagents_prompts import code_context, expects_code
 from tests.builtin.agent_runs import QUESTION, ask, serve_agent
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from limelight.builtin.deep_backends import SessionFilesBackend
+from limelight.builtin.deepagents_backends import SessionFilesBackend
 from limelight.builtin.demo import tools
 from limelight.builtin.file_tools import MAX_FILES, FileTools, resolve_path, session_folder
 from limelight.sources.base import CURRENT

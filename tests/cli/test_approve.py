@@ -9,7 +9,7 @@ from queue import Queue
 
 import pytest
 
-from limelight.cli import approvals
+from limelight.cli import approval_dialogue
 from limelight.client import SyncClient
 from tests.cli.conftest import twice
 from tests.cli.runner import limelight
@@ -120,7 +120,7 @@ def test_run_without_a_terminal_prints_the_command_that_decides(
 ) -> None:
     lines: Queue[str] = Queue()
 
-    def approve_command(url: str, approval: approvals.OpenApproval) -> str:
+    def approve_command(url: str, approval: approval_dialogue.OpenApproval) -> str:
         lines.put(f"{url} {approval.run_id} {approval.approval_id}")
         return real_command(url, approval)
 
@@ -129,8 +129,8 @@ def test_run_without_a_terminal_prints_the_command_that_decides(
         with SyncClient(url) as client:
             client.approve(run_id, approval_id)
 
-    real_command = approvals.approve_command
-    monkeypatch.setattr(approvals, "approve_command", approve_command)
+    real_command = approval_dialogue.approve_command
+    monkeypatch.setattr(approval_dialogue, "approve_command", approve_command)
     approving = threading.Thread(target=approve)
     approving.start()
     done = limelight("run", "go", form, "--url", approval_server, folder=tmp_path)

@@ -4,8 +4,8 @@ import msgspec
 from hypothesis import given, settings
 
 from limelight.dialects.records import RecordsDialect
+from limelight.display_fields import DisplayFields
 from limelight.events import AnyEvent, Record
-from limelight.presentation import Presentation
 from tests.dialects.transcripts import live
 from tests.support.strategies import as_records, events, legal_runs
 
@@ -13,7 +13,7 @@ from tests.support.strategies import as_records, events, legal_runs
 @settings(max_examples=100)
 @given(events())
 def test_record_decodes_to_itself(event: AnyEvent) -> None:
-    record = Record(7, "run_1", 1_700_000_000_000, Presentation().add_to(event))
+    record = Record(7, "run_1", 1_700_000_000_000, DisplayFields().add_to(event))
     (payload,) = RecordsDialect().feed(record)
     assert msgspec.json.decode(payload, type=Record) == record
     assert b"\n" not in payload

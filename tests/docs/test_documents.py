@@ -17,13 +17,13 @@ from pydantic import BaseModel
 from limelight import __version__
 from limelight.cli import app as cli
 from limelight.cli.openwebui import Display
-from limelight.client.socket import QUEUE_SIZE
+from limelight.client.session_socket import QUEUE_SIZE
 from limelight.config import Settings, all_settings, load_settings
 from limelight.errors import RunError, SetupError, all_errors
 from limelight.plugins import find
-from limelight.runs.queue import MAX_WAITING
+from limelight.runs.queue import MAX_QUEUED
 from limelight.server import readiness, runtime
-from limelight.server.process import connection, uvicorn_server
+from limelight.server.process import connection_limits, uvicorn_server
 from limelight.server.routes import chat, runs
 from limelight.server.v2 import socket
 from limelight.sources.base import Feature
@@ -117,11 +117,11 @@ NUMBERS = [
         runs.STOP_SECONDS,
         2,
     ),
-    ("docs/http.md", "`wait` (queue the request; at most five wait)", MAX_WAITING, 5),
+    ("docs/http.md", "`wait` (queue the request; at most five wait)", MAX_QUEUED, 5),
     ("docs/http.md", "The server tests the store at most every two seconds", readiness.CACHE_SECONDS, 2),
     ("docs/operating.md", "two seconds after the second signal", uvicorn_server.FAST_SHUTDOWN_SECONDS, 2),
     ("docs/operating.md", "25 seconds after the first (the grace time and 20)", uvicorn_server.SHUTDOWN_SECONDS, 20),
-    ("docs/operating.md", "whose client accepts no data for two minutes", connection.UNREAD_SECONDS, 120),
+    ("docs/operating.md", "whose client accepts no data for two minutes", connection_limits.UNREAD_SECONDS, 120),
     ("docs/protocols/v2.md", "The server pings every 20 seconds", uvicorn_server.PING_SECONDS, 20),
     ("docs/protocols/v2.md", "after 60 seconds without a pong", uvicorn_server.PONG_SECONDS, 60),
     ("docs/protocols/v2.md", "A socket accepts 200 messages of any kind at once", socket.MESSAGE_BURST, 200),

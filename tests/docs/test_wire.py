@@ -21,7 +21,7 @@ from limelight.events import (
     ToolStarted,
     kind_of,
 )
-from limelight.server.docs_page import docs_page
+from limelight.server.api_docs_page import docs_page
 from limelight.server.endpoint import Endpoint
 from limelight.server.routes import ENDPOINTS
 from tests.dialects.transcripts import live, records_of

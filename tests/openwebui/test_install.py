@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from limelight.auth.key_file import Keyring
 from limelight.cli import app
 from limelight.errors import SetupError
-from limelight.openwebui.api import OpenWebUI
+from limelight.openwebui.api_client import OpenWebUI
 from tests.client.server_thread import serve_in_thread
 from tests.openwebui.fake_openwebui import ADMIN, CREDENTIALS, FakeWebUI, running_fake_webui
 from tests.openwebui.function_rules import FILE, FUNCTION_ID

@@ -14,14 +14,14 @@ from limelight.messages import Message
 from limelight.models import Begun, Run, SessionRef
 from limelight.runs.agent_registry import Agent, Agents
 from limelight.runs.committer import Committer
-from limelight.runs.control import Control, LiveRun
+from limelight.runs.conversation_memory import Memories
 from limelight.runs.engine import Engine
 from limelight.runs.hub import Hub
 from limelight.runs.limits import Quota, RunLimits
-from limelight.runs.memory import Memories
 from limelight.runs.queue import QueuedRun, Request, SessionQueues
 from limelight.runs.recovery import Recovery
 from limelight.runs.sessions import Sessions
+from limelight.runs.stop_and_approvals import Control, LiveRun
 from limelight.runs.workspace import Workspaces
 from limelight.sources.base import NO_OPTIONS, Item, Options, Source, Turn, User
 from limelight.stores.memory import MemoryDatabase, MemoryStore

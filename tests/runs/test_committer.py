@@ -112,7 +112,7 @@ def new_run(committer: Committer, calls: Calls) -> Callable[[str], Run]:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.runs.retry.RETRY_SECONDS", (0.0,))
+    monkeypatch.setattr("limelight.runs.store_retry.RETRY_SECONDS", (0.0,))
 
 
 NewRun = Callable[[str], Run]

@@ -202,7 +202,7 @@ async def test_runs_of_this_process_are_not_recovered(open_store: OpenStore) -> 
 async def test_recovery_is_retried_while_the_store_fails(
     open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("limelight.runs.retry.RETRY_SECONDS", (0.0,))
+    monkeypatch.setattr("limelight.runs.store_retry.RETRY_SECONDS", (0.0,))
     async with open_store() as store:
         run = RunWriter(store, (await store.begin(new_run("r1"))).run)
         await run.write(*BUSY)

@@ -11,7 +11,7 @@ from limelight.events import RunCancelled, RunFailed
 from limelight.models import Begun, SessionRef
 from limelight.runs.committer import INTERVAL
 from limelight.runs.limits import Quota
-from limelight.runs.queue import MAX_WAITING, StoppedInQueue
+from limelight.runs.queue import MAX_QUEUED, StoppedInQueue
 from limelight.sources.base import User
 from tests.runs.process import Process, started
 from tests.support.clock import Clock
@@ -87,7 +87,7 @@ async def test_waiting_requests_begin_in_order(process: Process, loop_clock: Clo
 
 async def test_queue_has_a_limit(process: Process, loop_clock: Clock) -> None:
     await process.begin()
-    waiting = [asyncio.create_task(process.begin(if_busy="wait")) for _ in range(MAX_WAITING)]
+    waiting = [asyncio.create_task(process.begin(if_busy="wait")) for _ in range(MAX_QUEUED)]
     await loop_clock.settle()
     with pytest.raises(QueueFull):
         await process.begin(if_busy="wait")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from limelight import plugins
 from limelight.deltas import MAX_DELTA, Delta, json_size
 from limelight.dialects.encoder import FrameEncoder
+from limelight.display_fields import DisplayFields
 from limelight.errors import BadEvent
 from limelight.events import (
     EVENT_TYPES,
@@ -40,7 +41,6 @@ from limelight.events import (
     kind_of,
 )
 from limelight.models import Result
-from limelight.presentation import Presentation
 from limelight.runs.truncation import (
     MAX_EVENT,
     MAX_INLINE,
@@ -341,7 +341,7 @@ def test_a_large_answer_with_parts_keeps_them_and_is_there_as_it_was_given(
     content: Any, message_id: str | None
 ) -> None:
     given = FinalAnswer(content=content, message_id=message_id)
-    made = fit(given, "run_1", 10**6, present=Presentation().add_to)
+    made = fit(given, "run_1", 10**6, present=DisplayFields().add_to)
     (answer,), (result,) = made.events, made.results
     assert isinstance(answer, FinalAnswer)
     assert (answer.title, answer.sources, answer.message_id) == ("Bees", ("https://example.org/",), message_id)
@@ -354,7 +354,7 @@ def test_a_large_answer_with_parts_keeps_them_and_is_there_as_it_was_given(
 
 @pytest.mark.parametrize("content", ["{" * 40_000 + "}" * 40_000, "{'content': " + "[" * 20_000 + "}" * 20_000])
 def test_a_large_answer_that_only_looks_like_an_object_is_a_text(content: str) -> None:
-    answer = fit(FinalAnswer(content=content), "run_1", 10**6, present=Presentation().add_to).events[0]
+    answer = fit(FinalAnswer(content=content), "run_1", 10**6, present=DisplayFields().add_to).events[0]
     assert isinstance(answer, FinalAnswer)
     assert (answer.title, answer.content) == ("", content[:10_000])
 

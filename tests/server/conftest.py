@@ -5,13 +5,12 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import pytest_asyncio
 
 from tests.server.keyed_server import KeyedServer, bearer, maker, serving_keys
 from tests.support import agents
-from tests.support.server import Served, serving
+from tests.support.server import Served, client_of, serving
 from tests.support.wait import eventually
 
 AMPLE_LIMITS = {"requests_per_minute": 10**6, "runs_per_user": 10**4, "sessions_per_user": 10**4}
@@ -53,7 +52,7 @@ async def served(shared_server: Served) -> AsyncGenerator[Served]:
     user_id = f"user-{next(USER_NUMBERS)}"
     headers = {**bearer("sesame"), "x-limelight-user-id": user_id}
     agents.stubborn_may_end.clear()
-    async with httpx.AsyncClient(base_url=url, timeout=30, trust_env=False, verify=False, headers=headers) as http:
+    async with client_of(url, headers=headers) as http:
         yield Served(url, runtime, http)
         for session in await runtime.store.sessions(user_id, limit=10**4):
             await runtime.sessions.delete(session.ref)

@@ -5,7 +5,7 @@ import gc
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from limelight.server.process.connection import HttpConnection
+from limelight.server.process.connection_limits import HttpConnection
 from tests.support.server import Served
 
 SECONDS = 20

@@ -10,7 +10,7 @@ import pytest
 from websockets.asyncio.client import connect
 
 from limelight.log_context import fields_of_record
-from limelight.runs.control import Control
+from limelight.runs.stop_and_approvals import Control
 from tests.support import agents
 from tests.support.server import Served, asking, collect, serving
 

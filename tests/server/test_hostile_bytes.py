@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from limelight.auth.key_file import Keyring
-from limelight.server.process.connection import HEADERS_TOO_LARGE, MAX_HEADER_BYTES
+from limelight.server.process.connection_limits import HEADERS_TOO_LARGE, MAX_HEADER_BYTES
 from tests.server.hostile_input import AMPLE, Victim, check_unharmed, create_victim, leaks, repeater
 from tests.server.keyed_server import serving_keys
 from tests.server.raw_connection import SECONDS, connected

@@ -14,7 +14,8 @@ from websockets.exceptions import ConnectionClosed
 
 from limelight.auth.key_file import Keyring
 from limelight.messages import Message
-from limelight.server.process import connection
+from limelight.server.process import connection_limits
+from limelight.server.process.connection_limits import WebSocketConnection
 from limelight.server.runtime import SIGNAL_BURST
 from limelight.server.v2.socket import MESSAGE_BURST, TOO_MANY_MESSAGES
 from tests.server.keyed_server import Headers, maker, serving_users, start_waiting_run
@@ -197,9 +198,7 @@ async def test_socket_that_sends_too_many_control_frames_is_closed(tmp_path: Pat
 
 async def test_ping_of_a_client_that_reads_late_is_answered_when_it_reads(tmp_path: Path) -> None:
     async with serving_users(tmp_path) as users, socket(users.served, headers=users.ann, agent_type="echo") as late:
-        (server_side,) = [
-            one for one in gc.get_objects() if type(one) is connection.WebSocketConnection and not one.disconnected
-        ]
+        (server_side,) = [one for one in gc.get_objects() if type(one) is WebSocketConnection and not one.disconnected]
         server_side.pause_writing()  # as when the buffers are full
         first, latest = await late.connection.ping(b"first"), await late.connection.ping(b"latest")
         await eventually(lambda: server_side._late_pong.endswith(b"latest"))  # pyright: ignore[reportPrivateUsage]
@@ -209,7 +208,7 @@ async def test_ping_of_a_client_that_reads_late_is_answered_when_it_reads(tmp_pa
 
 
 async def test_socket_that_sends_endless_fragments_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "MAX_FRAGMENTS", 50)
+    monkeypatch.setattr(connection_limits, "MAX_FRAGMENTS", 50)
 
     async def fragments() -> AsyncIterator[str]:
         while True:

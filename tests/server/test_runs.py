@@ -385,7 +385,7 @@ async def test_raw_result_is_sent_as_it_is_stored(tmp_path: Path, kept: int, mon
     async with serving(dumper, data=tmp_path, limits__result_bytes=kept) as served:
         run_id = (await served.http.post("/chat", json=asking("go"))).json()["run_id"]
         if kept > len(written):
-            monkeypatch.setattr("limelight.server.routes.runs.whole_value", None)
+            monkeypatch.setattr("limelight.server.routes.runs.complete_value", None)
         raw = await served.http.get(f"/runs/{run_id}/tools/t", params={"raw": "1"})
     if kept > len(written):
         assert (raw.content, raw.headers["content-type"]) == (written, "application/json")

@@ -82,7 +82,7 @@ async def test_missing_database_is_reported_in_words_and_runs_continue_when_it_i
     assert [frame.data["seq"] for frame in found] == list(range(1, len(found) + 1))
     assert found[-1].data["event"]["kind"] == "run_cancelled"
     logged = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert [record.name for record in logged] == ["limelight.stores.sqlite.health"] * 2, caplog.text
+    assert [record.name for record in logged] == ["limelight.stores.sqlite.faults"] * 2, caplog.text
 
 
 async def test_store_failing_gauge_follows_the_database_file(served: Served, database: Path) -> None:

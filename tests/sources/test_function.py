@@ -28,7 +28,7 @@ from limelight.grammar import Grammar
 from limelight.messages import Message
 from limelight.sources.base import Approval, FileMade, Item, Turn, first_line
 from limelight.sources.function import FunctionSource, FunctionTranslator
-from limelight.sources.threads import READ_AHEAD
+from limelight.sources.thread_bridge import READ_AHEAD
 from tests.sources.fake_turn import FakeContext, new_turn
 from tests.support.wait import eventually
 

@@ -83,7 +83,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "Stop does not exist, or reaches only the stream": (
         "conformance.py::stopped_in_a_tool",
         "smolagents/test_cancellation.py::test_stop_during_a_reply_of_a_managed_agent_ends_both_agents",
-        "test_running_threads.py::test_stop_names_only_the_tool_that_still_runs",
+        "test_leftover_threads.py::test_stop_names_only_the_tool_that_still_runs",
     ),
     "a turn that was broken off spoils the next one": (
         "langgraph/test_failures.py::test_state_after_a_stop_has_a_result_for_every_call",

@@ -17,6 +17,11 @@ from limelight.server.process.uvicorn_server import LimelightServer, bind
 from limelight.server.runtime import Runtime
 from tests.support.wait import DEADLINE
 
+REUSE_SECONDS = 1
+CONNECTION_LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=REUSE_SECONDS)
+"""Limits of a test's HTTP client, which reuses no connection that was idle for longer than REUSE_SECONDS. The server
+closes idle connections too, and a request on a connection that is closed at that moment fails."""
+
 
 class Frame(NamedTuple):
     """One frame of a stream."""
@@ -97,6 +102,12 @@ def offer(target: Any, name: str = "", **settings: Any) -> Agent:
     return Agent(name=name, source=wrap(target, name), title=name, description="", **settings)
 
 
+def client_of(url: str, **options: Any) -> httpx.AsyncClient:
+    """A client without certificates, which take 20 ms to load: the server speaks plain HTTP."""
+    options = {"timeout": DEADLINE, "trust_env": False, "verify": False, "limits": CONNECTION_LIMITS, **options}
+    return httpx.AsyncClient(base_url=url, **options)
+
+
 @asynccontextmanager
 async def serving(
     *functions: Callable[..., Any], data: Path, agents: Sequence[Agent] = (), **settings: Any
@@ -115,8 +126,8 @@ async def serving(
         while not server.started:
             assert not task.done(), task.exception()
             await asyncio.sleep(0.005)
-        # Without certificates, which take 20 ms to load: the server speaks plain HTTP.
-        async with httpx.AsyncClient(base_url=server.url, timeout=DEADLINE, trust_env=False, verify=False) as http:
+        assert server.config.timeout_keep_alive > REUSE_SECONDS
+        async with client_of(server.url) as http:
             yield Served(server.url, server.runtime, http)
     finally:
         server.should_exit = True

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from limelight.deltas import Delta
+from limelight.display_fields import DisplayFields
 from limelight.errors import BadEvent
 from limelight.events import (
     EVENT_TYPES,
@@ -23,7 +24,6 @@ from limelight.events import (
     RunStarted,
 )
 from limelight.grammar import Grammar
-from limelight.presentation import Presentation
 from tests.support.legal_runs import ODD_ANSWERS, ODD_TEXTS, START, write_run
 
 # How long one example takes depends on the load of the machine and is not tested.
@@ -161,7 +161,7 @@ def legal_runs(draw: st.DrawFn, *, max_length: int = 40, cut: bool | None = None
 
 def as_records(events: Sequence[AnyEvent], *, run_id: str = RUN_ID, first_seq: int = 1) -> list[Record]:
     """Number events and add their derived fields, as the engine does."""
-    present = Presentation().add_to
+    present = DisplayFields().add_to
     return [Record(seq, run_id, START + 3 * seq, present(event)) for seq, event in enumerate(events, start=first_seq)]
 
 

@@ -3,8 +3,8 @@
 import json
 from typing import Any, NamedTuple
 
+from limelight.understudy.chat_requests import ChatRequest, read_request
 from limelight.understudy.replies import CallPiece, ReasoningPiece, Reply, TextPiece
-from limelight.understudy.requests import ChatRequest, read_request
 
 STRING = {"type": "string"}
 NUMBER = {"type": "number"}

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from limelight.understudy.answers import NOTICE
+from limelight.understudy.answer_texts import NOTICE
 from limelight.understudy.improviser import MAX_CALLS, improvise
-from limelight.understudy.json_schema import is_valid
+from limelight.understudy.schema_validation import is_valid
 from tests.understudy.request_builders import (
     INTEGER,
     NUMBER,
@@ -20,7 +20,7 @@ from tests.understudy.request_builders import (
     tool_messages,
     user,
 )
-from tests.understudy.test_json_schema import SCHEMAS
+from tests.understudy.test_schema_examples import SCHEMAS
 
 TODO = {
     "type": "object",

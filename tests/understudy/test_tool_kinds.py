@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from limelight.understudy.requests import Tool
+from limelight.understudy.chat_requests import Tool
 from limelight.understudy.tool_kinds import kind_of
 from tests.understudy.request_builders import NUMBER, STRING
 

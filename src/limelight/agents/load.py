@@ -14,7 +14,7 @@ from limelight import plugins
 from limelight.errors import SetupError
 from limelight.runs.agent_registry import Agent
 from limelight.sources.base import NO_OPTIONS, Options, Source
-from limelight.sources.lazy import AsyncFactory, FactorySource
+from limelight.sources.lazy_agents import AsyncFactory, FactorySource
 
 
 def load_agent(target: str, *, name: str = "", options: Options = NO_OPTIONS) -> Agent:
@@ -54,7 +54,7 @@ def _make_source(agent: object, label: str, options: Options) -> Source:
 
 
 def _takes_messages(function: Any) -> bool:
-    """Whether a function accepts messages and a context, so that it is an agent. Otherwise it is a factory."""
+    """Whether a function is an agent, because it accepts messages and a context. Other functions are factories."""
     try:
         inspect.signature(function).bind(None, None)
     except TypeError:

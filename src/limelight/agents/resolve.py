@@ -99,7 +99,7 @@ class _Candidate(msgspec.Struct, frozen=True):
 
     @property
     def is_left_out(self) -> bool:
-        """Whether the agent is built-in, its extra is not installed, and it was not requested."""
+        """Whether the agent is not offered: it is built-in, not requested, and its extra is not installed."""
         return self.built_in is not None and not self.is_requested and not self.built_in.is_installed
 
 
@@ -143,7 +143,10 @@ class _Resolver:
         return _Candidate(target.rpartition(":")[2], lambda: _load_target(target))
 
     def from_settings(self) -> list[_Candidate]:
-        """Return the candidates of the tables and the catalogue; only the tables if one has a target of the user."""
+        """Return the candidates of the `[agents]` tables and of the catalogue.
+
+        The catalogue is left out if a table has a target of the user.
+        """
         tables = self._settings.agents
         if any(self._built_in_of(name) is None for name in tables):
             return [self._from_table(name) for name in tables]
@@ -269,7 +272,7 @@ class _Resolver:
 
 
 def _load_target(target: str) -> Agent:
-    """Load an agent from a target of the command line. It is named after its variable."""
+    """Load an agent from a target of the command line. The agent is named after its variable."""
     try:
         agent = load_agent(target)
     except SetupError as error:

@@ -97,7 +97,7 @@ def _without_effect(table: AgentSettings, reasons: dict[str, str]) -> Iterator[M
 
 
 def _workspace_error(workspace: str) -> str:
-    """Return the reason why a workspace folder cannot be used or created; "" if it can. Does not create it."""
+    """Return the reason why a folder cannot be a workspace; "" if it can. Does not create the folder."""
     try:
         folder = Path(workspace).expanduser()
         path = folder.absolute()

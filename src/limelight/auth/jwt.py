@@ -60,14 +60,14 @@ class KeySet:
             raise ValueError("there is no public key in it for signatures")
 
     def find(self, key_id: str | None) -> SigningKey | None:
-        """Return the key with an id, or without an id the only key of the set. Return None if there is none."""
+        """Return the key with this id; for None, the only key of the set. Returns None if no key fits."""
         if key_id is None:
             return self._keys[0] if len(self._keys) == 1 else None
         return next((key for key in self._keys if key.key_id == key_id), None)
 
 
 def _signing_key(entry: dict[str, Any]) -> SigningKey | None:
-    """Return the key of a JWKS entry; None if it is for encryption, a shared secret, or of an unknown type."""
+    """Return the key of a JWKS entry; None if the entry is for encryption, a shared secret, or of an unknown type."""
     if entry.get("use", "sig") != "sig" or entry.get("kty") == "oct":
         return None
     try:
@@ -80,7 +80,7 @@ def _signing_key(entry: dict[str, Any]) -> SigningKey | None:
 
 
 def key_id_of(token: str) -> str | None:
-    """Return the key id in the header of a token, None if it has none. Raises Unauthorized if it is not a JWT."""
+    """Return the key id in the header of a token; None if it has none. Raises Unauthorized if the text is not a JWT."""
     try:
         key_id = jwt.get_unverified_header(token).get("kid")
     except jwt.PyJWTError as error:

@@ -40,7 +40,7 @@ class Keyring:
         return list(self._keys.values())
 
     def find(self, text: str) -> ApiKey | None:
-        """Return the stored key for the text that a client has sent; None if it is unknown, wrong or revoked."""
+        """Return the stored key for the text that a client has sent; None if the key is unknown, wrong or revoked."""
         parsed = parse_key(text)
         if parsed is None:
             return None
@@ -49,7 +49,7 @@ class Keyring:
         return key if key is not None and key.accepts(parsed.secret) else None
 
     def create(self, user: str, scopes: tuple[Scope, ...], at: int) -> tuple[ApiKey, str]:
-        """Create and store a key. Return it, and the text with the secret for its owner."""
+        """Create and store a key. Return the stored key, and the text with the secret for its owner."""
         key, text = make_key(user, scopes, at)
         self._change(lambda keys: keys.update({key.key_id: key}))
         return key, text

@@ -30,7 +30,7 @@ ARCHIVE_SUFFIXES = (".tar.gz", ".tgz")
 
 
 class CreatedBackup(Manifest, frozen=True, kw_only=True):
-    """The outcome of `create_backup`."""
+    """The manifest of a new backup, with the size of the backup and the files that are missing in it."""
 
     size: int
     unread: dict[str, str]

@@ -22,7 +22,7 @@ LOGS = ("-wal", "-journal")
 """Suffixes of files that belong to a database and are copied with it byte by byte."""
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 Progress = Callable[[str, int, int], None]
-"""Called with the name of a step, the amount of it that is done, and the total amount."""
+"""A callback that gets the name of a step, the amount of work that is done, and the total amount."""
 
 
 def copy_file(root: Path, name: str, target: Path) -> None:

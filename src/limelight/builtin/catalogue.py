@@ -14,7 +14,7 @@ from limelight.builtin.agent_config import EXECUTE, AgentConfig
 from limelight.builtin.model_choice import resolve_address
 from limelight.errors import SetupError
 from limelight.sources.base import AgentResources, Options, Source
-from limelight.sources.lazy import LazyAgent, lazy_source, needs_extra
+from limelight.sources.lazy_agents import LazyAgent, lazy_source, needs_extra
 
 
 class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):

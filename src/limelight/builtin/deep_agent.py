@@ -11,7 +11,7 @@ from langchain_openai import ChatOpenAI
 
 from limelight.builtin.agent_config import EXECUTE, AgentConfig
 from limelight.builtin.basic_tools import wait
-from limelight.builtin.deep_backends import SessionFilesBackend, SessionShellBackend
+from limelight.builtin.deepagents_backends import SessionFilesBackend, SessionShellBackend
 from limelight.builtin.web_fetch import FetchError
 
 PROMPT = """You are a careful assistant with a workspace of files and a researcher.

@@ -1,4 +1,4 @@
-"""The command line: one module for each command, and modules that commands share: options, output, approvals, view."""
+"""The command line: one module for each command, and what commands share: options, output, approval dialogue, view."""
 
 import sys
 
@@ -6,11 +6,11 @@ import typer
 
 from limelight import __version__
 from limelight.cli import (
+    api_keys,
     approve,
     backup,
     doctor,
     export,
-    keys,
     openwebui,
     retention,
     run,
@@ -44,7 +44,7 @@ for command in (
 ):
     app.command()(command)
 app.add_typer(openwebui.openwebui)
-app.add_typer(keys.keys)
+app.add_typer(api_keys.keys)
 app.add_typer(retention.retention)
 
 

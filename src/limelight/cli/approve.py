@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from limelight.cli.approvals import parse_arguments
+from limelight.cli.approval_dialogue import parse_arguments
 from limelight.cli.options import JsonLines, RunId, Url, User
 from limelight.cli.output import print_json
 from limelight.cli.server_choice import sync_client_of

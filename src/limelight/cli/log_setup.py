@@ -89,7 +89,7 @@ def check_log(settings: Settings) -> None:
 
 
 def set_up_log(file: Path | None, settings: Settings) -> None:
-    """Configure logging to a file, or to stderr if it is None, according to the section `[log]`."""
+    """Configure logging as the section `[log]` says. The log is written to `file`, or to stderr if `file` is None."""
     check_log(settings)
     if file is not None:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ def set_up_log(file: Path | None, settings: Settings) -> None:
 
 
 def _stderr_needs_times() -> bool:
-    """Whether lines on stderr need a time: it is neither a terminal nor the systemd journal, which adds times."""
+    """Whether log lines on stderr need a time. A terminal needs none, and the systemd journal adds times itself."""
     return not sys.stderr.isatty() and "JOURNAL_STREAM" not in os.environ
 
 
@@ -132,7 +132,10 @@ def _call_root_handlers(self: logging.Logger, record: logging.LogRecord) -> None
 
 
 def _log_uncaught_errors(*, with_excepthook: bool) -> None:
-    """Log uncaught errors of threads and `__del__`, and, `with_excepthook`, the error that ends the process."""
+    """Log uncaught errors of threads and of `__del__` methods.
+
+    With `with_excepthook`, also log the uncaught error that ends the process.
+    """
     threading.excepthook = _log_thread_error
     sys.unraisablehook = _log_unraisable
     if with_excepthook:

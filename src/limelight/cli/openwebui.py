@@ -7,7 +7,7 @@ import typer
 
 from limelight.client import ClientError, SyncClient, Unauthorized
 from limelight.errors import SetupError
-from limelight.openwebui.api import OpenWebUI
+from limelight.openwebui.api_client import OpenWebUI
 from limelight.openwebui.install import check_admin, check_display, check_version, current_display, install, pipe_text
 
 openwebui = typer.Typer(

@@ -99,7 +99,8 @@ def confirm(data: Data = None, config: Config = None) -> None:
 def retention_status(settings: Settings) -> RetentionStatus:
     """Return the state of retention: counts of sessions and runs, and whether deletion is paused.
 
-    It is what a running server has decided, or a server that starts now would decide. Raises StoreError or SetupError.
+    The pause is the one that a running server has decided, or that a server that starts now would decide. Raises
+    StoreError or SetupError.
     """
     store, files = make_store(settings), RetentionFiles(Path(settings.store.data))
     clock = now_ms()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.approvals import ApprovalQueue, ApproveMode, Decide, ask_person, decide_all, print_command
+from limelight.cli.approval_dialogue import ApprovalQueue, ApproveMode, Decide, ask_person, decide_all, print_command
 from limelight.cli.options import JsonRecords, Plain, Url
 from limelight.cli.output import exit_code, open_view
 from limelight.cli.server_choice import client_or_own_server
@@ -17,7 +17,7 @@ from limelight.client import Client, ClientError, Run
 from limelight.events import Terminal, terminal_of
 
 CANCEL_SECONDS = 3
-"""Time limit for the response to the cancel request, from the end of the run."""
+"""Time limit for the response to the cancel request, counted from the end of the run."""
 
 
 def run(
@@ -73,7 +73,7 @@ def _decider(client: Client, mode: ApproveMode, live: LiveView | None) -> Decide
 
 
 class CancelOnInterrupt:
-    """Handler of Ctrl-C: the first one cancels the run, and the view continues to its end; the second exits at once."""
+    """Handler of Ctrl-C. The first Ctrl-C cancels the run, whose end is still shown; the second exits at once."""
 
     def __init__(self, run: Run) -> None:
         self._run = run

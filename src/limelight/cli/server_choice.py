@@ -45,7 +45,7 @@ def _check_user(url: str | None, user_id: str) -> None:
 
 @asynccontextmanager
 async def client_or_own_server(url: str | None, targets: list[str], agent: str | None = None) -> AsyncGenerator[Client]:
-    """Provide a client of the named server, of the default one if it answers, or of one started in this process.
+    """Provide a client of the named server, the default server if it answers, or a server started in this process.
 
     A server started in this process serves only the requested agent, so that no other framework is loaded.
     """

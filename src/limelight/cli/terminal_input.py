@@ -97,7 +97,7 @@ async def edit_text(command: list[str], text: str, name: str) -> str:
 
 @contextmanager
 def _ignore_sigint() -> Generator[None]:
-    """Ignore Ctrl-C during the block, because it is meant for the editor.
+    """Ignore Ctrl-C during the block, in which the editor handles it.
 
     SIG_IGN is not used, because the editor would inherit it.
     """

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.approvals import ApprovalQueue, Decide, ask_person
+from limelight.cli.approval_dialogue import ApprovalQueue, Decide, ask_person
 from limelight.cli.options import JsonRecords, Plain, Url, User
 from limelight.cli.output import RunView, open_view
 from limelight.cli.server_choice import client_of
@@ -55,4 +55,4 @@ def _decider(client: Client, decide: bool, view: RunView) -> Decide:
 
 
 async def _ignore(_: object) -> None:
-    """Make no decision. The view shows the request."""
+    """Make no decision on an approval request. The `Decide` function of `limelight watch` without --decide."""

@@ -33,8 +33,8 @@ from limelight.client.models import (
     ToolResult,
 )
 from limelight.client.run import Run
-from limelight.client.socket import Socket
-from limelight.client.sync import SyncClient, SyncRun, SyncSocket
+from limelight.client.session_socket import Socket
+from limelight.client.sync_client import SyncClient, SyncRun, SyncSocket
 
 __all__ = [
     "AgentInfo",

@@ -1,6 +1,7 @@
 """The asyncio client: one method for each operation of the HTTP interface.
 
-It does not import the server. The command line and user programs call it; `sync` wraps it for programs without asyncio.
+It does not import the server. The command line and user programs call it; `sync_client` wraps it for programs
+without asyncio.
 """
 
 import os
@@ -13,6 +14,7 @@ import httpx
 import msgspec
 
 from limelight.client.backoff import Backoff
+from limelight.client.http_transport import Transport, url_path
 from limelight.client.models import (
     AgentInfo,
     Answer,
@@ -28,8 +30,7 @@ from limelight.client.models import (
 )
 from limelight.client.record_stream import Connect, stream_records
 from limelight.client.run import CompleteRecords, IfBusy, Messages, Run, RunRequest, is_terminal, start_run
-from limelight.client.socket import Socket, SocketFormat
-from limelight.client.transport import Transport, url_path
+from limelight.client.session_socket import Socket, SocketFormat
 from limelight.events import Decision, JsonValue, Record
 
 DEFAULT_URL = "http://127.0.0.1:8000"
@@ -179,12 +180,15 @@ class Client:
         )
 
     def follow(self, run_id: str, *, after: int = 0) -> AsyncGenerator[Record | Gap]:
-        """Yield the Records of a run after `after`, up to its end."""
+        """Yield the Records of a run whose `seq` is above `after`, up to the end of the run."""
         connect = self._stream_opener("runs", run_id)
         return stream_records(connect, self._backoff(), after=after, is_last=is_terminal)
 
     def watch(self, session_id: str, *, after: int = 0) -> AsyncGenerator[Record | Gap]:
-        """Yield the Records of a session after `after`, over all its runs. Waits for new runs and never ends."""
+        """Yield the Records of a session whose `seq` is above `after`, over all its runs.
+
+        Waits for new runs; never ends.
+        """
         return stream_records(self._stream_opener("sessions", session_id), self._backoff(), after=after)
 
     def export(self, run_id: str) -> CompleteRecords:

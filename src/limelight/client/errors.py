@@ -81,7 +81,7 @@ class Expired(ClientError):
 
 
 class NotOffered(ClientError):
-    """The approval does not offer this decision; `detail` lists those that it offers."""
+    """The approval request does not allow this decision; `detail` lists the allowed ones."""
 
 
 class ServerError(ClientError):

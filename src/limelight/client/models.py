@@ -154,7 +154,10 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ToolResult(msgspec.Struct, kw_only=True, frozen=True):
-    """A tool call with complete texts. `result` is None while it runs; `result_seen` is False if it had no result."""
+    """A tool call with complete texts. `result` is None while the call runs.
+
+    `result_seen` is False if the call has ended and its result was not seen.
+    """
 
     call_id: str
     name: str = ""

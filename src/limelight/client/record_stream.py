@@ -18,7 +18,8 @@ from limelight.client.sse import SseParser
 from limelight.events import Record
 
 Connect = Callable[[int], Awaitable[httpx.Response | None]]
-"""A function that opens the stream after a seq. Returns None if the server has nothing more to send."""
+"""A function that opens a stream of the Records after a `seq`. Returns None if the server has no more Records to
+send."""
 
 
 class GapRange(msgspec.Struct):
@@ -33,10 +34,8 @@ class _GapData(msgspec.Struct):
 
 
 OPENED = Gap(0, 0)
-"""Marker that a stream yields before its first item, if it was created with an open response.
-
-From then on the generator closes the response.
-"""
+"""A marker that a stream yields before its first item, if the stream was created with an open response. From then on
+the generator closes the response."""
 
 
 async def stream_records(

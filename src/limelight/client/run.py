@@ -14,9 +14,9 @@ import msgspec
 
 from limelight.client.backoff import Backoff
 from limelight.client.errors import Busy, ClientError, ServerError
+from limelight.client.http_transport import Transport, url_path
 from limelight.client.models import Gap
 from limelight.client.record_stream import stream_records
-from limelight.client.transport import Transport, url_path
 from limelight.events import (
     TERMINAL_TYPES,
     Decision,

@@ -98,7 +98,11 @@ def parse_frame(text: str | bytes) -> LogItem | StateFrame | Reply | None:
 
 
 class Command:
-    """A command and the future of its answer. Only pings and queries, which have a `request_id`, can be repeated."""
+    """A command of the client, with the future that gets the server's answer.
+
+    If the connection is lost, only pings and queries are sent again. A query has a `request_id`, by which the server
+    recognises it.
+    """
 
     def __init__(self, kind: str, fields: Mapping[str, Any], request_id: str = "") -> None:
         self.kind = kind
@@ -230,7 +234,7 @@ class Position:
             yield from self._release()
 
     def add_state(self, state: State) -> Iterator[State]:
-        """Yield a deferred state and then this state, each only if it differs from the last one."""
+        """Yield a deferred state and then this state, each only if it differs from the last state that was yielded."""
         if self._deferred is not None:
             deferred, self._deferred = self._deferred[1], None
             yield from self.add_state(deferred)
@@ -243,7 +247,7 @@ class Position:
         self._state = (state.state, state.run_id)
 
     def defer_state(self, state: State, last: str) -> Iterator[State]:
-        """Defer a state until the item with the cursor `last` has arrived. Yields it at once if that has arrived."""
+        """Defer a state until the item with the cursor `last` has arrived; if it has, yield the state at once."""
         self._deferred = (cursor_key(last), state)
         yield from self._release()
 

@@ -12,7 +12,7 @@ Path = tuple[str, ...]
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """The source of the settings: the file, and overrides. Errors that are found later name the place by it."""
+    """Where the settings come from: the file, and overrides. Error messages name the place of a setting with it."""
 
     file: str = ""
     text: str = ""
@@ -31,7 +31,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def key_lines(text: str) -> dict[Path, int]:
-    """Return the line number of each table and key of a TOML file, where it is first named; {} if the file is invalid.
+    """Return the number of the line that first names each table and key of a TOML file; {} if the file is invalid.
 
     `tomllib` reports no line numbers. So each statement is parsed alone: lines are added until it is complete.
     """

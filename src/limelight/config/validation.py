@@ -36,7 +36,7 @@ MSGSPEC_ERROR = re.compile(
 )
 VALUE_CHARS = 40
 SECRET = object()
-"""Replaces a secret value in error messages."""
+"""The text that replaces a secret value in error messages."""
 
 
 def check_value(value: Any, setting: Setting, place: str) -> Any:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from limelight.deltas import Delta
+from limelight.display_fields import DisplayFields
 from limelight.errors import BadCursor
 from limelight.events import (
     AgentStarted,
@@ -27,7 +28,6 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.links import link
-from limelight.presentation import Presentation
 from limelight.structured_answers import to_text
 
 encode = msgspec.json.Encoder().encode
@@ -207,10 +207,10 @@ class EventReader:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._presentation = Presentation()
+        self._display_fields = DisplayFields()
 
     def read(self, event: AnyEvent) -> AnyEvent:
-        event = self._presentation.add_to(event)
+        event = self._display_fields.add_to(event)
         if not self._root or not (path := getattr(event, "result_url", "")):
             return event
         return replace(event, result_url=link(self._root, path))

@@ -33,7 +33,7 @@ class RecordsDialect:
 class JoinedRecordsDialect(RecordsDialect):
     """RecordsDialect with joined deltas: a viewer that catches up gets neighbouring deltas as one Record.
 
-    The page uses it, because it does not need single deltas. Exports need each Record.
+    The page uses this dialect, because it does not need single deltas. Exports need each Record.
     """
 
     joins: ClassVar[bool] = True

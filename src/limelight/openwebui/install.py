@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight.errors import SetupError
-from limelight.openwebui.api import OpenWebUI, ShareResult
+from limelight.openwebui.api_client import OpenWebUI, ShareResult
 
 FUNCTION_ID = "deep_agent_pipe"
 NAME = "Deep Agent Pipe"

@@ -78,7 +78,10 @@ class EventRedactor:
         return self._text_redactor is not None
 
     def passes(self, piece: TextDelta | ReasoningDelta) -> bool:
-        """Whether a delta of an open text needs no redaction. If True, it is processed; if False, `feed` it."""
+        """Whether a delta of an open text needs no redaction.
+
+        If True, the state of the text includes the delta now. If False, the caller must `feed` the delta.
+        """
         stream = self._text_streams.get((type(piece), piece.message_id))
         return stream is not None and stream.redactor.passes(piece.text)
 

@@ -28,7 +28,7 @@ HEADER_VARIABLES = "OTEL_*_HEADERS"
 PREFIX_LENGTH = 4
 """Number of characters of a secret that must match before a stream holds text."""
 MIN_SECRET_LENGTH = 12
-"""Shorter values are not redacted: they may be ordinary words."""
+"""Minimum length of a value that is redacted. Shorter values may be ordinary words."""
 
 _CREDENTIALS = re.compile(r"(?<=//)[^/@]*@")
 

@@ -33,9 +33,10 @@ class StreamRedactor:
         self._prefixes = None if redactor.needs_complete_texts else redactor.secret_prefixes
 
     def passes(self, piece: str) -> bool:
-        """Whether a delta needs no redaction. If True, it is processed; if False, `feed` it.
+        """Whether a delta needs no redaction, because no text is held and no secret can begin in the delta.
 
-        A delta passes if no text is held and no secret can begin in it. This is the fast path for texts of models.
+        If True, the state includes the delta now. If False, the caller must `feed` the delta. This is the fast path for
+        texts of models.
         """
         if self._prefixes is None or self._done != len(self._text):
             return False

@@ -9,7 +9,7 @@ from limelight.events import Attachment
 from limelight.ids import sortable_id
 from limelight.messages import InlineFile, Message, files_of
 from limelight.models import Artifact, Run
-from limelight.runs.retry import retry_while_unavailable
+from limelight.runs.store_retry import retry_while_unavailable
 from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)

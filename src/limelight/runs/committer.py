@@ -22,7 +22,7 @@ from limelight.events import Record
 from limelight.log_context import log_fields
 from limelight.models import ENDED_STATES, Append, Result, SessionRef
 from limelight.runs.metrics import NO_METRICS, RunMetrics, measured_commit
-from limelight.runs.retry import is_logged, pause_before_retry
+from limelight.runs.store_retry import is_logged, pause_before_retry
 from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ LARGE = 256 * 1024
 
 
 class CommittedRun(Protocol):
-    """The interface of a run that the committer uses."""
+    """A live run, as the committer uses it."""
 
     @property
     def ref(self) -> SessionRef: ...
@@ -78,7 +78,7 @@ class Committer:
         self._unwoken: set[SessionRef] = set()
         """Sessions with published Records for which viewers were not woken yet."""
         self._scheduled = asyncio.Event()
-        """Set when the task has to check which commits and wake-ups are due."""
+        """An event that is set when the task has to check which commits and wake-ups are due."""
         self._task: asyncio.Task[None] | None = None
         self.failing = False
         """Whether the last attempt to commit has failed."""
@@ -100,7 +100,8 @@ class Committer:
     def schedule(self, run: CommittedRun, *, can_wait: bool = False, must_not_wait: bool = False) -> None:
         """Schedule a commit of a run: at once, or at the end of the interval.
 
-        It waits if it `can_wait`, or if the run was committed in this interval, unless it `must_not_wait`.
+        The commit waits for the end of the interval if `can_wait`, or if the run was committed in this interval. With
+        `must_not_wait` it never waits.
         """
         key = id(run)
         if key in self._separate:
@@ -194,7 +195,7 @@ class Committer:
     def wake_soon(self, ref: SessionRef, *, is_end: bool = False) -> None:
         """Wake the viewers of a session that has new Records: at once, or at the end of the interval.
 
-        They are woken at once if a run has ended (`is_end`), or if they were not woken in this interval.
+        The viewers are woken at once if a run has ended (`is_end`), or if they were not woken in this interval.
         """
         self._unwoken.add(ref)
         if is_end or ref not in self._woken:

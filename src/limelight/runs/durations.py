@@ -32,7 +32,7 @@ class Durations:
         """The calls that wait for an approval, by the approval's id."""
 
     def measure(self, event: AnyEvent, now: float) -> AnyEvent:
-        """Return the event. An event that ends a call or a step gets a duration, if it has none."""
+        """Return an event. If it ends a call or a step and has no duration, it gets the measured one."""
         match event:
             case ToolStarted() | ToolReady():
                 self._calls[event.call_id] = now

@@ -14,6 +14,7 @@ from time import perf_counter
 import msgspec
 
 from limelight.deltas import Delta
+from limelight.display_fields import DisplayFields
 from limelight.errors import AgentFailed, BadEvent, EndedEarly, LimelightError, LogFull, StoreUnavailable
 from limelight.events import (
     EVENT_TYPES,
@@ -37,7 +38,6 @@ from limelight.ids import now_ms, sortable_id
 from limelight.json_values import clean_text
 from limelight.log_context import log_fields
 from limelight.models import Append, Artifact, Result, Run, RunState, SessionRef, state_after
-from limelight.presentation import Presentation
 from limelight.redaction.events import EventRedactor
 from limelight.redaction.rules import DEFAULT_REDACTOR, Redactor
 from limelight.runs.committer import Committer, is_large
@@ -45,7 +45,7 @@ from limelight.runs.durations import Durations
 from limelight.runs.error_message import error_message
 from limelight.runs.limits import RunLimits
 from limelight.runs.metrics import NO_METRICS, RunMetrics, report_end
-from limelight.runs.retry import retry_while_unavailable
+from limelight.runs.store_retry import retry_while_unavailable
 from limelight.runs.truncation import fit, is_plain
 from limelight.runs.unstreamed_texts import UnstreamedTexts
 from limelight.runs.watchdog import Watchdog
@@ -101,7 +101,7 @@ class Execution:
         self._unstreamed = None if streams else UnstreamedTexts()
         self._redaction = EventRedactor(engine.redactor)
         self._redacts_text = self._redaction.redacts_texts
-        self._presentation = Presentation()
+        self._display_fields = DisplayFields()
         self.grammar = Grammar()
         self._committer = engine.committer
         self._loop = asyncio.get_running_loop()
@@ -243,7 +243,7 @@ class Execution:
         now, now_at = perf_counter(), now_ms()
         for record in records:
             self.grammar.check(record.event)
-            self._presentation.add_to(record.event)
+            self._display_fields.add_to(record.event)
             self._durations.measure(record.event, now - (now_at - record.at) / 1000)
         self._buffer.not_before(records[-1].at)
         self._state = "waiting"
@@ -341,7 +341,7 @@ class Execution:
         self._watchdog.pause(self.grammar.waiting)
 
     def _close_before(self, event: AnyEvent) -> None:
-        """Append the events that close what must end before this event, and before those the text held by redaction."""
+        """Append what must precede this event: text that redaction holds, then the events that close what is open."""
         missing = self.grammar.missing_before(event, RUN_ENDED)
         rest = [part for ending in missing for part in self._redaction.feed(ending)[:-1]]
         for part in rest:
@@ -363,7 +363,7 @@ class Execution:
         self.emit(self._placed(event))
 
     def _placed(self, event: AnyEvent) -> AnyEvent:
-        """Return the event. A status of an agent that is not open becomes one of the main agent."""
+        """Return an event. A status of a sub-agent that is not open becomes a status of the main agent."""
         if isinstance(event, Status) and event.agent_id not in self.grammar.agents:
             return Status(text=event.text)
         return event
@@ -373,7 +373,7 @@ class Execution:
         if not can_wait:
             event = self._durations.measure(event, perf_counter())
         result_max = self.engine.limits.result_max
-        fitted = fit(event, self.run.run_id, result_max, self._redaction.redact, self._presentation.add_to)
+        fitted = fit(event, self.run.run_id, result_max, self._redaction.redact, self._display_fields.add_to)
         for part in fitted.events:  # the events as they will be logged, so that grammar and log agree
             self.grammar.check(part)
         self._results += fitted.results
@@ -422,7 +422,7 @@ class Execution:
 
     @property
     def _is_ahead(self) -> bool:
-        """Whether the source has to wait for a commit."""
+        """Whether the source has to wait for a commit, because too many events or bytes are uncommitted."""
         return self._buffer.uncommitted >= MAX_UNCOMMITTED or (bool(self._results) and is_large(self._results))
 
     @property

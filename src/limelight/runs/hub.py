@@ -163,7 +163,11 @@ class Hub:
         self._owners: Counter[str] = Counter()
 
     def publish(self, ref: SessionRef, records: Sequence[Record]) -> None:
-        """Encode committed Records for all formats with viewers. The Records of a session must come in order."""
+        """Encode committed Records of a session once for each format that has viewers.
+
+        The frames go to the frame buffers, which the viewers read when `wake` is called. The Records of a session must
+        come in order.
+        """
         channel = self._channels.get(ref)
         if channel is None or not records:
             return
@@ -173,7 +177,7 @@ class Hub:
                 del channel.buffers[name]
 
     def wake(self, ref: SessionRef) -> None:
-        """Wake the viewers of a session."""
+        """Wake the viewers of a session, so that they read the published Records."""
         channel = self._channels.get(ref)
         if channel is not None:
             channel.wake()

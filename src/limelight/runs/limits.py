@@ -45,7 +45,7 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
             detail = f"you have {self.runs_per_user} runs at once, which is the limit: wait for one to end, or stop one"
             raise TooManyRuns(detail, retry_after=RETRY_AFTER_SECONDS)
 
-    def check_waiting(self, owner: str, own: int) -> None:
+    def check_suspended(self, owner: str, own: int) -> None:
         """Raise TooManyRuns if an owner with `own` runs that wait for a decision has reached the limit."""
         if owner != LOCAL_OWNER and own >= self.waiting_per_user:
             detail = (

@@ -10,7 +10,7 @@ from limelight.models import SessionRef
 from limelight.runs.recovery import LEASE_MS
 from limelight.runs.retention_clock import DAY_MS, Pause, advise, describe
 from limelight.runs.retention_guard import RetentionGuard
-from limelight.runs.retry import is_logged
+from limelight.runs.store_retry import is_logged
 from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)

@@ -152,7 +152,7 @@ async def stored_value(
         return StoredValue(text, is_complete=False)
 
 
-async def whole_value(store: Store, run: Run, field: str, call_id: str, inline: JsonValue, cut: bool) -> JsonValue:
+async def complete_value(store: Store, run: Run, field: str, call_id: str, inline: JsonValue, cut: bool) -> JsonValue:
     """Return a value of a run, for display: `inline` or, if that is only a preview (`cut`), the stored value.
 
     A value that was cut at `result_max` is returned as text.
@@ -164,12 +164,12 @@ async def complete_answer(store: Store, run: Run, answer: FinalAnswer) -> FinalA
     """Return an answer with its stored content and sources, if those in the log are only a part."""
     if not answer.truncated:
         return with_parts(answer)
-    content = await whole_value(store, run, "content", "", answer.content, answer.truncated)
+    content = await complete_value(store, run, "content", "", answer.content, answer.truncated)
     sources = with_parts(FinalAnswer(content=content)).sources or answer.sources
     return with_parts(msgspec.structs.replace(answer, content=content, sources=sources))
 
 
-async def whole_body(store: Store, run: Run, field: str, call_id: str, cut: bool, size: int) -> Result | None:
+async def complete_body(store: Store, run: Run, field: str, call_id: str, cut: bool, size: int) -> Result | None:
     """Return the stored value if the log has only a preview (`cut`) and all `size` bytes are stored, else None."""
     kept = await store.result(run.run_id, result_key(field, call_id)) if cut else None
     return kept if kept is not None and len(kept.body) == size else None

@@ -15,8 +15,8 @@ from limelight.models import SessionRef
 from limelight.runs.agent_registry import Agent
 from limelight.sources.base import User
 
-MAX_WAITING = 5
-"""The most requests that may wait for one session."""
+MAX_QUEUED = 5
+"""Maximum number of requests that wait for one session."""
 
 IfBusy = Literal["error", "cancel", "wait"]
 """What happens to a request whose session has a live run: it is refused, it stops that run, or it waits."""
@@ -53,13 +53,13 @@ class QueuedRun(msgspec.Struct):
     run_id: str
     request: Request
     queued: asyncio.Future[None]
-    """Done when the request has to wait."""
+    """A future that is done when the request has to wait."""
     settled: asyncio.Future[None]
-    """Done when the run has begun, or is refused or stopped."""
+    """A future that is done when the run has begun, or is refused or stopped."""
     released: asyncio.Future[None]
-    """Done when this object no longer references the messages."""
+    """A future that is done when this object no longer references the messages."""
     woken: asyncio.Future[None] | None = None
-    """Done when the request may try again; None if it has not waited."""
+    """A future that is done when the request may try again; None if the request has not waited."""
     stop_reason: str | None = None
     """Why the request was stopped before its run began."""
     refusal: LimelightError | None = None
@@ -94,7 +94,7 @@ class QueuedRun(msgspec.Struct):
         self.wake()
 
     def refusal_for_duplicate(self) -> Exception:
-        """Return the error for a duplicate of this request that has waited for its run, if no run began."""
+        """Return the error for a repeated request that has waited for the run of this request, if no run began."""
         return self.refusal or StoppedInQueue(self.stop_reason or "the request before it was refused")
 
 
@@ -127,10 +127,10 @@ class SessionQueues:
         queue = self._queues.setdefault(queued.ref, deque())
         if queued.woken is not None:
             queue.appendleft(queued)
-        elif len(queue) < MAX_WAITING:
+        elif len(queue) < MAX_QUEUED:
             queue.append(queued)
         else:
-            raise QueueFull(f"{MAX_WAITING} requests wait for session {queued.ref.session_id} already")
+            raise QueueFull(f"{MAX_QUEUED} requests wait for session {queued.ref.session_id} already")
         queued.woken = asyncio.get_running_loop().create_future()
         if not queued.queued.done():
             queued.queued.set_result(None)

@@ -33,10 +33,10 @@ from limelight.models import Append, Result, Run, RunOptions, state_after
 from limelight.runs.agent_registry import Agent, Agents
 from limelight.runs.engine import Engine, Execution
 from limelight.runs.metrics import measured_commit, report_end
-from limelight.runs.queries import records_of, whole_value
+from limelight.runs.queries import complete_value, records_of
 from limelight.runs.queue import SessionQueues
-from limelight.runs.retry import retry_while_unavailable
 from limelight.runs.run_context import LoggedApproval, RunContext, RunWork
+from limelight.runs.store_retry import retry_while_unavailable
 from limelight.runs.truncation import fit, result_key
 from limelight.sources.base import Turn, User
 from limelight.stores.base import Store
@@ -129,7 +129,7 @@ class Recovery:
     async def _keep_waiting(self, run: Run) -> bool:
         """Reopen a run that waits for a decision. Return False if the run has to be sealed.
 
-        A run whose agent is not served here is left to another server, which also returns True.
+        A run whose agent is not served here is left to another server; the return value is then True.
         """
         records = [record async for record in records_of(self._store, run)]
         if not _is_legal(records):
@@ -155,7 +155,7 @@ class Recovery:
         """Return the event with the stored values in place of previews."""
         match event:
             case RunStarted() if event.truncated:
-                text = await whole_value(self._store, run, "input", "", event.input, cut=True)
+                text = await complete_value(self._store, run, "input", "", event.input, cut=True)
                 return msgspec.structs.replace(event, input=str(text))
             case ToolStarted() | ToolReady() if event.truncated:
                 kind, id_ = "args", event.call_id
@@ -165,7 +165,9 @@ class Recovery:
                 kind, id_ = "edited", event.approval_id
             case _:
                 return event
-        return msgspec.structs.replace(event, args=await whole_value(self._store, run, kind, id_, event.args, cut=True))
+        return msgspec.structs.replace(
+            event, args=await complete_value(self._store, run, kind, id_, event.args, cut=True)
+        )
 
 
 def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, options: RunOptions) -> RunWork:
@@ -189,8 +191,8 @@ def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, optio
 def logged_approvals(events: Sequence[AnyEvent]) -> list[LoggedApproval]:
     """Return the newest group of approvals in a log that were open at the same time, with their decisions.
 
-    When all approvals of a group are decided, the next request begins a new group. So it needs a new decision, even if
-    an earlier request was equal.
+    When all approvals of a group are decided, the next request begins a new group. So that request needs a new
+    decision, even if it equals an earlier one.
     """
     together: dict[str, LoggedApproval] = {}
     for event in events:

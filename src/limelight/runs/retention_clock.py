@@ -54,7 +54,7 @@ class RetentionState(msgspec.Struct, frozen=True, kw_only=True):
     newest_at: int
     """Time of the newest record when the state was saved. If all records are older, the store is an older copy."""
     confirmed_at: int = 0
-    """The time in the confirmation that was applied last; 0 if there was none."""
+    """The clock's time in the operator's confirmation that was applied last; 0 if there was none."""
 
 
 def check_clock(trusted: TrustedTime, *, clock_ms: int, elapsed_ms: int, max_gap_ms: int) -> TrustedTime:

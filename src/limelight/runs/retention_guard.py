@@ -58,7 +58,10 @@ class RetentionFiles:
         self._write(STATE, state)
 
     def confirmed_at(self) -> int:
-        """Return the time of the clock at the newest confirmation; 0 if there is none. Raises SetupError."""
+        """Return what the clock showed when an operator last confirmed that it was right; 0 if none did.
+
+        `limelight retention confirm` writes the confirmation. Raises SetupError if its file cannot be read.
+        """
         confirmation = self._read(CONFIRMATION, Confirmation)
         return 0 if confirmation is None else confirmation.clock_at
 
@@ -154,9 +157,10 @@ class RetentionGuard:
         return clock
 
     def _read_confirmation(self) -> int:
-        """Return the time of the newest confirmation, or of the last applied one if the file is missing or unreadable.
+        """Return the clock's time in the newest confirmation of an operator.
 
-        The small file is read on the event loop, because agents may occupy all threads.
+        If the file is missing or unreadable, return the time of the last applied confirmation. The small file is read
+        on the event loop, because agents may occupy all threads.
         """
         try:
             return self._files.confirmed_at() or self._confirmed_at

@@ -13,7 +13,7 @@ from limelight.ids import now_ms, sortable_id
 from limelight.models import Decide
 from limelight.redaction.rules import Redactor, contains_redacted, restore_redacted
 from limelight.runs.engine import Execution
-from limelight.runs.retry import retry_while_unavailable
+from limelight.runs.store_retry import retry_while_unavailable
 from limelight.sources.base import DECISIONS, Approval, ApprovalOptions, User
 
 

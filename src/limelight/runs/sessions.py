@@ -19,15 +19,15 @@ from limelight.log_context import bind_log_fields, log_fields
 from limelight.models import Begun, NewRun, Run, RunOptions, SessionRef
 from limelight.runs.agent_registry import Agent
 from limelight.runs.attachments import keep_files
-from limelight.runs.control import Control, LiveRun
+from limelight.runs.conversation_history import past_as_results
+from limelight.runs.conversation_memory import Memories, question_of
 from limelight.runs.engine import Engine, Execution
-from limelight.runs.history import past_as_results
 from limelight.runs.hub import Hub
 from limelight.runs.limits import Quota
-from limelight.runs.memory import Memories, question_of
 from limelight.runs.queue import QueuedRun, Request, SessionQueues
 from limelight.runs.recovery import LEASE_MS, WaitingRun, options_as_results
 from limelight.runs.run_context import LoggedApproval, RunContext, RunWork
+from limelight.runs.stop_and_approvals import Control, LiveRun
 from limelight.runs.workspace import Workspaces, shared_folder
 from limelight.sources.base import Turn, User
 
@@ -72,12 +72,12 @@ class Sessions:
 
     @property
     def count(self) -> int:
-        """The number of live runs of this process."""
+        """The number of live runs in this process, at most one for each session."""
         return len(self._control.live_runs)
 
     @property
     def at_work(self) -> int:
-        """The number of live runs that are not suspended."""
+        """The number of live runs that work: all but those that wait for a decision and can be resumed later."""
         return sum(not live.is_suspended for live in self._control.live_runs)
 
     # Beginning a run
@@ -169,7 +169,7 @@ class Sessions:
         at_work = [live.run.ref.owner for live in runs if not live.is_suspended]
         own = at_work.count(owner) + self._starting[owner]
         self._quota.check_runs(owner, own, len(at_work) + self._starting.total())
-        self._quota.check_waiting(owner, sum(live.is_suspended and live.run.ref.owner == owner for live in runs))
+        self._quota.check_suspended(owner, sum(live.is_suspended and live.run.ref.owner == owner for live in runs))
 
     def _new_run(self, request: Request, run_id: str) -> NewRun:
         now = now_ms()

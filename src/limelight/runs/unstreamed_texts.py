@@ -25,7 +25,7 @@ from limelight.events import (
 
 
 class UnstreamedTexts:
-    """Joins the deltas of one run."""
+    """Replaces the deltas of each text of one run by a single delta with the complete text."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[type[AnyEvent], str], list[TextDelta | ReasoningDelta]] = {}

@@ -79,7 +79,7 @@ class Viewer:
         self._published = 0
         """The newest published Record at the time when the read in `_reading` began."""
         self._heartbeat: asyncio.Future[None] | None = None
-        """Done when `next` has to return although the read in `_reading` has not ended."""
+        """A future that is done when `next` has to return although the read in `_reading` has not ended."""
 
     def __enter__(self) -> Self:
         self._channel = self._hub.enter(self._ref, self.format.buffer)

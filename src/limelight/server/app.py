@@ -27,15 +27,14 @@ from limelight.config.validation import suggestion
 from limelight.errors import LimelightError, NotFound, SetupError
 from limelight.log_context import bind_log_fields
 from limelight.runs.agent_registry import Agent, Agents
+from limelight.server.api_docs_page import docs_page
 from limelight.server.auth.authenticator import ANONYMOUS, Caller
 from limelight.server.auth.middleware import AuthMiddleware
-from limelight.server.docs_page import docs_page
 from limelight.server.endpoint import ApiRequest, Endpoint, to_response
 from limelight.server.middleware.root_path import RootPathMiddleware, root_of, root_path
 from limelight.server.middleware.security_headers import DOCUMENT_POLICY, SecurityHeadersMiddleware
 from limelight.server.openapi import openapi
-from limelight.server.page import Page
-from limelight.server.problems import (
+from limelight.server.problem_details import (
     on_http_exception,
     on_limelight_error,
     on_unexpected_error,
@@ -48,6 +47,7 @@ from limelight.server.v2.asyncapi import PATH as SOCKET_PATH
 from limelight.server.v2.asyncapi import SUMMARY as SOCKET_SUMMARY
 from limelight.server.v2.asyncapi import asyncapi
 from limelight.server.v2.socket import SessionSocket
+from limelight.server.web_page import Page
 from limelight.stores.base import Store
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")

@@ -14,10 +14,10 @@ from prometheus_client.registry import Collector
 
 from limelight.errors import LimelightError, RequestError, RunError, StoreError, StoreUnavailable, all_errors
 from limelight.models import RunState
-from limelight.runs.control import Control
 from limelight.runs.queue import SessionQueues
 from limelight.runs.retention_guard import RetentionGuard
-from limelight.server.heartbeat import Heartbeat, Kind
+from limelight.runs.stop_and_approvals import Control
+from limelight.server.open_streams import Heartbeat, Kind
 from limelight.stores.base import Store
 
 CODES = frozenset(error.code for error in all_errors())

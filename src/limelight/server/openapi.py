@@ -9,7 +9,7 @@ import msgspec
 from limelight import __version__
 from limelight.errors import LimelightError
 from limelight.server.endpoint import Endpoint
-from limelight.server.problems import Problem
+from limelight.server.problem_details import Problem
 
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
 

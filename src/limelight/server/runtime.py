@@ -19,27 +19,27 @@ from limelight.models import SessionRef
 from limelight.redaction.rules import make_redactor
 from limelight.runs.agent_registry import Agents
 from limelight.runs.committer import Committer
-from limelight.runs.control import Control
+from limelight.runs.conversation_memory import Memories
 from limelight.runs.engine import Engine
 from limelight.runs.hub import Hub
 from limelight.runs.limits import Quota, RunLimits, TokenBuckets
 from limelight.runs.maintenance import Maintenance
-from limelight.runs.memory import Memories
 from limelight.runs.queue import SessionQueues
 from limelight.runs.recovery import Recovery
 from limelight.runs.retention_guard import RetentionGuard
 from limelight.runs.sessions import Sessions
+from limelight.runs.stop_and_approvals import Control
 from limelight.runs.viewer import Format, Viewer
 from limelight.runs.workspace import Workspaces
-from limelight.server.agent_resources import AgentLifecycle
+from limelight.server.agent_lifecycle import AgentLifecycle
 from limelight.server.auth.authenticator import Authenticator
-from limelight.server.heartbeat import Heartbeat
 from limelight.server.metrics import Gauges, Metrics
+from limelight.server.open_streams import Heartbeat
 from limelight.server.rate_limit import RateLimiter
 from limelight.server.readiness import Readiness
 from limelight.server.request_body import BodyBudget
 from limelight.server.tracing_config import make_tracing
-from limelight.server.v2.history import MessageCounts
+from limelight.server.v2.message_history import MessageCounts
 from limelight.stores.base import Store
 
 T = TypeVar("T")

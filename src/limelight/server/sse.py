@@ -1,7 +1,7 @@
 """Server-sent events: the encoding of frames, and the ASGI application that sends the frames of a viewer.
 
 A stream ends when its viewer ends, the client disconnects or the server stops. While the client does not read, a stream
-queues nothing. Heartbeats are comments; `heartbeat.py` triggers them.
+queues nothing. Heartbeats are comments; `open_streams.py` triggers them.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from limelight.log_context import log_fields
 from limelight.runs.queue import QueuedRun, StoppedInQueue
 from limelight.runs.viewer import Format, Viewer
 from limelight.server.endpoint import ApiRequest
-from limelight.server.heartbeat import Kind
-from limelight.server.problems import UNEXPECTED_DETAIL
+from limelight.server.open_streams import Kind
+from limelight.server.problem_details import UNEXPECTED_DETAIL
 from limelight.server.request_body import wait_for_disconnect
 
 log = logging.getLogger(__name__)

@@ -72,7 +72,7 @@ class FileMade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Item = AnyEvent | FileMade
-"""One element of a source's stream."""
+"""What a source yields: an event, or a file for the engine to store."""
 
 
 class Context(Protocol):
@@ -134,9 +134,10 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """All messages of the request."""
     context: Context
     memory_key: str = ""
-    """Identifies the conversation: a turn continues from the state of the last turn with the same key."""
+    """The key of the conversation: a turn continues from the state of the last turn with the same key."""
     history: Callable[[], Awaitable[Sequence[Message]]] = no_history
-    """Returns the conversation before this turn, without system messages: from the request, or else from the log."""
+    """A function that returns the conversation before this turn, without system messages: from the request, or else
+    from the log."""
     max_steps: int | None = None
     """The step limit of the main agent; None leaves the limit to the agent."""
 
@@ -165,7 +166,7 @@ class AgentResources(Protocol):
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of one agent that its source applies."""
+    """Settings of one agent that its framework applies: limits, planning and approvals. The source passes them on."""
 
     max_steps: int | None = None
     planning_interval: int | None = None

@@ -27,7 +27,7 @@ from limelight.events import (
 )
 from limelight.sources.base import NO_OPTIONS, UNSTOPPABLE, FileMade, Item, Options, Source, Turn, first_line
 from limelight.sources.messages import AgentMessages, MessageIds
-from limelight.sources.threads import ThreadBridge
+from limelight.sources.thread_bridge import ThreadBridge
 from limelight.sources.tool_calls import CallIds
 
 ToolEvent = ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished

@@ -10,14 +10,14 @@ from typing import Any
 
 from limelight.grammar import parse_args
 from limelight.messages import Message
-from limelight.sources.values import fields_of, items_of, json_text
+from limelight.sources.tool_results import fields_of, items_of, json_text
 
 CUT_OFF = "This call was cut off before it had a result."
 """The text of the result that is added for a call without a result."""
 
 
 def normalized(history: Sequence[Message]) -> list[Message]:
-    """Return the history, in which every call has an id, a name, an object as arguments, and a result."""
+    """Return the history, changed so that every call has an id, a name, an object as arguments, and a result."""
     messages: list[Message] = []
     open_calls: list[dict[str, Any]] = []
     """The calls of the last message other than a result that have no result yet."""

@@ -10,7 +10,7 @@ class MessageIds:
     """Generator of message ids for one run. All agents of the run share it, so that ids are unique."""
 
     def __init__(self, text: str = "msg", reasoning: str = "msg") -> None:
-        """`text` and `reasoning` are the prefixes of the ids of text and reasoning messages."""
+        """Create a generator. `text` and `reasoning` are the prefixes of the ids of text and reasoning messages."""
         self.count = 0
         self._text = text
         self._reasoning = reasoning

@@ -62,7 +62,7 @@ class ToolCall:
     """One tool call. Its methods return the events of each change; after the end of the call they return none."""
 
     def __init__(self, agent_id: str, call_id: str, name: str, args: dict[str, Any] | str | None = None) -> None:
-        """`args` is None if the arguments will be streamed."""
+        """Create a call. `args` is None if the arguments will be streamed."""
         self.agent_id = agent_id
         self.call_id = call_id
         self.name = name
@@ -77,7 +77,7 @@ class ToolCall:
 
     @property
     def known_args(self) -> dict[str, Any] | str:
-        """The arguments; if they are not complete, those parsed from the text that was streamed so far."""
+        """The arguments or, while they stream, what can be parsed from the text received so far."""
         return parse_args(self.args_text or "{}") if self.args is None else self.args
 
     def start(self) -> list[AnyEvent]:

@@ -313,7 +313,7 @@ class Store(ABC):
         return None
 
     def check_place(self) -> None:  # noqa: B027
-        """Check that a server, if one is running, has `file` open and not another file. Raises StoreUnavailable."""
+        """Raise StoreUnavailable if a server is running that has another file open than `file`."""
 
     async def examine(self) -> str:
         """Return a description of the store's condition, without changing the store. Another process may have it open.

@@ -33,7 +33,7 @@ from limelight.models import (
     fault_of,
 )
 from limelight.stores.base import Store, check_not_busy, check_session_count, check_session_size
-from limelight.stores.packing import pack
+from limelight.stores.record_packing import pack
 
 
 @dataclass(slots=True, eq=False)

@@ -42,8 +42,8 @@ from limelight.events import (
 )
 from limelight.grammar import closing_reason
 from limelight.models import state_after
-from limelight.tracing import conventions
-from limelight.tracing.conventions import Attributes
+from limelight.tracing import semantic_conventions as conventions
+from limelight.tracing.semantic_conventions import Attributes
 from limelight.tracing.span import NS_PER_MS, OpenSpan, Span, parse_traceparent, span_id_of, trace_id_of
 
 CANCELLED = "cancelled"

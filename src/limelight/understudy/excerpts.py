@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 MAX_CHARACTERS = 60_000
-"""Only this many characters of a text are searched."""
+"""Maximum number of characters of a text that are searched."""
 NOT_PROSE = re.compile(r"\s*(?:#|\||>|[-=*_]{3,}\s*$)")
 BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"”')]))\s+(?![a-z])|(?<=[。！？])")

@@ -6,10 +6,10 @@ Pure and deterministic: the reply follows from the request alone.
 import json
 from collections.abc import Iterable, Iterator
 
-from limelight.understudy.answers import NOTICE, answer, chat_metadata, thought
-from limelight.understudy.json_schema import example
+from limelight.understudy.answer_texts import NOTICE, answer, chat_metadata, thought
+from limelight.understudy.chat_requests import ChatRequest
 from limelight.understudy.replies import AnyPiece, Reply, call_pieces, reasoning_pieces, text_pieces, text_reply
-from limelight.understudy.requests import ChatRequest
+from limelight.understudy.schema_examples import example
 from limelight.understudy.smolagents_prompts import (
     calls_as_code,
     code_block,
@@ -45,7 +45,8 @@ STAGES: tuple[tuple[Kind, ...], ...] = (
     ("delegate",),
     ("other",),
 )
-"""The order in which kinds of tools are called; those of one stage in parallel. One tool per kind, except `other`."""
+"""The kinds of tools in the order in which they are called. Tools of one stage are called in parallel: one tool per
+kind, but all of the kind `other`."""
 
 CODE_FOR_PHRASES = {"a slow tool": SLEEP_CODE, "try an error": FAILING_CODE}
 """The code that a code agent runs for a trigger phrase without a tool. Failing code is last, so the rest runs first."""

@@ -6,6 +6,7 @@ Pure. `created` is a constant, so that equal requests get byte-identical respons
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
+from limelight.understudy.chat_requests import ChatRequest
 from limelight.understudy.replies import (
     AnyPiece,
     CallPiece,
@@ -15,7 +16,6 @@ from limelight.understudy.replies import (
     Reply,
     TextPiece,
 )
-from limelight.understudy.requests import ChatRequest
 
 CREATED = 1_700_000_000
 CHARACTERS_PER_TOKEN = 4

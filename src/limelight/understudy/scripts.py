@@ -14,6 +14,7 @@ import msgspec
 import yaml
 
 from limelight.errors import SetupError
+from limelight.understudy.chat_requests import ChatRequest, count_replies
 from limelight.understudy.replies import (
     AnyPiece,
     DisconnectPiece,
@@ -25,7 +26,6 @@ from limelight.understudy.replies import (
     text_pieces,
     text_reply,
 )
-from limelight.understudy.requests import ChatRequest, count_replies
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -22,17 +22,18 @@ from starlette.routing import Route
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from limelight.errors import BadRequest, SetupError
+from limelight.understudy.chat_requests import ChatRequest, read_request
 from limelight.understudy.improviser import improvise
 from limelight.understudy.openai_chunks import CREATED, completion, error_body, first_chunk, last_chunks, piece_chunk
 from limelight.understudy.replies import DisconnectPiece, ErrorPiece, Reply, with_pace
-from limelight.understudy.requests import ChatRequest, read_request
 from limelight.understudy.scripts import Script, play
 
 HOST = "127.0.0.1"
 MODEL = "understudy"
 GRACE_SECONDS = 1
 LARGE_BODY_BYTES = 64 * 1024
-"""Larger requests are processed in a thread, so that they do not block the event loop of a Limelight server."""
+"""Size of a request in bytes above which a thread processes it, so that it does not block the event loop of a Limelight
+server."""
 CLOSE_CONNECTION = "limelight.close_connection"
 """Key in the ASGI scope of the function that closes the request's connection."""
 CloseConnection = Callable[[], None]

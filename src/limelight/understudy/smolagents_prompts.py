@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from limelight.understudy.requests import AssistantMessage, ChatRequest, Tool, UserMessage
+from limelight.understudy.chat_requests import AssistantMessage, ChatRequest, Tool, UserMessage
 from limelight.understudy.tool_arguments import PROGRAM_COMMENT, Arguments, plan_steps
 from limelight.understudy.tool_results import parsed_results
 from limelight.understudy.turn_context import TurnContext, turn_context

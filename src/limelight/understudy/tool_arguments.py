@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable
 from typing import Any, cast
 
+from limelight.understudy.chat_requests import Tool
 from limelight.understudy.excerpts import truncate
-from limelight.understudy.json_schema import example, is_valid
-from limelight.understudy.requests import Tool
+from limelight.understudy.schema_examples import example
+from limelight.understudy.schema_validation import is_valid
 from limelight.understudy.tool_kinds import MEMBER_FIELDS, PATH_FIELDS, QUERY_FIELDS, TASK_FIELDS, Kind, kind_of
 from limelight.understudy.tool_results import parsed_results
 from limelight.understudy.turn_context import FIND_OUT, OTHER_HELPER, REPORT_REQUEST, TurnContext

@@ -6,7 +6,7 @@ Pure. A wrong guess leads to an odd call, but never to arguments that do not fit
 import re
 from typing import Literal
 
-from limelight.understudy.requests import Tool
+from limelight.understudy.chat_requests import Tool
 
 Kind = Literal["final", "plan", "delegate", "wait", "code", "write", "calculate", "list", "search", "read", "other"]
 

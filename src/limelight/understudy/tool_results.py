@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import msgspec
 
+from limelight.understudy.chat_requests import Tool, ToolResult
 from limelight.understudy.excerpts import MAX_CHARACTERS, truncate
-from limelight.understudy.requests import Tool, ToolResult
 from limelight.understudy.tool_kinds import PATH_FIELDS, Kind, kind_of
 from limelight.understudy.turn_context import FILE, URL, TurnContext
 

@@ -6,7 +6,7 @@ Pure. The answer names the phrases that no tool on offer can serve.
 import re
 from collections.abc import Callable, Iterable
 
-from limelight.understudy.requests import Tool
+from limelight.understudy.chat_requests import Tool
 from limelight.understudy.tool_arguments import (
     CONTENT_FIELDS,
     FAILING_CODE,
@@ -29,7 +29,7 @@ Calls = list[tuple[str, Arguments]]
 
 
 def triggered_calls(context: TurnContext) -> Calls | None:
-    """Return the calls for the trigger phrases in the message; None if it has no phrase that leads to calls."""
+    """Return the calls for the trigger phrases in the message; None if no phrase in the message leads to calls."""
     triggers = [trigger for phrase, trigger in TRIGGERS.items() if context.has_phrase(phrase)]
     return [call for trigger in triggers for call in trigger(context)] if triggers else None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from limelight.understudy.requests import ChatRequest, Tool
+from limelight.understudy.chat_requests import ChatRequest, Tool
 
 TRIGGER_PHRASES = ("try an error", "a long answer", "a slow tool", "an approval", "two helpers at once")
 """Phrases in a user message that trigger a special behaviour, such as an error or a slow tool call."""
@@ -21,10 +21,11 @@ FIND_OUT = "Find out"
 REPORT_REQUEST = "Report what you find in a few sentences, with your sources."
 """The last sentence of each task for a sub-agent. The understudy of the sub-agent recognises a delegated task by it."""
 OTHER_HELPER = "from another side"
-"""Follows FIND_OUT in the task of the second sub-agent, if two sub-agents get the same question."""
+"""The words after FIND_OUT in the task of the second sub-agent, if both sub-agents get the same question."""
 
 MAX_QUESTION_CHARACTERS = 10_000
-"""Longer questions lose their middle, because the regular expressions would take minutes for megabytes."""
+"""Maximum length of a question. Longer ones lose their middle, because the regular expressions would take minutes for
+megabytes."""
 MAX_WORDS = 5
 MAX_NUMBERS = 8
 FILE = re.compile(r"(?<![\w:/.])/?(?:[\w.-]+/)*[\w-]+\.(?:[a-z]{1,4}|ipynb|json5?)\b", re.IGNORECASE)
@@ -84,7 +85,7 @@ class TurnContext(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> list[str]:
-        """The content words of the question, or only those of X if it is `... about X`."""
+        """The content words of the question; only those of X if the question is `... about X`."""
         about = self.question.rpartition("about ")[2]
         return (content_words(about) or content_words(self.question))[:MAX_WORDS]
 

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from limelight.cli.view.live import LiveView
 from limelight.cli.view.plain import PlainView
+from limelight.display_fields import DisplayFields
 from limelight.events import AnyEvent, Record, RunStarted
-from limelight.presentation import Presentation
 
 RUNS = Path(__file__).parents[2] / "dialects" / "golden"
 RUN_NAMES = sorted(path.stem for path in RUNS.glob("*.jsonl"))
@@ -21,7 +21,7 @@ def golden_records(name: str) -> list[Record]:
 
 
 def numbered(*events: AnyEvent) -> list[Record]:
-    present = Presentation().add_to
+    present = DisplayFields().add_to
     return [Record(n, "run", n, present(event)) for n, event in enumerate(events, start=1)]
 
 

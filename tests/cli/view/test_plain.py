@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from limelight.cli.view.render import MAX_CODE_LINES
-from limelight.cli.view.state import MAX_OUTPUT
+from limelight.cli.view.run_state import MAX_OUTPUT
 from limelight.events import (
     AgentFinished,
     AgentStarted,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from limelight.cli.approvals import OpenApproval, approve_command
-from limelight.cli.view.prompt import ApprovalPrompt
+from limelight.cli.approval_dialogue import OpenApproval, approve_command
+from limelight.cli.view.approval_prompt import ApprovalPrompt
 from limelight.cli.view.render import (
     approval_changes,
     approval_lines,
@@ -17,7 +17,7 @@ from limelight.cli.view.render import (
     format_duration,
     shorten_arguments,
 )
-from limelight.cli.view.state import Approval, ToolCall
+from limelight.cli.view.run_state import Approval, ToolCall
 from limelight.events import ApprovalRequested
 
 LONG = "Is this right?\n" + "A line of the report.\n" * 4

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from limelight.dialects.v2.schema import PANES
+from limelight.dialects.v2.message_schema import PANES
 from limelight.events import (
     AgentFinished,
     AgentStarted,

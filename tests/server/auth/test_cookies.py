@@ -10,14 +10,14 @@ import pytest
 from limelight.auth.key_file import Keyring
 from tests.server.keyed_server import Headers, KeyedServer, bearer, handshake
 from tests.support import agents
-from tests.support.server import asking, serving
+from tests.support.server import asking, client_of, serving
 
 
 @asynccontextmanager
 async def signed_in(keyed: KeyedServer, key: str) -> AsyncGenerator[httpx.AsyncClient]:
     """A browser that is logged in."""
     own = {"origin": keyed.served.url, "sec-fetch-site": "same-origin"}
-    async with httpx.AsyncClient(base_url=keyed.served.url, trust_env=False) as browser:
+    async with client_of(keyed.served.url) as browser:
         reply = await browser.post("/auth/login", json={"key": key}, headers=own)
         assert reply.status_code == 204, reply.text
         cookie = reply.headers["set-cookie"].lower()

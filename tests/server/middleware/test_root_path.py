@@ -22,7 +22,7 @@ from limelight.server.openapi import openapi
 from limelight.server.routes import ENDPOINTS
 from tests.server.keyed_server import maker
 from tests.support import agents
-from tests.support.server import Served, asking, frames, offer, serving
+from tests.support.server import Served, asking, client_of, frames, offer, serving
 
 KEY = {"authorization": "Bearer sesame"}
 ROOT = "/team/limelight"
@@ -84,7 +84,7 @@ def test_root_path_beside_own_routes_is_accepted() -> None:
 @pytest.mark.parametrize("stripped", [True, False], ids=["stripped", "kept"])
 async def test_every_route_works_below_the_root_and_needs_the_key(served: Served, stripped: bool) -> None:
     base = served.url.removesuffix(ROOT) if stripped else served.url
-    async with httpx.AsyncClient(base_url=base, trust_env=False) as http:
+    async with client_of(base) as http:
         for path in ("/health", "/", "/theme.js"):
             assert (await http.get(path)).status_code == 200, path
         for endpoint in (e for e in ENDPOINTS if not e.public and e.path not in LOGIN_PATHS):
@@ -242,7 +242,7 @@ async def test_cookie_of_another_server_at_the_root_is_ignored(served: Served) -
     ours = reply.headers["set-cookie"].partition(";")[0]
     port = httpx.URL(served.url).port
     for cookie in (f"{ours}; limelight_key_{port}=other", f"limelight_key_{port}=other; {ours}"):
-        async with httpx.AsyncClient(base_url=served.url, trust_env=False) as browser:
+        async with client_of(served.url) as browser:
             assert (await browser.get("/auth/me", headers={"cookie": cookie})).status_code == 200
 
 

@@ -9,8 +9,8 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from limelight.server.middleware.security_headers import DOCUMENT_POLICY, HEADERS
-from limelight.server.page import POLICY
 from limelight.server.routes import ENDPOINTS
+from limelight.server.web_page import POLICY
 from tests.support import agents
 from tests.support.server import asking, serving
 

@@ -11,8 +11,8 @@ from starlette.routing import WebSocketRoute
 
 from limelight import __version__
 from limelight.config import load_settings
+from limelight.server.api_docs_page import docs_page
 from limelight.server.app import create_app
-from limelight.server.docs_page import docs_page
 from limelight.server.routes import ENDPOINTS
 from limelight.server.v2.asyncapi import COMMANDS, QUERY, SERVER_MESSAGES, asyncapi, name_of
 from limelight.server.v2.commands import AnyCommand, parse

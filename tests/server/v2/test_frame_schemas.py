@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from limelight.dialects.base import Frame
-from limelight.dialects.v2.schema import PANES
+from limelight.dialects.v2.message_schema import PANES
 from limelight.events import EVENT_TYPES, kind_of
 from limelight.ids import now_ms
 from limelight.server.v2.asyncapi import COMMANDS, SERVER_MESSAGES, asyncapi, name_of

@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from limelight.errors import StoreCorrupt, StoreUnavailable, TooManyRequests
 from limelight.messages import Message
 from limelight.models import Begun, Session, SessionRef
-from limelight.runs.queue import MAX_WAITING, QueuedRun
+from limelight.runs.queue import MAX_QUEUED, QueuedRun
 from limelight.sources.base import Context
 from tests.server.v2.socket_client import credentials, socket, states, whole
 from tests.support import agents
@@ -96,7 +96,7 @@ async def test_queries_beyond_the_queue_limit_are_refused(served: Served) -> Non
     async with socket(served, agent_type="patient") as ws:
         await ws.send("query", query="first")
         await ws.until_state("processing")
-        for _ in range(MAX_WAITING):
+        for _ in range(MAX_QUEUED):
             await ws.send("query", query="again", if_busy="wait", request_id="same")
         await ws.send("query", query="again", if_busy="wait", request_id="one more")
         refused = (await ws.until_type("error"))[-1]

@@ -14,7 +14,7 @@ from limelight.runs.agent_registry import Agent
 from limelight.sources.base import Options
 from limelight.sources.smolagents import SmolagentsSource
 from limelight.sources.smolagents.signals import Observer
-from limelight.sources.threads import ThreadCancelled
+from limelight.sources.thread_bridge import ThreadCancelled
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.live_turn import AgentServer, ModelEndpoint

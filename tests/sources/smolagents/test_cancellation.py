@@ -26,7 +26,7 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.sources.base import UNSTOPPABLE
-from limelight.sources.running_threads import still_running_text
+from limelight.sources.leftover_threads import still_running_text
 from tests.sources.live_turn import serve_agent, status_is
 from tests.sources.recorded_requests import Requests
 from tests.sources.smolagents.smolagents_scenarios import DONE, calling, coding, leading, nap, working

@@ -43,7 +43,7 @@ from limelight.sources.smolagents.signals import (
     StepLimitReached,
 )
 from limelight.sources.smolagents.translator import AnySignal, SmolagentsTranslator
-from limelight.sources.values import ToolResult
+from limelight.sources.tool_results import ToolResult
 
 TAGS = ("<code>", "</code>")
 

@@ -12,7 +12,7 @@ import pytest
 from limelight.errors import StoreCorrupt, StoreUnavailable
 from limelight.events import RunFinished, RunStarted, TextDelta
 from limelight.models import Result, SessionRef
-from limelight.stores.sqlite import SqliteStore, file
+from limelight.stores.sqlite import SqliteStore, database_file
 from limelight.stores.sqlite.journal import Journal
 from tests.stores.cases_records import RecordCases
 from tests.stores.operations import S1, MakeStore, begin, complete_run, new_run, opened, read_all, tokens
@@ -231,7 +231,7 @@ async def test_take_over_that_cannot_be_written_is_refused(
 ) -> None:
     async with opened(make_store) as store:
         await begin(store, "r1")
-    monkeypatch.setattr(file, "LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(database_file, "LOCK_SECONDS", 0.05)
     async with opened(make_store) as store:
         with locked(path), pytest.raises(StoreUnavailable):
             await store.take_over("r1", until=5000, now=3000)

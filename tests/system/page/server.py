@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from limelight.server.page import FOLDER
+from limelight.server.web_page import FOLDER
 from tests.support.wait import DEADLINE, wait_for
 from tests.system.processes.server_process import free_port
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.server.process.executor import THREADS_PER_RUN
+from limelight.server.process.thread_pool import THREADS_PER_RUN
 from limelight.server.process.uvicorn_server import THREADS
 from tests.support import agents
 from tests.support.server import asking, collect, serving, text_of

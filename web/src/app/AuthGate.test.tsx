@@ -1,8 +1,8 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { api } from "../client/api";
 import { TestStores } from "../testing/providers";
-import { api } from "../wire/api";
 import { AuthGate } from "./AuthGate";
 
 const KEY = "lml_right";

@@ -1,7 +1,7 @@
 import { type FormEvent, type ReactNode, useEffect, useId, useState } from "react";
+import { errorMessage, serverUrl } from "../client/api";
 import { useStore } from "../client/store";
 import { Button } from "../ui/Button";
-import { errorMessage, serverUrl } from "../wire/api";
 import { useStores } from "./stores";
 import "./authGate.css";
 

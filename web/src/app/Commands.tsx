@@ -17,8 +17,8 @@ import {
 import { COMPOSER_SHORTCUTS } from "../chat/Composer";
 import { useStore } from "../client/store";
 import { NEXT_VERSION, PREVIOUS_VERSION } from "../code/versionShortcuts";
-import { isRunning } from "../log/view";
-import { Palette } from "../sessions/Palette";
+import { isRunning } from "../log/viewModel";
+import { CommandPalette } from "../sessions/CommandPalette";
 import { DeleteDialog, RenameDialog } from "../sessions/SessionDialogs";
 import { useSessionActions } from "../sessions/useSessionActions";
 import { Dialog } from "../ui/Dialog";
@@ -45,7 +45,7 @@ export function Commands() {
   const entry = store && { session_id: store.sessionId, title, state: live?.info?.state ?? "idle" };
   return (
     <>
-      <Palette
+      <CommandPalette
         open={openDialogs.has("palette")}
         onOpenChange={(isOpen) => setDialogOpen("palette", isOpen)}
         list={sessions}

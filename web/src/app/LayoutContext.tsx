@@ -1,6 +1,6 @@
 import { createContext, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { readStored, useStoredState, writeStored } from "../client/storage";
-import type { Item, RunView } from "../log/view";
+import { readStored, useStoredState, writeStored } from "../client/browserStorage";
+import type { Item, RunView } from "../log/viewModel";
 import { useMediaQuery, useRequiredContext } from "../ui/hooks";
 import { activePane, type Pane } from "./activePane";
 import { useNavigation } from "./NavigationContext";

@@ -1,6 +1,6 @@
 import { createContext, type ReactNode, useMemo, useState } from "react";
 import { createSession } from "../client/useSession";
-import type { Item, RunView } from "../log/view";
+import type { Item, RunView } from "../log/viewModel";
 import { useRequiredContext } from "../ui/hooks";
 import { navigate, type Route, useRoute } from "./route";
 import { useSettings } from "./SettingsContext";

@@ -1,7 +1,7 @@
 import { cleanup, render, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, test, vi } from "vitest";
-import type { AgentInfo } from "../wire/api";
+import type { AgentInfo } from "../client/api";
 import { promptsFor } from "./examplePrompts";
 import { Welcome } from "./NewSession";
 import { UnderstudyNotice } from "./UnderstudyNotice";

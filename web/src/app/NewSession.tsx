@@ -1,9 +1,9 @@
 import { ArrowUpRight, ChevronDown, TriangleAlert } from "lucide-react";
 import { memo } from "react";
 import { Composer } from "../chat/Composer";
+import { type AgentInfo, serverUrl } from "../client/api";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
-import { type AgentInfo, serverUrl } from "../wire/api";
 import { Banner } from "./Banner";
 import { promptsFor } from "./examplePrompts";
 import { useNavigation } from "./NavigationContext";

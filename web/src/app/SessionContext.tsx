@@ -1,7 +1,7 @@
 import { createContext, type ReactNode, useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
-import type { LiveSession } from "../client/session";
+import type { LiveSession } from "../client/sessionStore";
 import { type OpenSession, useSession } from "../client/useSession";
-import type { Item, RunView } from "../log/view";
+import type { Item, RunView } from "../log/viewModel";
 import { useRequiredContext } from "../ui/hooks";
 import { useNavigation } from "./NavigationContext";
 import { useStores } from "./stores";

@@ -1,7 +1,7 @@
 import { Menu as MenuIcon, PanelRight, Search } from "lucide-react";
 import { useState } from "react";
 import { formatDuration } from "../log/format";
-import type { Progress, RunView } from "../log/view";
+import type { Progress, RunView } from "../log/viewModel";
 import { RenameField } from "../sessions/SessionRows";
 import { useSessionActions } from "../sessions/useSessionActions";
 import { escapeBidi } from "../text/invisibleCharacters";

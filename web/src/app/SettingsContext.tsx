@@ -1,9 +1,9 @@
 import { createContext, type ReactNode, useCallback, useMemo, useState } from "react";
 import { findAgent, useAgents } from "../client/agents";
+import type { AgentInfo, CurrentUser } from "../client/api";
 import { useCurrentUser } from "../client/auth";
-import { useStoredState } from "../client/storage";
+import { useStoredState } from "../client/browserStorage";
 import { useRequiredContext } from "../ui/hooks";
-import type { AgentInfo, CurrentUser } from "../wire/api";
 import { useStores } from "./stores";
 
 /** The server's agents, the agent of new conversations, and the user. */

@@ -1,7 +1,7 @@
 import { Clock, Code, Files, MessageSquare, SquareTerminal, X } from "lucide-react";
 import { Tabs } from "radix-ui";
 import { lazy, Suspense } from "react";
-import type { Item } from "../log/view";
+import type { Item } from "../log/viewModel";
 import { Button } from "../ui/Button";
 import type { Pane } from "./activePane";
 import { ErrorBoundary } from "./ErrorBoundary";

@@ -1,8 +1,8 @@
 import { useState } from "react";
+import type { AgentInfo } from "../client/api";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { Dialog } from "../ui/Dialog";
-import type { AgentInfo } from "../wire/api";
 import "./welcome.css";
 
 /** Lines of code with a button that copies them. */

@@ -1,7 +1,7 @@
 /** Chooses the pane that fits the current activity of a run. Pure. */
 
 import { codeOf } from "../log/codeArguments";
-import { type RunView, runningTools } from "../log/view";
+import { type RunView, runningTools } from "../log/viewModel";
 
 export type Pane = "code" | "terminal" | "timeline" | "files";
 

@@ -4,7 +4,7 @@
  * `public/theme.js` applies the same rule before the first paint, so that a dark page does not flash light.
  */
 
-import { onOtherTabChange, readStored, writeStored } from "../client/storage";
+import { onOtherTabChange, readStored, writeStored } from "../client/browserStorage";
 import { Store } from "../client/store";
 
 export type ThemeChoice = "system" | "light" | "dark";

@@ -1,12 +1,12 @@
 import { act, cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
-import type { SessionStore } from "../client/session";
-import type { ApprovalItem, Args } from "../log/view";
+import { type ApprovalDetails, api } from "../client/api";
+import type { SessionStore } from "../client/sessionStore";
+import type { ApprovalItem, Args } from "../log/viewModel";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { TestChat } from "../testing/providers";
 import { sampleRun } from "../testing/sampleRuns";
-import { type ApprovalDetails, api } from "../wire/api";
 import { Approval } from "./Approval";
 import { ChatState } from "./chatContext";
 

@@ -1,14 +1,14 @@
 import { PauseCircle } from "lucide-react";
 import { memo, useEffect, useId, useMemo, useState } from "react";
+import { api, errorMessage } from "../client/api";
 import { formatBytes, formatDuration, valueText } from "../log/format";
-import type { ApprovalItem, Args, RunView } from "../log/view";
+import type { ApprovalItem, Args, RunView } from "../log/viewModel";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
-import { api, errorMessage } from "../wire/api";
 import type { JsonObject } from "../wire/events";
-import { Arguments, splitArguments } from "./Arguments";
 import { NO_DRAFT, useChat, useDecisionDraft } from "./chatContext";
+import { splitArguments, ToolArguments } from "./ToolArguments";
 import "./approval.css";
 
 const LINE = 80;
@@ -89,7 +89,7 @@ interface FullArgs {
   retry(): void;
 }
 
-/** The full arguments of an approval. Fetches them if the log truncates them. */
+/** The complete arguments of an approval. Fetches them if the log truncates them. */
 function useFullArgs(run: RunView, approval: ApprovalItem): FullArgs {
   const isTruncated = approval.argsTruncation !== null;
   const [current, setCurrent] = useState<Omit<FullArgs, "retry">>({
@@ -118,7 +118,7 @@ function ApprovalArgs({ approval, fullArgs }: { approval: ApprovalItem; fullArgs
   );
   return (
     <>
-      <Arguments parts={parts} />
+      <ToolArguments parts={parts} />
       {fullArgs.state !== "complete" && (
         <p className="approval-cut" role="status">
           Only the beginning is shown, of {formatBytes(approval.argsTruncation?.size ?? 0)}.{" "}
@@ -259,7 +259,7 @@ export function DecisionLine({ approval }: { approval: ApprovalItem }) {
         {when}
         {approval.reason !== "" && `: ${escapeBidi(approval.reason)}`}
       </p>
-      {editedArgs !== null && <Arguments parts={splitArguments({ ...approval, args: editedArgs, argsText: "" })} />}
+      {editedArgs !== null && <ToolArguments parts={splitArguments({ ...approval, args: editedArgs, argsText: "" })} />}
     </>
   );
 }

@@ -1,14 +1,14 @@
 import { ChevronRight } from "lucide-react";
 import { memo } from "react";
 import { callLine, formatDuration, plural } from "../log/format";
-import { type Progress, type RunView, runningTools } from "../log/view";
+import { type Progress, type RunView, runningTools } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { useElapsed } from "../ui/clock";
 import { Approval } from "./Approval";
+import type { Row } from "./chatRows";
 import { ItemBody } from "./ItemBody";
 import { Message } from "./Message";
 import { RunEnd } from "./RunEnd";
-import type { Row } from "./rows";
 import { SubAgents } from "./SubAgents";
 import { PendingMessage, UserMessage } from "./UserMessage";
 import "./message.css";

@@ -15,7 +15,7 @@ function field(last: string | (() => Promise<string>)): HTMLTextAreaElement {
   return screen.getByLabelText("Message");
 }
 
-it("↑ fetches the full text of a truncated last message", async () => {
+it("↑ fetches the complete text of a truncated last message", async () => {
   const text = field(() => Promise.resolve("a very long message"));
   await userEvent.keyboard("{ArrowUp}");
   expect(await screen.findByDisplayValue("a very long message")).toBe(text);

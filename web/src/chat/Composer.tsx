@@ -1,6 +1,6 @@
 import { ArrowUp, ChevronDown, Square } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
-import { readStored, writeStored } from "../client/storage";
+import { readStored, writeStored } from "../client/browserStorage";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
 import type { ShortcutInfo } from "../ui/shortcuts";

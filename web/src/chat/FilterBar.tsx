@@ -1,7 +1,7 @@
 import { Search, X } from "lucide-react";
 import { useEffect, useId, useMemo, useRef } from "react";
 import { countTools, type Filter, NO_FILTER } from "../log/search";
-import type { RunView } from "../log/view";
+import type { RunView } from "../log/viewModel";
 import { Button } from "../ui/Button";
 import "./search.css";
 import { escapeInvisible } from "../text/invisibleCharacters";

@@ -2,7 +2,7 @@ import { Brain, ChevronRight, ListTree, type LucideIcon } from "lucide-react";
 import { memo, type ReactNode, useId } from "react";
 import { FileCard } from "../files/FileCard";
 import { formatDuration, formatTokens, plural } from "../log/format";
-import type { Item, MessageItem, PlanItem, RunView, StepItem, TodosItem } from "../log/view";
+import type { Item, MessageItem, PlanItem, RunView, StepItem, TodosItem } from "../log/viewModel";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Markdown } from "../text/Markdown";
 import { useElapsed } from "../ui/clock";

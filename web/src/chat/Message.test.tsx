@@ -1,13 +1,13 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
+import { ApiError, api } from "../client/api";
 import { reduce } from "../log/reduce";
-import { EMPTY, type Item, type RunView } from "../log/view";
+import { EMPTY, type Item, type RunView } from "../log/viewModel";
 import { recordsOf } from "../testing/golden";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { TestChat } from "../testing/providers";
 import { sourceOf } from "../text/answerSources";
-import { ApiError, api } from "../wire/api";
 import type { AnyEvent } from "../wire/events";
 import { Message } from "./Message";
 

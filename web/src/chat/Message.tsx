@@ -1,12 +1,12 @@
 import { memo, useRef, useState } from "react";
+import { api } from "../client/api";
 import { valueText } from "../log/format";
-import type { MessageItem, RunView, SourceItem } from "../log/view";
+import type { MessageItem, RunView, SourceItem } from "../log/viewModel";
 import { AnswerBody } from "../text/AnswerBody";
 import { CopyButton } from "../ui/CopyButton";
-import { api } from "../wire/api";
 import type { JsonValue } from "../wire/events";
 import { useChat } from "./chatContext";
-import { LoadFullButton } from "./LoadFullButton";
+import { LoadCompleteButton } from "./LoadCompleteButton";
 
 const NO_SOURCES: readonly string[] = [];
 
@@ -48,7 +48,7 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
         streaming={answer === null && item?.endedAt === null}
       />
       {isTruncated && (
-        <LoadFullButton what="the whole answer" size={answer.truncation?.size} load={load} onLoaded={setFull} />
+        <LoadCompleteButton what="the whole answer" size={answer.truncation?.size} load={load} onLoaded={setFull} />
       )}
       {answer !== null && (
         <div className="answer-tools">
@@ -59,7 +59,7 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
   );
 });
 
-/** Whether the streamed text is the full text of the answer, of which the log has only the beginning. */
+/** Whether the streamed text is the complete text of the answer, of which the log has only the beginning. */
 function isComplete(text: string, beginning: JsonValue): boolean {
   return (
     typeof beginning === "string" && text.length > beginning.length && text.startsWith(beginning.replace(/…$/, ""))

@@ -1,6 +1,6 @@
 import { memo } from "react";
 import { callLine, formatDuration, formatTokens, plural } from "../log/format";
-import { type RunView, runningTools, tokensOfRun } from "../log/view";
+import { type RunView, runningTools, tokensOfRun } from "../log/viewModel";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { useElapsed } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";

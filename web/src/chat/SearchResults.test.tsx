@@ -2,13 +2,13 @@ import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { afterEach, expect, it, vi } from "vitest";
-import { MAX_RESULT } from "../client/fullResults";
+import { api } from "../client/api";
+import { MAX_RESULT } from "../client/searchTexts";
 import { type Filter, NO_FILTER } from "../log/search";
-import type { RunView } from "../log/view";
+import type { RunView } from "../log/viewModel";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { TestChat } from "../testing/providers";
 import { sampleRun } from "../testing/sampleRuns";
-import { api } from "../wire/api";
 import { SearchResults } from "./SearchResults";
 
 // jsdom has no layout, which the virtual list needs to choose its rows.

@@ -1,10 +1,10 @@
 import { memo, useEffect, useMemo, useState } from "react";
 import { VList } from "virtua";
-import { FullResults, type FullResultsState } from "../client/fullResults";
+import { SearchTexts, type SearchTextsState } from "../client/searchTexts";
 import { useStore } from "../client/store";
 import { plural } from "../log/format";
 import { countTruncatedMessages, type Filter, failedAgents, findHits, type SearchHit } from "../log/search";
-import type { MessageItem, RunView } from "../log/view";
+import type { MessageItem, RunView } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useChat } from "./chatContext";
@@ -23,7 +23,7 @@ export const SearchResults = memo(function SearchResults({
   filter: Filter;
 }) {
   const { select } = useChat();
-  const [results] = useState(() => new FullResults());
+  const [results] = useState(() => new SearchTexts());
   const full = useStore(results);
   useEffect(() => {
     if (filter.text !== "") results.request(runs);
@@ -63,7 +63,7 @@ export const SearchResults = memo(function SearchResults({
 });
 
 /** Notes about long results and messages that the search does not cover completely. */
-function unsearchedParts({ pending, failed, tooLarge }: FullResultsState, truncatedMessages: number): string[] {
+function unsearchedParts({ pending, failed, tooLarge }: SearchTextsState, truncatedMessages: number): string[] {
   const parts: string[] = [];
   if (pending > 0) parts.push(`reading ${plural(pending, "long result")} …`);
   if (failed > 0) parts.push(`${plural(failed, "long result")} could not be read`);

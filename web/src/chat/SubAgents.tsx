@@ -1,13 +1,13 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId, useState } from "react";
 import { callLine, formatDuration, plural, subAgentTask } from "../log/format";
-import { type AgentView, type Item, type RunView, startedAgents } from "../log/view";
+import { type AgentView, type Item, type RunView, startedAgents } from "../log/viewModel";
 import { Button } from "../ui/Button";
 import { useElapsed } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
 import { useChat, useExpanded } from "./chatContext";
+import { groupSubAgents, visibleItems } from "./chatRows";
 import { ItemBody } from "./ItemBody";
-import { groupSubAgents, visibleItems } from "./rows";
 import { ToolRow } from "./ToolRow";
 import "./subAgents.css";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";

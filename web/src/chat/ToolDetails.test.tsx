@@ -1,10 +1,10 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
-import type { RunView, ToolItem } from "../log/view";
+import { ApiError, api, type ToolCall } from "../client/api";
+import type { RunView, ToolItem } from "../log/viewModel";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { sampleRun } from "../testing/sampleRuns";
-import { ApiError, api, type ToolCall } from "../wire/api";
 import type { JsonObject } from "../wire/events";
 import { findErrorText, ToolDetails } from "./ToolDetails";
 

@@ -1,18 +1,18 @@
 import { type ReactNode, useMemo, useState } from "react";
+import { api, type ToolCall } from "../client/api";
 import { valueText } from "../log/format";
-import type { RunView, ToolItem } from "../log/view";
+import type { RunView, ToolItem } from "../log/viewModel";
 import { ToolOutput } from "../text/AnsiText";
 import { JsonView } from "../text/JsonView";
 import { CopyButton } from "../ui/CopyButton";
-import { api, type ToolCall } from "../wire/api";
 import { DecisionLine } from "./Approval";
-import { Arguments, splitArguments } from "./Arguments";
-import { LoadFullButton } from "./LoadFullButton";
+import { LoadCompleteButton } from "./LoadCompleteButton";
+import { splitArguments, ToolArguments } from "./ToolArguments";
 
 const ERROR_PREFIX = "Error: ";
 
 /**
- * Finds the full text of an error in the call's result, because the log truncates errors at 2,000 characters. Null if
+ * Finds the complete text of an error in the call's result, because the log truncates errors at 2,000 characters. Null if
  * the result is not the error.
  */
 export function findErrorText(result: string, error: string): string | null {
@@ -25,7 +25,7 @@ export function findErrorText(result: string, error: string): string | null {
 const PREVIEW = 1200;
 const NO_RESULT_SEEN = "No result seen: the run ended without showing what became of this call.";
 
-/** Arguments, output and result of a call as previews, with buttons that load the full values. */
+/** Arguments, output and result of a call as previews, with buttons that load the complete values. */
 export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   const [full, setFull] = useState<ToolCall | null>(null);
   const [showsAll, setShowsAll] = useState(false);
@@ -43,13 +43,13 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   const isLong = [output, error ?? "", hasResult ? result : ""].some((text) => text.length > PREVIEW);
   const shown = (text: string) => (showsAll || text.length <= PREVIEW ? text : `${text.slice(0, PREVIEW)}…`);
   const approval = tool.approval === null ? undefined : run.items[tool.approval];
-  /** The text to copy, or a function that fetches the full text if the shown one is truncated. */
+  /** The text to copy, or a function that fetches the complete text if the shown one is truncated. */
   const fullText = (text: string, isTruncated: boolean, of: (call: ToolCall) => string) =>
     isTruncated ? async () => of(await load()) : text;
   return (
     <>
       {approval?.kind === "approval" && <DecisionLine approval={approval} />}
-      <ToolArguments run={run} tool={tool} />
+      <ArgumentsPart run={run} tool={tool} />
       {output !== "" && (
         <Part title="Output" copy={fullText(output, isOutputTruncated, (call) => call.output)}>
           <ToolOutput text={output} isPreview={!showsAll} isTruncated={isOutputTruncated} />
@@ -84,7 +84,7 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
         </Part>
       )}
       {(isLong || isResultTruncated || isOutputTruncated) && !showsAll && (
-        <LoadFullButton
+        <LoadCompleteButton
           what={errorText === null ? "whole result" : "whole error"}
           size={tool.resultTruncation?.size}
           load={isResultTruncated || isOutputTruncated ? load : async () => full}
@@ -98,7 +98,7 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   );
 }
 
-function ToolArguments({ run, tool }: { run: RunView; tool: ToolItem }) {
+function ArgumentsPart({ run, tool }: { run: RunView; tool: ToolItem }) {
   const [full, setFull] = useState<ToolCall | null>(null);
   const args = full?.args ?? tool.args;
   const parts = useMemo(() => splitArguments({ ...tool, args }), [tool, args]);
@@ -107,9 +107,9 @@ function ToolArguments({ run, tool }: { run: RunView; tool: ToolItem }) {
   const copy = isTruncated ? async () => valueText((await load()).args ?? "") : valueText(args ?? tool.argsText);
   return (
     <>
-      <Arguments parts={parts} head={<PartHead title="Arguments" copy={copy} />} />
+      <ToolArguments parts={parts} head={<PartHead title="Arguments" copy={copy} />} />
       {isTruncated && (
-        <LoadFullButton what="whole arguments" size={tool.argsTruncation?.size} load={load} onLoaded={setFull} />
+        <LoadCompleteButton what="whole arguments" size={tool.argsTruncation?.size} load={load} onLoaded={setFull} />
       )}
     </>
   );

@@ -2,7 +2,7 @@ import { ChevronRight } from "lucide-react";
 import { memo, useId } from "react";
 import { formatDuration } from "../log/format";
 import { highlightMatches } from "../log/search";
-import type { RunView, ToolItem } from "../log/view";
+import type { RunView, ToolItem } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { useNow } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";

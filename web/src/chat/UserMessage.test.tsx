@@ -1,12 +1,12 @@
 import { act, cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, it, vi } from "vitest";
-import type { LiveSession, SessionStore } from "../client/session";
+import { api } from "../client/api";
+import type { LiveSession, SessionStore } from "../client/sessionStore";
 import { Store } from "../client/store";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { TestChat } from "../testing/providers";
 import { sampleRun } from "../testing/sampleRuns";
-import { api } from "../wire/api";
 import { PendingMessage, UserMessage } from "./UserMessage";
 
 installJsdomPolyfills();

@@ -1,15 +1,15 @@
 import { Link as LinkIcon } from "lucide-react";
 import { memo, useState, useSyncExternalStore } from "react";
 import { linkTo } from "../app/route";
+import { api } from "../client/api";
 import type { OutboxMessage } from "../client/outbox";
 import { AttachmentCard } from "../files/FileCard";
-import type { RunView } from "../log/view";
+import type { RunView } from "../log/viewModel";
 import { escapeBidi } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
-import { api } from "../wire/api";
 import { useChat } from "./chatContext";
-import { LoadFullButton } from "./LoadFullButton";
+import { LoadCompleteButton } from "./LoadCompleteButton";
 
 /** A message of the user as plain text, with its attachments. */
 export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) {
@@ -22,7 +22,7 @@ export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) 
         {escapeBidi(full ?? run.input)}
       </div>
       {run.inputTruncation !== null && full === null && (
-        <LoadFullButton what="the whole message" size={run.inputTruncation.size} load={load} onLoaded={setFull} />
+        <LoadCompleteButton what="the whole message" size={run.inputTruncation.size} load={load} onLoaded={setFull} />
       )}
       {run.attachments.map((attachment) => (
         <AttachmentCard key={attachment.artifact_id ?? attachment.url ?? attachment.name} attachment={attachment} />

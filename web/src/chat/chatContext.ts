@@ -1,8 +1,8 @@
 import { createContext, useState } from "react";
-import type { SessionStore } from "../client/session";
-import { readStored, writeStored } from "../client/storage";
+import { readStored, writeStored } from "../client/browserStorage";
+import type { SessionStore } from "../client/sessionStore";
 import { Store } from "../client/store";
-import type { Item, RunView } from "../log/view";
+import type { Item, RunView } from "../log/viewModel";
 import { useRequiredContext } from "../ui/hooks";
 
 const KEY = "folds";

@@ -1,9 +1,9 @@
 import { type RefObject, useCallback, useEffect, useRef } from "react";
 import type { VirtualizerHandle } from "virtua";
 import type { Route } from "../app/route";
-import type { LiveSession } from "../client/session";
+import type { LiveSession } from "../client/sessionStore";
 import { distanceToEnd } from "../ui/hooks";
-import { type Row, rowIndexOf } from "./rows";
+import { type Row, rowIndexOf } from "./chatRows";
 import { type AutoScroll, END_TOLERANCE, USER_INPUT } from "./useAutoScroll";
 
 const STEP_MS = 50;

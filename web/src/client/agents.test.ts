@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { AgentInfo } from "../wire/api";
 import { findAgent, loadAgents } from "./agents";
+import type { AgentInfo } from "./api";
 
 const deep: AgentInfo = { name: "deep", title: "Deep", description: "", framework: "langgraph", default: false };
 const demo: AgentInfo = { ...deep, name: "demo", title: "Demo", default: true };

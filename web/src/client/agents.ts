@@ -1,7 +1,7 @@
 /** Loads the server's list of agents. */
 
 import { useEffect, useState } from "react";
-import { type AgentInfo, type AgentList, api, errorMessage } from "../wire/api";
+import { type AgentInfo, type AgentList, api, errorMessage } from "./api";
 import { retry } from "./retry";
 
 export interface Agents {

@@ -1,9 +1,9 @@
 // @vitest-environment jsdom
 
 import { beforeEach, expect, it, vi } from "vitest";
-import { api } from "../wire/api";
+import { api } from "./api";
 import { AuthStore } from "./auth";
-import { readStored, writeStored } from "./storage";
+import { readStored, writeStored } from "./browserStorage";
 
 const KEYS = ["outbox.ann-s.1", "draft.ann-s", "fresh.ann-s"];
 let user = "ann";

@@ -1,8 +1,13 @@
-/** Login with an API key, and the user that the key belongs to. */
+/**
+ * Login with an API key, and the user that the key belongs to.
+ *
+ * The page sends the key once, at login. The server then sets it as an HttpOnly cookie, which the browser adds to every
+ * request and which no script can read.
+ */
 
 import { useEffect, useState } from "react";
-import { api, type CurrentUser, UNAUTHORIZED } from "../wire/api";
-import { readStored, removeUnsentMessages, writeStored } from "./storage";
+import { api, type CurrentUser, UNAUTHORIZED } from "./api";
+import { readStored, removeUnsentMessages, writeStored } from "./browserStorage";
 import { Store } from "./store";
 
 /** Whether the page is locked: from the first request that is refused as unauthorized until the user logs in. */

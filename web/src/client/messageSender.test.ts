@@ -1,11 +1,11 @@
 // @vitest-environment jsdom
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { EMPTY, type SessionView } from "../log/view";
+import { EMPTY, type SessionView } from "../log/viewModel";
 import { sampleRun } from "../testing/sampleRuns";
+import { writeStored } from "./browserStorage";
 import { MessageSender } from "./messageSender";
 import { loadOutbox, type OutboxMessage } from "./outbox";
-import { writeStored } from "./storage";
 
 const run = { ...sampleRun(), input: "hello" };
 const view: SessionView = { ...EMPTY, runs: [run] };

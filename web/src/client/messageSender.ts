@@ -1,8 +1,8 @@
 /** Sends the messages of one session, as many at a time as the server accepts, until each has a run. */
 
-import type { SessionView } from "../log/view";
+import type { SessionView } from "../log/viewModel";
+import { onOtherTabChange } from "./browserStorage";
 import { isInOutbox, loadOutbox, type OutboxMessage, outboxKeyPrefix, saveOutbox, withoutStarted } from "./outbox";
-import { onOtherTabChange } from "./storage";
 
 /**
  * Number of unanswered queries on a socket. The server accepts five; the fifth is reserved for one that interrupts.

@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 
 import { beforeEach, expect, it } from "vitest";
+import { writeStored } from "./browserStorage";
 import { loadOutbox, type OutboxMessage, saveOutbox } from "./outbox";
-import { writeStored } from "./storage";
 
 const one = (requestId: string, at: number): OutboxMessage => ({
   requestId,

@@ -5,8 +5,8 @@
  * Each message has its own storage key, so that two tabs of a session do not overwrite each other's messages.
  */
 
-import type { SessionView } from "../log/view";
-import { outboxKeys, readStored, writeStored } from "./storage";
+import type { SessionView } from "../log/viewModel";
+import { outboxKeys, readStored, writeStored } from "./browserStorage";
 
 export interface OutboxMessage {
   readonly requestId: string;

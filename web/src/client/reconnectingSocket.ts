@@ -5,7 +5,7 @@
  * messages, and calls `accepted` and `noteRefusal`.
  */
 
-import { serverUrl } from "../wire/api";
+import { serverUrl } from "./api";
 import { backoffDelay } from "./retry";
 
 export type SocketStatus =

@@ -1,4 +1,4 @@
-import { ApiError, api } from "../wire/api";
+import { ApiError, api } from "./api";
 import { retry } from "./retry";
 
 const TOO_MANY_REQUESTS = 429;

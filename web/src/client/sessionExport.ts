@@ -1,11 +1,11 @@
 /** Reads a session's log and saves it as a file; one export at a time, with progress. */
 
 import { reduce } from "../log/reduce";
-import { EMPTY, type RunView } from "../log/view";
+import { EMPTY, type RunView } from "../log/viewModel";
 import { toMarkdown } from "../sessions/markdownExport";
 import { download, fileName } from "../ui/download";
-import { ApiError, api, errorMessage, serverUrl } from "../wire/api";
 import type { LogRecord } from "../wire/events";
+import { ApiError, api, errorMessage, serverUrl } from "./api";
 import { Store } from "./store";
 
 const MAX_ATTEMPTS = 5;

@@ -1,9 +1,9 @@
 // @vitest-environment jsdom
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { SessionEntry, SessionPage } from "../wire/api";
+import type { SessionEntry, SessionPage } from "./api";
+import { readStored, writeStored } from "./browserStorage";
 import { SessionList } from "./sessionList";
-import { readStored, writeStored } from "./storage";
 
 type Answer = SessionPage | SessionEntry | number | Error;
 

@@ -5,8 +5,8 @@
  * shown at once, and reverted if the server refuses.
  */
 
-import { ApiError, api, errorMessage, type SessionEntry, type SessionPage } from "../wire/api";
-import { removeSessionData } from "./storage";
+import { ApiError, api, errorMessage, type SessionEntry, type SessionPage } from "./api";
+import { removeSessionData } from "./browserStorage";
 import { Store } from "./store";
 
 /**

@@ -1,9 +1,9 @@
 import { useEffect, useState } from "react";
+import { readStored, writeStored } from "./browserStorage";
 import { newId } from "./messageSender";
 import { saveOutbox } from "./outbox";
-import { type LiveSession, SessionStore } from "./session";
 import { sessionExists } from "./sessionExists";
-import { readStored, writeStored } from "./storage";
+import { type LiveSession, SessionStore } from "./sessionStore";
 import { Store, useStore } from "./store";
 
 const NO_STORE = new Store<LiveSession | null>(null);

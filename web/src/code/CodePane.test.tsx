@@ -1,13 +1,13 @@
 import { act, cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { api } from "../client/api";
 import { reduce } from "../log/reduce";
-import { EMPTY, type SessionView, type ToolItem } from "../log/view";
+import { EMPTY, type SessionView, type ToolItem } from "../log/viewModel";
 import { recordsOf } from "../testing/golden";
 import { pythonCall } from "../testing/sampleRuns";
 import { loadLanguage } from "../text/languages";
 import { download } from "../ui/download";
-import { api } from "../wire/api";
 import type { AnyEvent } from "../wire/events";
 import CodePane from "./CodePane";
 import { versionsOf } from "./codeVersions";

@@ -1,19 +1,19 @@
 import { ArrowDownToLine, ChevronDown, ChevronLeft, ChevronRight, CodeXml, Download, FileDiff } from "lucide-react";
 import { Fragment, memo, useMemo, useRef, useState } from "react";
+import { api } from "../client/api";
 import { codeOf } from "../log/codeArguments";
 import { formatBytes, formatDuration } from "../log/format";
-import type { Item, RunView, ToolItem } from "../log/view";
+import type { Item, RunView, ToolItem } from "../log/viewModel";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { download } from "../ui/download";
 import { Menu, MenuLabel, MenuRadioGroup, MenuRadioItem } from "../ui/Menu";
 import { StateIcon } from "../ui/StateIcon";
 import { useShortcuts } from "../ui/shortcuts";
-import { api } from "../wire/api";
 import { CodeEditor } from "./CodeEditor";
+import { CodeOutput } from "./CodeOutput";
 import { codeFileName, firstLine, type Version, type VersionCache, versionsOf } from "./codeVersions";
 import { diffLines } from "./diff";
-import { Output } from "./Output";
 import { NEXT_VERSION, PREVIOUS_VERSION } from "./versionShortcuts";
 import "./code.css";
 
@@ -196,7 +196,12 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
       </div>
       <div className="code-parts">
         <Code version={version} before={showsChanges ? before : undefined} number={choice.index + 1} />
-        <Output key={version.key} item={version.item} isComplete={version.code.isComplete} onTerminal={onTerminal} />
+        <CodeOutput
+          key={version.key}
+          item={version.item}
+          isComplete={version.code.isComplete}
+          onTerminal={onTerminal}
+        />
       </div>
     </div>
   );

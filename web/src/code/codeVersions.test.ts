@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { reduce } from "../log/reduce";
-import { EMPTY, type RunView } from "../log/view";
+import { EMPTY, type RunView } from "../log/viewModel";
 import { recordsOf, sourceTranscripts } from "../testing/golden";
 import { pythonCall } from "../testing/sampleRuns";
 import type { AnyEvent } from "../wire/events";

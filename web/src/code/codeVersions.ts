@@ -1,7 +1,7 @@
 /** All versions of the code that the agents ran, in the order in which they began. Pure. */
 
 import { type Code, codeOf, partialCode } from "../log/codeArguments";
-import { type RunView, runningTools, type ToolItem } from "../log/view";
+import { type RunView, runningTools, type ToolItem } from "../log/viewModel";
 import { fileExtension } from "../text/languages";
 
 export interface Version {

@@ -10,11 +10,11 @@ import {
   type LucideIcon,
 } from "lucide-react";
 import { memo, useState } from "react";
+import { artifactUrl } from "../client/api";
 import { formatBytes } from "../log/format";
-import type { ArtifactItem } from "../log/view";
+import type { ArtifactItem } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { SafeLink } from "../text/SafeLink";
-import { artifactUrl } from "../wire/api";
 import type { Attachment } from "../wire/events";
 import { type FileKind, kindOf } from "./fileKinds";
 import "./files.css";

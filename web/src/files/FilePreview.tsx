@@ -1,8 +1,8 @@
 import { memo, useEffect, useMemo, useState } from "react";
+import { artifactUrl } from "../client/api";
 import { HighlightedCode } from "../text/HighlightedCode";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { CopyButton } from "../ui/CopyButton";
-import { artifactUrl } from "../wire/api";
 import { parseCsv } from "./csv";
 import { ImagePreview } from "./FileCard";
 import { kindOf, languageOf, MAX_SHOWN } from "./fileKinds";

@@ -1,6 +1,6 @@
 import { cleanup, fireEvent, render, screen } from "@testing-library/react";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { ArtifactItem } from "../log/view";
+import type { ArtifactItem } from "../log/viewModel";
 import { sampleRun, type TimedEvent } from "../testing/sampleRuns";
 import { AttachmentCard, FileCard } from "./FileCard";
 import { fetchText } from "./FilePreview";

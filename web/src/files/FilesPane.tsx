@@ -1,7 +1,7 @@
 import { ChevronRight, FolderOpen } from "lucide-react";
 import { memo, useId, useMemo, useState } from "react";
 import { formatBytes, plural } from "../log/format";
-import type { Item, RunView } from "../log/view";
+import type { Item, RunView } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { SafeLink } from "../text/SafeLink";
 import { Button } from "../ui/Button";

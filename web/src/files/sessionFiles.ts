@@ -1,6 +1,6 @@
 /** Collects the files of a session, newest first. Pure. */
 
-import type { ArtifactItem, RunView, ToolItem } from "../log/view";
+import type { ArtifactItem, RunView, ToolItem } from "../log/viewModel";
 
 export interface FileVersion {
   readonly key: string;

@@ -1,7 +1,7 @@
 /** Formats values of the log for display. */
 
 import type { JsonObject, JsonValue } from "../wire/events";
-import type { ToolItem } from "./view";
+import type { ToolItem } from "./viewModel";
 
 const LINE = 80;
 

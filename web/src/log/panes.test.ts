@@ -3,7 +3,7 @@ import { dialectTranscripts, messagesOf, type V2Message } from "../testing/golde
 import { codeOf } from "./codeArguments";
 import table from "./panes.json";
 import { reduce } from "./reduce";
-import { EMPTY, type RunView, type TerminalPiece, type ToolItem } from "./view";
+import { EMPTY, type RunView, type TerminalPiece, type ToolItem } from "./viewModel";
 
 const PANES: Record<string, string> = table.panes;
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { dialectTranscripts, sourceTranscripts, type Transcript } from "../testing/golden";
 import { deepFreeze, joinDeltas, randomChunks, seededRandom, withoutTimes } from "../testing/recordSlices";
 import { reduce } from "./reduce";
-import { EMPTY, type Item, type RunView, type SessionView } from "./view";
+import { EMPTY, type Item, type RunView, type SessionView } from "./viewModel";
 
 const ALL: Transcript[] = [...dialectTranscripts(), ...sourceTranscripts()];
 

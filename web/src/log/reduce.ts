@@ -1,10 +1,10 @@
 /** The reducer: applies the records of the log to the view of a session. Pure; handles every kind of event. */
 
 import type { AnyEvent, LogRecord, Plan, PlanDelta, RunStarted } from "../wire/events";
-import { RunDraft } from "./runDraft";
+import { MutableRun } from "./mutableRun";
 import * as toolCalls from "./toolCalls";
-import type { Gap, RunView, SessionView } from "./view";
-import { addTokens, NO_TOKENS, truncationOf } from "./view";
+import type { Gap, RunView, SessionView } from "./viewModel";
+import { addTokens, NO_TOKENS, truncationOf } from "./viewModel";
 
 /** The server's error text for calls and steps that were open when the agent ended. */
 const INTERRUPTED_BY_END = "the run ended before this did";
@@ -12,7 +12,7 @@ const INTERRUPTED_BY_END = "the run ended before this did";
 /** Returns the view after these records. Records that the view already contains are skipped. */
 export function reduce(view: SessionView, records: readonly LogRecord[]): SessionView {
   const runs = view.runs.slice();
-  const drafts = new Map<string, RunDraft>();
+  const drafts = new Map<string, MutableRun>();
   let seq = view.seq;
   for (const record of records) {
     if (record.seq <= seq) continue;
@@ -20,7 +20,7 @@ export function reduce(view: SessionView, records: readonly LogRecord[]): Sessio
     let draft = drafts.get(record.run_id);
     if (draft === undefined) {
       const place = runs.findLastIndex((run) => run.runId === record.run_id);
-      draft = new RunDraft(runs[place] ?? newRun(record));
+      draft = new MutableRun(runs[place] ?? newRun(record));
       if (place >= 0) runs[place] = draft.run;
       else runs.push(draft.run);
       drafts.set(record.run_id, draft);
@@ -81,7 +81,7 @@ function newAgent(agentId: string, name: string, parentId: string, callId: strin
   };
 }
 
-function applyEvent(draft: RunDraft, event: AnyEvent, at: number): void {
+function applyEvent(draft: MutableRun, event: AnyEvent, at: number): void {
   const agentId = event.agent_id ?? "";
   switch (event.kind) {
     case "run_started":
@@ -158,7 +158,7 @@ function applyEvent(draft: RunDraft, event: AnyEvent, at: number): void {
   }
 }
 
-function startRun(draft: RunDraft, event: RunStarted, at: number): void {
+function startRun(draft: MutableRun, event: RunStarted, at: number): void {
   const { run } = draft;
   run.agent = event.agent;
   run.input = event.input ?? "";
@@ -170,7 +170,7 @@ function startRun(draft: RunDraft, event: RunStarted, at: number): void {
   if (main) main.name = event.agent;
 }
 
-function setStatus(draft: RunDraft, agentId: string, text: string, at: number): void {
+function setStatus(draft: MutableRun, agentId: string, text: string, at: number): void {
   if (draft.run.agents.get(agentId)?.status === text) return;
   const agent = draft.agent(agentId);
   if (agent === null) return;
@@ -179,7 +179,7 @@ function setStatus(draft: RunDraft, agentId: string, text: string, at: number): 
 }
 
 function appendText(
-  draft: RunDraft,
+  draft: MutableRun,
   kind: "text" | "thought",
   agentId: string,
   messageId: string,
@@ -192,12 +192,12 @@ function appendText(
   else draft.add({ kind, agentId, at, messageId, text, endedAt: null }, name);
 }
 
-function endMessage(draft: RunDraft, kind: "text" | "thought", messageId: string, at: number): void {
+function endMessage(draft: MutableRun, kind: "text" | "thought", messageId: string, at: number): void {
   const message = draft.edit(draft.close(`${kind} ${messageId}`), "text", "thought");
   if (message) message.endedAt = at;
 }
 
-function appendPlan(draft: RunDraft, agentId: string, event: PlanDelta, at: number): void {
+function appendPlan(draft: MutableRun, agentId: string, event: PlanDelta, at: number): void {
   const name = `plan ${agentId}`;
   const growing = draft.edit(draft.find(name), "plan");
   if (growing) growing.text += event.text;
@@ -205,7 +205,7 @@ function appendPlan(draft: RunDraft, agentId: string, event: PlanDelta, at: numb
 }
 
 /** Applies a plan event. If the event's text is truncated, the longer text from its deltas stays. */
-function setPlan(draft: RunDraft, agentId: string, event: Plan, at: number): void {
+function setPlan(draft: MutableRun, agentId: string, event: Plan, at: number): void {
   const grown = endPlan(draft, agentId);
   if (grown && event.text) grown.text = event.truncated && grown.text.startsWith(event.text) ? grown.text : event.text;
   else if (event.text)
@@ -218,14 +218,14 @@ function setPlan(draft: RunDraft, agentId: string, event: Plan, at: number): voi
 }
 
 /** Marks the agent's streaming plan as complete and returns it; null if no plan was streaming. */
-function endPlan(draft: RunDraft, agentId: string) {
+function endPlan(draft: MutableRun, agentId: string) {
   const grown = draft.edit(draft.close(`plan ${agentId}`), "plan");
   if (grown) grown.isGrowing = false;
   return grown;
 }
 
 function applyStep(
-  draft: RunDraft,
+  draft: MutableRun,
   agentId: string,
   event: Extract<AnyEvent, { kind: "step_started" | "step_finished" }>,
   at: number,
@@ -250,7 +250,7 @@ function applyStep(
   if (agent) agent.stepUsage = addTokens(agent.stepUsage, open.tokens);
 }
 
-function startAgent(draft: RunDraft, event: Extract<AnyEvent, { kind: "agent_started" }>, at: number): void {
+function startAgent(draft: MutableRun, event: Extract<AnyEvent, { kind: "agent_started" }>, at: number): void {
   const agentId = event.agent_id ?? "";
   const parentId = event.parent_id ?? "";
   draft.addAgent(newAgent(agentId, event.name, parentId, event.call_id ?? "", at));
@@ -259,7 +259,7 @@ function startAgent(draft: RunDraft, event: Extract<AnyEvent, { kind: "agent_sta
   else draft.add({ kind: "agent", agentId: parentId, at, childId: agentId });
 }
 
-function finishAgent(draft: RunDraft, agentId: string, error: string | null, at: number): void {
+function finishAgent(draft: MutableRun, agentId: string, error: string | null, at: number): void {
   const agent = draft.agent(agentId);
   if (agent === null) return;
   agent.endedAt = at;
@@ -269,14 +269,14 @@ function finishAgent(draft: RunDraft, agentId: string, error: string | null, at:
   draft.endTodos(agentId, error === null);
 }
 
-function addUsage(draft: RunDraft, agentId: string, event: Extract<AnyEvent, { kind: "usage" }>): void {
+function addUsage(draft: MutableRun, agentId: string, event: Extract<AnyEvent, { kind: "usage" }>): void {
   const agent = draft.agent(agentId);
   if (agent === null) return;
   agent.usage = addTokens(agent.usage, { input: event.input_tokens ?? 0, output: event.output_tokens ?? 0 });
   agent.model = event.model || agent.model;
 }
 
-function setAnswer(draft: RunDraft, event: Extract<AnyEvent, { kind: "final_answer" }>): void {
+function setAnswer(draft: MutableRun, event: Extract<AnyEvent, { kind: "final_answer" }>): void {
   const item = draft.run.items.findLastIndex((one) => one.kind === "text" && one.messageId === event.message_id);
   draft.run.answer = {
     content: event.content ?? "",
@@ -287,7 +287,7 @@ function setAnswer(draft: RunDraft, event: Extract<AnyEvent, { kind: "final_answ
   };
 }
 
-function endRun(draft: RunDraft, state: "finished" | "failed" | "cancelled", at: number): void {
+function endRun(draft: MutableRun, state: "finished" | "failed" | "cancelled", at: number): void {
   draft.run.state = state;
   draft.run.endedAt = at;
   draft.endTodos("", state === "finished");

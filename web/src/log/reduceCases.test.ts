@@ -5,7 +5,7 @@ import type { AnyEvent } from "../wire/events";
 import { codeOf } from "./codeArguments";
 import { addGap, reduce } from "./reduce";
 import { MAX_OUTPUT } from "./toolCalls";
-import { EMPTY, type RunView, type ToolItem, tokensOf, tokensOfRun } from "./view";
+import { EMPTY, type RunView, type ToolItem, tokensOf, tokensOfRun } from "./viewModel";
 
 const START: AnyEvent = { kind: "run_started", agent: "deep", input: "go" };
 const CODE: AnyEvent = pythonCall("c", "print(1)");

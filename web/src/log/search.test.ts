@@ -10,7 +10,7 @@ import {
   matches,
   NO_FILTER,
 } from "./search";
-import type { Item, RunView } from "./view";
+import type { Item, RunView } from "./viewModel";
 
 const found = (run: RunView, filter: Partial<Filter>, whole?: (item: Item) => string | undefined) =>
   run.items.filter((item) => matches(item, { ...NO_FILTER, ...filter }, run, whole)).map((item) => item.index);

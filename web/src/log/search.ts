@@ -3,7 +3,7 @@
 import { stripAnsi } from "../text/sanitizeAnsi";
 import type { JsonValue } from "../wire/events";
 import { valueText } from "./format";
-import { type AgentView, type Item, type OutputPiece, type RunView, startedAgents } from "./view";
+import { type AgentView, type Item, type OutputPiece, type RunView, startedAgents } from "./viewModel";
 
 export interface Filter {
   readonly text: string;
@@ -24,7 +24,7 @@ export type SearchHit =
   | { readonly kind: "question" | "answer" | "failure"; readonly run: RunView; readonly item: Item | null }
   | { readonly kind: "item"; readonly run: RunView; readonly item: Item };
 
-/** Returns the full text of a truncated call; undefined if it has not been fetched. */
+/** Returns the complete text of a truncated call; undefined if it has not been fetched. */
 type FullTextOf = (item: Item) => string | undefined;
 
 interface ToolCount {

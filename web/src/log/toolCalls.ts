@@ -11,14 +11,14 @@ import type {
 } from "../wire/events";
 import { codeOf } from "./codeArguments";
 import { callLine, valueText } from "./format";
-import type { RunDraft, ToolDraft } from "./runDraft";
-import type { OutputPiece } from "./view";
-import { truncationOf } from "./view";
+import type { MutableRun, MutableToolItem } from "./mutableRun";
+import type { OutputPiece } from "./viewModel";
+import { truncationOf } from "./viewModel";
 
 /** Number of characters of a call's output that stay in memory. The output is trimmed when it exceeds twice as much. */
 export const MAX_OUTPUT = 1024 * 1024;
 
-export function startCall(draft: RunDraft, event: ToolStarted, at: number): void {
+export function startCall(draft: MutableRun, event: ToolStarted, at: number): void {
   const agentId = event.agent_id ?? "";
   const index = draft.add(
     {
@@ -53,12 +53,12 @@ export function startCall(draft: RunDraft, event: ToolStarted, at: number): void
   if (tool && event.args != null) addToPanes(draft, tool);
 }
 
-export function appendArgs(draft: RunDraft, event: ToolArgsDelta): void {
+export function appendArgs(draft: MutableRun, event: ToolArgsDelta): void {
   const tool = openCall(draft, event.call_id);
   if (tool) tool.argsText += event.text;
 }
 
-export function setArgs(draft: RunDraft, event: ToolReady, at: number): void {
+export function setArgs(draft: MutableRun, event: ToolReady, at: number): void {
   const tool = openCall(draft, event.call_id);
   if (tool === null) return;
   Object.assign(tool, derivedFields(event));
@@ -70,12 +70,12 @@ export function setArgs(draft: RunDraft, event: ToolReady, at: number): void {
 }
 
 /** Adds a call with complete arguments to the terminal and, if it has code, to the code pane. */
-function addToPanes(draft: RunDraft, tool: ToolDraft): void {
+function addToPanes(draft: MutableRun, tool: MutableToolItem): void {
   if (codeOf(tool) !== null) draft.run.codes = [...draft.run.codes, tool.index];
   draft.appendTerminal(tool.index, "call", callLine(tool));
 }
 
-export function appendOutput(draft: RunDraft, event: ToolOutputDelta): void {
+export function appendOutput(draft: MutableRun, event: ToolOutputDelta): void {
   const tool = openCall(draft, event.call_id);
   if (tool === null) return;
   const stream = event.stream ?? "stdout";
@@ -92,7 +92,7 @@ export function appendOutput(draft: RunDraft, event: ToolOutputDelta): void {
   draft.appendTerminal(tool.index, stream, event.text);
 }
 
-export function finishCall(draft: RunDraft, event: ToolFinished, at: number): void {
+export function finishCall(draft: MutableRun, event: ToolFinished, at: number): void {
   const tool = draft.edit(draft.close(`tool ${event.call_id}`), "tool");
   if (tool === null) return;
   if (tool.args === null) {
@@ -110,7 +110,7 @@ export function finishCall(draft: RunDraft, event: ToolFinished, at: number): vo
   draft.appendTerminal(tool.index, tool.error === null ? "result" : "error", valueText(tool.result));
 }
 
-export function requestApproval(draft: RunDraft, event: ApprovalRequested, at: number): void {
+export function requestApproval(draft: MutableRun, event: ApprovalRequested, at: number): void {
   const tool = openCall(draft, event.call_id ?? "");
   const index = draft.add(
     {
@@ -140,7 +140,7 @@ export function requestApproval(draft: RunDraft, event: ApprovalRequested, at: n
   draft.run.state = "waiting";
 }
 
-export function resolveApproval(draft: RunDraft, event: ApprovalResolved, at: number): void {
+export function resolveApproval(draft: MutableRun, event: ApprovalResolved, at: number): void {
   const approval = draft.edit(draft.close(`approval ${event.approval_id}`), "approval");
   if (approval === null) return;
   approval.decision = event.decision;
@@ -167,7 +167,7 @@ function derivedFields(event: ToolStarted | ToolReady | ApprovalRequested | Appr
 }
 
 /** The open call of this id, as a mutable copy; null if there is none. */
-function openCall(draft: RunDraft, callId: string): ToolDraft | null {
+function openCall(draft: MutableRun, callId: string): MutableToolItem | null {
   return draft.edit(draft.find(`tool ${callId}`), "tool");
 }
 

@@ -1,8 +1,8 @@
 import { AlertDialog } from "radix-ui";
 import { type RefObject, useRef, useState } from "react";
+import type { SessionEntry } from "../client/api";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
-import type { SessionEntry } from "../wire/api";
 import "./sessions.css";
 
 interface RenameProps {

@@ -14,12 +14,12 @@ import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { useNavigation } from "../app/NavigationContext";
 import { hashOf, linkTo } from "../app/route";
 import { useStores } from "../app/stores";
-import type { Progress } from "../log/view";
+import type { SessionEntry, SessionState } from "../client/api";
+import type { Progress } from "../log/viewModel";
 import { escapeBidi } from "../text/invisibleCharacters";
 import { copyText } from "../ui/clipboard";
 import { Menu, MenuItem, MenuSeparator } from "../ui/Menu";
 import { StateIcon } from "../ui/StateIcon";
-import type { SessionEntry, SessionState } from "../wire/api";
 import { grouped, type ListRow, startOfDay } from "./dateGroups";
 
 const PROGRESS: Record<SessionState, Progress | null> = {

@@ -4,10 +4,10 @@ import type { ReactNode } from "react";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { HOME } from "../app/route";
 import { Stores } from "../app/stores";
+import type { AgentInfo } from "../client/api";
 import { fakeSessionServer, sessionEntry } from "../testing/fakeSessions";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { TestPage, TestStores } from "../testing/providers";
-import type { AgentInfo } from "../wire/api";
 import { Sidebar } from "./Sidebar";
 
 // jsdom has no layout, so the virtual list would render nothing.

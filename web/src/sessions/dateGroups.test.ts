@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { SessionEntry } from "../wire/api";
+import type { SessionEntry } from "../client/api";
 import { grouped, groupOf, startOfDay } from "./dateGroups";
 
 const today = startOfDay(new Date(2026, 2, 12, 15).getTime());

@@ -1,6 +1,6 @@
 /** Groups sessions by the date of their last activity. Pure. */
 
-import type { SessionEntry } from "../wire/api";
+import type { SessionEntry } from "../client/api";
 
 export type ListRow =
   | { readonly kind: "heading"; readonly title: string }

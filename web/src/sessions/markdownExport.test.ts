@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { reduce } from "../log/reduce";
-import { EMPTY } from "../log/view";
+import { EMPTY } from "../log/viewModel";
 import { dialectTranscripts, sourceTranscripts } from "../testing/golden";
 import type { AnyEvent, LogRecord } from "../wire/events";
 import { toMarkdown } from "./markdownExport";

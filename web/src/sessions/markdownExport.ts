@@ -1,7 +1,7 @@
 /** Exports a session as a Markdown document: each question with its steps and its answer. Pure. */
 
 import { formatDuration, plural, valueText } from "../log/format";
-import { type AgentView, type Item, type RunView, startedAgents, type ToolItem } from "../log/view";
+import { type AgentView, type Item, type RunView, startedAgents, type ToolItem } from "../log/viewModel";
 import { STATE_LABELS } from "../ui/StateIcon";
 import type { JsonValue } from "../wire/events";
 

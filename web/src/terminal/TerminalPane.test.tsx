@@ -2,7 +2,7 @@ import { act, cleanup, render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { reduce } from "../log/reduce";
-import { EMPTY, type RunView } from "../log/view";
+import { EMPTY, type RunView } from "../log/viewModel";
 import { recordsOf } from "../testing/golden";
 import { pythonCall } from "../testing/sampleRuns";
 import { stripAnsi } from "../text/sanitizeAnsi";

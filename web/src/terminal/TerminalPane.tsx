@@ -1,6 +1,6 @@
 import { ArrowDownToLine, ChevronDown, ChevronUp, Search, SquareTerminal } from "lucide-react";
 import { type KeyboardEvent, memo, type RefObject, useEffect, useRef, useState } from "react";
-import type { RunView } from "../log/view";
+import type { RunView } from "../log/viewModel";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { plainEnd, plainTranscript, TerminalWriter } from "./terminalWriter";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { reduce } from "../log/reduce";
-import { EMPTY, type RunView } from "../log/view";
+import { EMPTY, type RunView } from "../log/viewModel";
 import { dialectTranscripts, recordsOf, sourceTranscripts, transcript } from "../testing/golden";
 import { joinDeltas, randomChunks, seededRandom } from "../testing/recordSlices";
 import { pythonCall } from "../testing/sampleRuns";

@@ -6,7 +6,7 @@
  */
 
 import { formatBytes } from "../log/format";
-import type { RunView, TerminalPiece, ToolItem } from "../log/view";
+import type { RunView, TerminalPiece, ToolItem } from "../log/viewModel";
 import { AnsiSanitizer, stripAnsi } from "../text/sanitizeAnsi";
 
 const ESC = "\u001b[";

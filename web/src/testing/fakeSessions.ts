@@ -1,7 +1,7 @@
 /** A fake of the server's session requests, for tests. */
 
 import { vi } from "vitest";
-import type { SessionEntry } from "../wire/api";
+import type { SessionEntry } from "../client/api";
 
 export function sessionEntry(id: string, title: string, more: Partial<SessionEntry> = {}): SessionEntry {
   const at = Date.now();

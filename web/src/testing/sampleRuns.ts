@@ -2,7 +2,7 @@
 
 import { truncateLine } from "../log/format";
 import { reduce } from "../log/reduce";
-import { EMPTY, type RunView, type SessionView } from "../log/view";
+import { EMPTY, type RunView, type SessionView } from "../log/viewModel";
 import type { AnyEvent, ToolStarted } from "../wire/events";
 import { transcript } from "./golden";
 

@@ -14,14 +14,14 @@ import {
 } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { formatExactDuration } from "../log/format";
-import type { Item } from "../log/view";
+import type { Item } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useElementWidth, useStickToEnd } from "../ui/hooks";
 import { ListContainer } from "../ui/ListContainer";
 import { STATE_LABELS, StateIcon } from "../ui/StateIcon";
 import { nextRow } from "./keyboardNavigation";
-import type { Row, Timeline } from "./layout";
+import type { Timeline, TimelineRow } from "./layout";
 import { Tooltip, useTooltip } from "./Tooltip";
 import { tickStep, ticks } from "./ticks";
 import { END_ROOM, labelWidth, useZoom } from "./zoom";
@@ -102,7 +102,7 @@ function ZoomButtons({ isFit, onZoom, onFit }: ZoomButtonsProps) {
 
 interface ChartRowProps {
   readonly id: string;
-  readonly row: Row;
+  readonly row: TimelineRow;
   readonly index: number;
   readonly scale: number;
   readonly labels: number;
@@ -158,7 +158,7 @@ const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, isActiv
 interface Props {
   readonly timeline: Timeline;
   readonly focus: Item | null;
-  readonly onSelect: (row: Row) => void;
+  readonly onSelect: (row: TimelineRow) => void;
 }
 
 const ROW = 28;

@@ -1,6 +1,6 @@
 import { cleanup, fireEvent, render, screen, within } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Item, RunView } from "../log/view";
+import type { Item, RunView } from "../log/viewModel";
 import { goldenSession, onlyRun, sampleRun, sampleSession } from "../testing/sampleRuns";
 import TimelinePane from "./TimelinePane";
 

@@ -1,12 +1,12 @@
 import { ChevronLeft, ChevronRight } from "lucide-react";
 import { memo, useCallback, useMemo, useState } from "react";
-import { type Item, isRunning, type RunView } from "../log/view";
+import { type Item, isRunning, type RunView } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
 import { AgentTable } from "./AgentTable";
 import { Chart } from "./Chart";
-import { layout, type Row, type RowCache } from "./layout";
+import { layout, type RowCache, type TimelineRow } from "./layout";
 import { summarize } from "./summary";
 import "./timeline.css";
 
@@ -84,11 +84,11 @@ const TurnPicker = memo(function TurnPicker({ runs, run, onSelectRun }: TurnPick
 interface LegendEntry {
   readonly label: string;
   readonly className: string;
-  readonly appliesTo: (row: Row) => boolean;
+  readonly appliesTo: (row: TimelineRow) => boolean;
 }
 
-const wasStopped = (row: Row) => row.state === "stopped" || row.state === "rejected";
-const hasWait = (row: Row) => row.parts.some((part) => part.kind === "wait");
+const wasStopped = (row: TimelineRow) => row.state === "stopped" || row.state === "rejected";
+const hasWait = (row: TimelineRow) => row.parts.some((part) => part.kind === "wait");
 
 const ENTRIES: readonly LegendEntry[] = [
   { label: "Agent", className: "timeline-bar-agent", appliesTo: (row) => row.kind === "agent" },
@@ -112,7 +112,7 @@ const ENTRIES: readonly LegendEntry[] = [
 ];
 
 /** The legend: the meaning of each kind of bar that the chart contains. */
-const Legend = memo(function Legend({ rows }: { rows: readonly Row[] }) {
+const Legend = memo(function Legend({ rows }: { rows: readonly TimelineRow[] }) {
   return (
     <ul className="timeline-legend" aria-label="Legend">
       {ENTRIES.filter((entry) => rows.some(entry.appliesTo)).map((entry) => (
@@ -142,7 +142,7 @@ const TimelinePane = memo(function TimelinePane({ runs, run, focus, onSelect, on
   const timeline = useMemo(() => layout(snapshot.run, snapshot.now, cache), [snapshot, cache]);
   const summary = useMemo(() => summarize(snapshot.run, snapshot.now), [snapshot]);
   const pick = useCallback(
-    (row: Row) => {
+    (row: TimelineRow) => {
       if (row.item) onSelect(row.item);
       else onSelectRun(run);
     },

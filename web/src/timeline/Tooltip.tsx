@@ -2,7 +2,7 @@ import { type RefObject, useCallback, useState } from "react";
 import { formatExactDuration, formatTokens } from "../log/format";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { STATE_LABELS } from "../ui/StateIcon";
-import type { Row } from "./layout";
+import type { TimelineRow } from "./layout";
 
 interface TooltipPosition {
   readonly index: number;
@@ -13,7 +13,7 @@ interface TooltipPosition {
 }
 
 /** Details of the row under the pointer or with the focus. Hidden from screen readers, which read the row itself. */
-export function Tooltip({ row, place }: { row: Row; place: TooltipPosition }) {
+export function Tooltip({ row, place }: { row: TimelineRow; place: TooltipPosition }) {
   const waited = row.parts.filter((part) => part.kind === "wait").reduce((sum, part) => sum + part.end - part.begin, 0);
   const { left, top, bottom } = place;
   return (

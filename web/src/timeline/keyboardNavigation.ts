@@ -1,11 +1,11 @@
 /** Keyboard navigation between rows of the timeline. Pure. */
 
-import type { Row } from "./layout";
+import type { TimelineRow } from "./layout";
 
 const PAGE = 10;
 
 /** Index of the row that a key moves to; null if it is not a navigation key. */
-export function nextRow(rows: readonly Row[], from: number, key: string): number | null {
+export function nextRow(rows: readonly TimelineRow[], from: number, key: string): number | null {
   const last = rows.length - 1;
   const here = rows[from];
   if (here === undefined) return null;

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { reduce } from "../log/reduce";
-import { EMPTY, type RunView } from "../log/view";
+import { EMPTY, type RunView } from "../log/viewModel";
 import { dialectTranscripts, sourceTranscripts } from "../testing/golden";
 import { goldenSession, onlyRun, START, sampleRun, type TimedEvent } from "../testing/sampleRuns";
-import { layout, type Row, type RowCache } from "./layout";
+import { layout, type RowCache, type TimelineRow } from "./layout";
 
 const lines = (run: RunView, now = 0) => layout(run, now).rows.map(line);
-const line = ({ depth, label, begin, end, state }: Row) => `${"  ".repeat(depth)}${label} ${begin}-${end} ${state}`;
+const line = ({ depth, label, begin, end, state }: TimelineRow) =>
+  `${"  ".repeat(depth)}${label} ${begin}-${end} ${state}`;
 
 const GOLDEN = [...dialectTranscripts(), ...sourceTranscripts()].map(({ name, records }) => ({ name, records }));
 

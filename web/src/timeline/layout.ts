@@ -5,8 +5,8 @@
  */
 
 import { truncateLine } from "../log/format";
-import type { AgentView, ApprovalItem, Item, Progress, RunView, StepItem, Tokens } from "../log/view";
-import { isRunning, tokensOf } from "../log/view";
+import type { AgentView, ApprovalItem, Item, Progress, RunView, StepItem, Tokens } from "../log/viewModel";
+import { isRunning, tokensOf } from "../log/viewModel";
 
 interface RowName {
   readonly label: string;
@@ -53,7 +53,7 @@ export interface Part extends Span {
   readonly kind: "write" | "wait" | "work";
 }
 
-export interface Row extends Span {
+export interface TimelineRow extends Span {
   readonly key: string;
   readonly kind: "agent" | "step" | "tool" | "text" | "thought" | "approval";
   readonly depth: number;
@@ -69,10 +69,10 @@ export interface Row extends Span {
   readonly tokens: Tokens | null;
 }
 
-type NewRow = Pick<Row, "kind" | "key" | "depth" | "item" | "state" | "tokens">;
+type NewTimelineRow = Pick<TimelineRow, "kind" | "key" | "depth" | "item" | "state" | "tokens">;
 
 export interface Timeline {
-  readonly rows: readonly Row[];
+  readonly rows: readonly TimelineRow[];
   /** Duration of the run, in ms. */
   readonly span: number;
   readonly isRunning: boolean;
@@ -100,7 +100,7 @@ export function spanOf(run: RunView, now: number): number {
 }
 
 export function layout(run: RunView, now: number, cache: RowCache = new WeakMap()): Timeline {
-  const builder = new RowBuilder(run, now, cache);
+  const builder = new TimelineBuilder(run, now, cache);
   const main = run.agents.get("");
   // An explicit stack instead of recursion: agents may be nested deeply.
   const todo: Entry[] = main === undefined ? [] : [{ depth: 0, agent: main, item: null }];
@@ -145,7 +145,7 @@ function belongsTo(item: Item, step: StepItem): boolean {
 }
 
 interface EndedRow {
-  readonly row: Row | null;
+  readonly row: TimelineRow | null;
   readonly startedAt: number;
   readonly depth: number;
   readonly isAnswer: boolean;
@@ -159,8 +159,8 @@ function hasEnded(item: Item): boolean {
   return !("endedAt" in item) || item.endedAt !== null;
 }
 
-class RowBuilder {
-  readonly rows: Row[] = [];
+class TimelineBuilder {
+  readonly rows: TimelineRow[] = [];
   readonly span: number;
   private readonly questions = new Map<string, ApprovalItem[]>();
   private readonly calls = new Map<string, Item>();
@@ -237,7 +237,11 @@ class RowBuilder {
     }
   }
 
-  private add({ kind, key, depth, item, state, tokens }: NewRow, extent: Extent, { label, about }: RowName): void {
+  private add(
+    { kind, key, depth, item, state, tokens }: NewTimelineRow,
+    extent: Extent,
+    { label, about }: RowName,
+  ): void {
     const { begin, end, isOpen } = extent;
     const hasTokens = tokens !== null && tokens.input + tokens.output > 0;
     this.rows.push({
@@ -266,7 +270,7 @@ class RowBuilder {
     return Math.min(this.span, Math.max(0, at - this.run.startedAt));
   }
 
-  private partsOf(kind: Row["kind"], { begin, end }: Span, item: Item | null): readonly Part[] {
+  private partsOf(kind: TimelineRow["kind"], { begin, end }: Span, item: Item | null): readonly Part[] {
     if (kind === "approval") return [{ kind: "wait", begin, end }];
     if (kind !== "tool" || item?.kind !== "tool") return [{ kind: "work", begin, end }];
     const parts: Part[] = [];

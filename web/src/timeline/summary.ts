@@ -1,7 +1,7 @@
 /** Computes time, tool calls and tokens of each agent of a run, and their sums. */
 
-import type { Progress, RunView, Tokens } from "../log/view";
-import { addTokens, NO_TOKENS, tokensOf } from "../log/view";
+import type { Progress, RunView, Tokens } from "../log/viewModel";
+import { addTokens, NO_TOKENS, tokensOf } from "../log/viewModel";
 import { agentState, spanOf } from "./layout";
 
 export interface AgentSummary {

@@ -9,7 +9,7 @@ import {
   PauseCircle,
   Square,
 } from "lucide-react";
-import type { Progress } from "../log/view";
+import type { Progress } from "../log/viewModel";
 import "./ui.css";
 
 const ICONS: Record<Progress, LucideIcon> = {

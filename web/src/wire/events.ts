@@ -130,8 +130,8 @@ export interface StepFinished {
 /**
  * A tool call began. `args` is None while the arguments stream, and a text if they are not a JSON object.
  *
- * The server derives `summary`, `language` and `code_key` from the name and the arguments (`presentation.py`); sources
- * leave them empty.
+ * The server derives `summary`, `language` and `code_key` from the name and the arguments (`display_fields.py`);
+ * sources leave them empty.
  */
 export interface ToolStarted {
   readonly kind: "tool_started";

@@ -1,7 +1,7 @@
 /** Parses the frames of a session's socket. Pure. */
 
-import type { Gap } from "../log/view";
-import type { SessionState } from "./api";
+import type { SessionState } from "../client/api";
+import type { Gap } from "../log/viewModel";
 import type { Decision, LogRecord } from "./events";
 
 export interface SessionInfo {

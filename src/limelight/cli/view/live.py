@@ -21,7 +21,7 @@ from rich.segment import ControlType, Segment
 from rich.spinner import Spinner
 from rich.text import Text
 
-from limelight.cli.view.prompt import ApprovalPrompt
+from limelight.cli.view.approval_prompt import ApprovalPrompt
 from limelight.cli.view.render import (
     STATE_MARKS,
     TODO_MARKS,
@@ -32,8 +32,8 @@ from limelight.cli.view.render import (
     late_title_lines,
     source_lines,
 )
+from limelight.cli.view.run_state import Approval, Item, Message, Note, PlanText, RunState, SubAgent, ToolCall
 from limelight.cli.view.sanitize import one_line, sanitize
-from limelight.cli.view.state import Approval, Item, Message, Note, PlanText, RunState, SubAgent, ToolCall
 from limelight.events import Record, RunCancelled, RunFinished, RunStarted
 
 STYLES = {"done": "green", "failed": "red", "waiting": "yellow", "running": "cyan", "unseen": "dim"}
@@ -167,7 +167,7 @@ class LiveView:
             self._print_end()
 
     def _print_finished(self) -> None:
-        """Print the items before the first unfinished one, after which they are not redrawn.
+        """Print all items before the first unfinished item. Printed items are not redrawn.
 
         At the end of the run, the todos are printed before the last message.
         """
@@ -287,7 +287,10 @@ class LiveView:
         return [_line(first, DECISION_STYLES[approval.decision]), *(_line(line, "dim") for line in more)]
 
     def _spinner(self, key: str, text: str, style: str, width: int) -> Spinner:
-        """Return the spinner of a call with this text, cut to one line. It is reused, so its animation continues."""
+        """Return the spinner of a call with this text, cut to one line.
+
+        Each call keeps one spinner, so that its animation continues.
+        """
         spinner = self._spinners.setdefault(key, Spinner("dots", style="green" if not key else "cyan"))
         spinner.update(text=_line(one_line(text, max(10, width - 3)), style))
         return spinner

@@ -13,8 +13,8 @@ from limelight.cli.view.render import (
     plan_lines,
     source_lines,
 )
+from limelight.cli.view.run_state import Note, RunState, SubAgent
 from limelight.cli.view.sanitize import one_line, sanitize
-from limelight.cli.view.state import Note, RunState, SubAgent
 from limelight.events import (
     AgentFinished,
     AgentStarted,

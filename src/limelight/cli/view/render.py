@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
+from limelight.cli.view.run_state import Approval, RunState, ToolCall
 from limelight.cli.view.sanitize import one_line, sanitize
-from limelight.cli.view.state import Approval, RunState, ToolCall
 from limelight.dialects.base import text_of
 from limelight.events import NO_RESULT_SEEN, Plan, RunCancelled, RunFailed, RunFinished
 

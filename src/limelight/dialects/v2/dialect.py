@@ -1,17 +1,18 @@
 """The dialect of DeepSearchAgents' Web API v2: Records become DSAgentRunMessages.
 
-`V2Dialect` passes each event to the part that writes its messages: `texts`, `steps`, `tool_calls` or `notices`.
+`V2Dialect` passes each event to the module that writes its messages: `thoughts_and_answer`, `steps`, `tool_calls` or
+`other_events`.
 """
 
 from typing import ClassVar, assert_never
 
 from limelight.deltas import DELTA_TYPES, Delta
 from limelight.dialects.base import EventReader, encode
-from limelight.dialects.v2.notices import Notices
+from limelight.dialects.v2.message_writer import MessageWriter
+from limelight.dialects.v2.other_events import OtherEvents
 from limelight.dialects.v2.steps import Steps
-from limelight.dialects.v2.texts import Texts
+from limelight.dialects.v2.thoughts_and_answer import ThoughtsAndAnswer
 from limelight.dialects.v2.tool_calls import ToolCalls
-from limelight.dialects.v2.writer import MessageWriter
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -59,9 +60,9 @@ class V2Dialect:
         self._writer = MessageWriter()
         self._live = True
         self._steps: dict[str, Steps] = {}
-        self._texts = Texts(self._writer, self._steps_of)
+        self._texts = ThoughtsAndAnswer(self._writer, self._steps_of)
         self._tool_calls = ToolCalls(self._writer, self._steps_of)
-        self._notices = Notices(self._writer, self._steps_of, root)
+        self._other_events = OtherEvents(self._writer, self._steps_of, root)
 
     def feed(self, record: Record) -> list[bytes]:
         self._writer.begin_record(record.at, is_delta=isinstance(record.event, DELTA_TYPES))
@@ -101,7 +102,7 @@ class V2Dialect:
                 self._steps_of(event.agent_id).append_plan(event)
             case Plan() if event.items:
                 self._steps_of(event.agent_id).end_open_plan()
-                self._notices.todos(event)
+                self._other_events.todos(event)
             case Plan():
                 self._texts.release_held(event.agent_id)
                 self._steps_of(event.agent_id).finish_plan(event)
@@ -113,24 +114,24 @@ class V2Dialect:
             case AgentStarted():
                 self._texts.release_held(event.parent_id)
                 self._writer.add_agent(event)
-                self._notices.agent(event)
+                self._other_events.agent(event)
             case AgentFinished():
                 steps = self._steps_of(event.agent_id)
                 if event.error is not None:
                     steps.drop_error(event.error)
                 steps.close()
-                self._notices.agent(event)
+                self._other_events.agent(event)
             case ApprovalRequested() | ApprovalResolved():
-                self._notices.approval(event)
+                self._other_events.approval(event)
             case Status():
-                self._notices.status(event)
+                self._other_events.status(event)
             case SourceCited():
-                self._notices.source(event)
+                self._other_events.source(event)
             case ArtifactMade():
-                self._notices.file(event)
+                self._other_events.file(event)
             case Usage():
                 self._steps_of(event.agent_id).add_usage(event)
-                self._notices.usage(event)
+                self._other_events.usage(event)
             case FinalAnswer():
                 self._texts.final_answer(event)
             case RunFinished() | RunFailed() | RunCancelled():
@@ -145,7 +146,7 @@ class V2Dialect:
         self._live = event.enable_streaming
         self._texts.begin(event)
         self._tool_calls.begin(event)
-        self._notices.user_input(event)
+        self._other_events.user_input(event)
 
     def _end(self, event: Terminal) -> None:
         reason = closing_reason(event)
@@ -154,7 +155,7 @@ class V2Dialect:
         self._texts.release_held("")
         for steps in self._steps.values():
             steps.close()
-        self._notices.run_end(event)
+        self._other_events.run_end(event)
 
     def _steps_of(self, agent_id: str) -> Steps:
         if agent_id not in self._steps:

@@ -7,9 +7,9 @@ outside of steps.
 
 import msgspec
 
+from limelight.dialects.v2.message_writer import MessageWriter, Metadata, cost, error_type, footer_line, step_number
 from limelight.dialects.v2.previews import preview
 from limelight.dialects.v2.text_stream import TextStream
-from limelight.dialects.v2.writer import MessageWriter, Metadata, cost, error_type, footer_line, step_number
 from limelight.events import Plan, PlanDelta, StepFinished, StepStarted, Usage
 
 SEPARATOR = "-----"
@@ -62,7 +62,7 @@ class Steps:
             self._end_step()
 
     def finish_pending(self) -> None:
-        """Write the footer of the step if it was delayed, because of an open text or an error."""
+        """Write the footer of the step, if an open text or an error has delayed the footer."""
         if self._pending_end is not None:
             self._end_step()
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from limelight.dialects.base import encode
-from limelight.dialects.v2.writer import MessageWriter, Metadata
+from limelight.dialects.v2.message_writer import MessageWriter, Metadata
 
 PAGE_BYTES = 48 * 1024
 """Limit for the content of one message as JSON, in bytes, so that no line of a stream reaches 64 KiB."""

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from limelight.dialects.base import encode, result_seen_field, text_of, truncation_fields
+from limelight.dialects.v2.message_writer import MessageWriter, Metadata, error_type, step_number
 from limelight.dialects.v2.previews import args_summary
 from limelight.dialects.v2.steps import Steps
 from limelight.dialects.v2.text_stream import TextStream
-from limelight.dialects.v2.writer import MessageWriter, Metadata, error_type, step_number
 from limelight.events import RunStarted, ToolFinished, ToolOutputDelta, ToolReady, ToolStarted
 
 PYTHON = "python"
@@ -24,7 +24,7 @@ class ToolCalls:
         self._calls: dict[str, _Call] = {}
 
     def begin(self, event: RunStarted) -> None:
-        """Adopt the settings of a run."""
+        """Read the settings of a run: whether output is streamed."""
         self._live = event.enable_streaming
 
     def feed(self, event: ToolStarted | ToolReady | ToolOutputDelta | ToolFinished) -> None:

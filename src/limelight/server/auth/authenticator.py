@@ -21,7 +21,7 @@ CLAIMS = ("user_claim", "name_claim", "scope_claim")
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """The user for whom a request is sent, and the scopes of its key."""
+    """The user for whom a request is sent, and the scopes of the request's key."""
 
     user: User
     scopes: frozenset[Scope]
@@ -47,7 +47,7 @@ class Caller(msgspec.Struct, frozen=True):
 ANONYMOUS = Caller(User(LOCAL_OWNER), frozenset())
 """The caller of public routes, without a key and without scopes."""
 LOCAL = Caller(User(LOCAL_OWNER), ALL_SCOPES - {"on-behalf-of"})
-"""Every caller of a server that needs no key. It has all scopes except `on-behalf-of`."""
+"""The caller of every request to a server that needs no key. It has all scopes except `on-behalf-of`."""
 
 
 class Authenticator:
@@ -75,9 +75,9 @@ class Authenticator:
         return not self._api_key and self._issuer is None and not self._read(self._keyring.has_any)
 
     async def authenticate(self, token: str) -> Caller | None:
-        """Return the caller with a key or token; None if the key is unknown or revoked.
+        """Return the caller that a key or token belongs to; None if the key is unknown or revoked.
 
-        Raises Unauthorized, with the reason, for an invalid token, and IssuerUnavailable if it cannot be checked.
+        Raises Unauthorized, with the reason, for an invalid token, and IssuerUnavailable if a token cannot be checked.
         """
         if self._api_key and hmac.compare_digest(token.encode(), self._api_key):
             return Caller(User(LOCAL_OWNER), ALL_SCOPES)

@@ -16,10 +16,10 @@ from limelight.errors import BadRequest, Forbidden, LimelightError, Unauthorized
 from limelight.server.auth.authenticator import ANONYMOUS, LOCAL, Caller
 from limelight.server.auth.cookies import is_cross_site, is_same_site, key_from_cookie
 from limelight.server.middleware.root_path import below, root_of
-from limelight.server.page import is_page_file
-from limelight.server.problems import send_problem
+from limelight.server.problem_details import send_problem
 from limelight.server.rate_limit import Throttle, client_of, is_gone
 from limelight.server.runtime import Runtime
+from limelight.server.web_page import is_page_file
 from limelight.sources.base import User
 
 PROBE_PATHS = frozenset({"/health", "/ready", "/api/v2/health"})

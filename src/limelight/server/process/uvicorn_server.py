@@ -17,9 +17,9 @@ import uvicorn
 from starlette.applications import Starlette
 
 from limelight.errors import SetupError, TryLater
-from limelight.server.process.connection import HttpConnection, WebSocketConnection
-from limelight.server.process.executor import AgentThreadPool
+from limelight.server.process.connection_limits import HttpConnection, WebSocketConnection
 from limelight.server.process.fd_limit import FdMonitor
+from limelight.server.process.thread_pool import AgentThreadPool
 from limelight.server.runtime import Runtime
 from limelight.stores.base import EXIT_LOCK
 
@@ -31,7 +31,7 @@ MAX_FRAME_BYTES = 16 * 1024 * 1024
 """Size limit of a WebSocket message. A larger message closes the socket. A message between the setting
 `limits.message_bytes` and this limit is answered with an error."""
 PING_SECONDS = 20
-"""Interval at which uvicorn pings each WebSocket. `heartbeat.py` sends heartbeats only to SSE streams."""
+"""Interval at which uvicorn pings each WebSocket. `server/open_streams.py` sends heartbeats only to SSE streams."""
 PONG_SECONDS = 60
 """Time that a client has to answer a WebSocket ping. Without a pong, uvicorn closes the socket with code 1011."""
 CONNECTION_CLOSE_SECONDS = 5

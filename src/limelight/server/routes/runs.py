@@ -28,12 +28,12 @@ from limelight.models import Decide, Run
 from limelight.runs.queries import (
     StoredValue,
     complete_answer,
+    complete_body,
+    complete_value,
     input_of,
     read_answer,
     read_call,
     stored_value,
-    whole_body,
-    whole_value,
 )
 from limelight.runs.queue import QueuedRun
 from limelight.runs.viewer import Format
@@ -243,10 +243,10 @@ async def get_tool(request: ApiRequest) -> ToolView | Response:
     if found is None:
         raise ToolNotFound(f"run {run.run_id} has no tool call {call_id[:100]!r}")
     if request.query("raw") == "1":
-        kept = await whole_body(store, run, "result", call_id, found.result_cut, found.size)
+        kept = await complete_body(store, run, "result", call_id, found.result_cut, found.size)
         if kept is not None:
             return _raw(kept.body, kept.media_type != "application/json")
-    result = await whole_value(store, run, "result", call_id, found.result, found.result_cut)
+    result = await complete_value(store, run, "result", call_id, found.result, found.result_cut)
     text = text_of(result) if result is not None else ""
     if request.query("raw") == "1":
         return _raw(text, isinstance(result, str))
@@ -254,7 +254,7 @@ async def get_tool(request: ApiRequest) -> ToolView | Response:
         output=found.output,
         call_id=call_id,
         name=found.name,
-        args=await whole_value(store, run, "args", call_id, found.args, found.args_cut),
+        args=await complete_value(store, run, "args", call_id, found.args, found.args_cut),
         result=result,
         error=found.error,
         result_seen=found.result_seen,
@@ -270,8 +270,8 @@ async def get_input(request: ApiRequest) -> Response:
     started = await input_of(request.runtime.store, run)
     if started is None:
         raise NotFound(f"run {run.run_id} has not begun")
-    whole = await whole_value(request.runtime.store, run, "input", "", started.input, started.truncated)
-    return _raw(text_of(whole), is_text=True)
+    complete = await complete_value(request.runtime.store, run, "input", "", started.input, started.truncated)
+    return _raw(text_of(complete), is_text=True)
 
 
 @router.route(
@@ -291,8 +291,8 @@ async def get_answer(request: ApiRequest) -> Response:
     if request.query("text") == "1":
         return _raw(text_of((await complete_answer(request.runtime.store, run, answer)).content), is_text=True)
     given: JsonValue = answer.content if answer.data is None else answer.data
-    whole = await whole_value(request.runtime.store, run, "content", "", given, answer.truncated)
-    return _raw(text_of(whole), isinstance(whole, str))
+    complete = await complete_value(request.runtime.store, run, "content", "", given, answer.truncated)
+    return _raw(text_of(complete), isinstance(complete, str))
 
 
 @router.route(

@@ -5,7 +5,7 @@ from typing import Any, get_args
 import msgspec
 
 from limelight import __version__
-from limelight.dialects.v2.schema import RunMessage
+from limelight.dialects.v2.message_schema import RunMessage
 from limelight.events import Record
 from limelight.server.endpoint import Param
 from limelight.server.v2 import replies

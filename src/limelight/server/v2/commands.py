@@ -22,10 +22,10 @@ from limelight.events import Decision
 from limelight.messages import Message
 from limelight.models import Decide, Run
 from limelight.runs.hub import FrameBatch
-from limelight.runs.queue import MAX_WAITING, IfBusy, QueuedRun, Request
+from limelight.runs.queue import MAX_QUEUED, IfBusy, QueuedRun, Request
 from limelight.server.endpoint import validate
 from limelight.server.schemas import MAX_REASON, MAX_REQUEST_ID
-from limelight.server.v2.history import History, PageQuery
+from limelight.server.v2.message_history import History, PageQuery
 from limelight.server.v2.replies import Accepted, Decided, MessagesEnd, Pong, State
 from limelight.server.v2.sender import ClientDisconnected, SocketContext
 from limelight.server.v2.sessions import check_cursor, get_session, max_steps_of, session_info
@@ -229,8 +229,8 @@ class CommandHandler:
             max_steps=max_steps_of(self._runtime, session),
             creates_session=False,
         )
-        if self._starting >= MAX_WAITING:
-            raise QueueFull(f"{MAX_WAITING} queries of this socket wait already")
+        if self._starting >= MAX_QUEUED:
+            raise QueueFull(f"{MAX_QUEUED} queries of this socket wait already")
         reservation = self._runtime.body_budget.reserve(self._ref.owner)
         reservation.resize(len(command.query))
         queued = QueuedRun.of(request)

@@ -50,7 +50,7 @@ class MessagesEnd(Reply, tag="messages_end"):
 
 
 class Accepted(Reply, tag="accepted"):
-    """The run of a query with a `request_id`. A repeated query with the same id gets the same run."""
+    """The answer to a query with a `request_id`: its run. A repeated query with the same id gets the same run."""
 
     request_id: str
     run_id: str

@@ -4,13 +4,13 @@ import uuid
 
 import msgspec
 
-from limelight.dialects.v2.schema import RunMessage
+from limelight.dialects.v2.message_schema import RunMessage
 from limelight.errors import BadCursor, BadRequest, InvalidBody, SessionNotFound, StoreUnavailable, TooManySessions
 from limelight.ids import now_ms
 from limelight.models import Session
 from limelight.server.endpoint import ApiRequest, Param, Router, validate
 from limelight.server.v2.asyncapi import TAG
-from limelight.server.v2.history import DEFAULT_LIMIT, History, PageQuery
+from limelight.server.v2.message_history import DEFAULT_LIMIT, History, PageQuery
 from limelight.server.v2.sender import addressed
 from limelight.server.v2.sessions import (
     INVALID_STEPS,

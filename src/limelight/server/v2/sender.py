@@ -40,9 +40,10 @@ class SocketFraming:
         return list(self._texts(frames))
 
     def texts(self, batch: FrameBatch) -> Iterable[str]:
-        """Return the text messages of a batch.
+        """Return the WebSocket text messages of a batch of frames.
 
-        Messages of a replay are encoded one at a time, so that a client that does not read holds only one in memory.
+        A batch that several sockets share is encoded once. The batch of a replay belongs to one socket: its messages
+        are encoded one at a time while they are sent, so that a slow client holds only one message in memory.
         """
         return batch.encoded(self) if batch.is_shared else self._texts(batch.frames)
 

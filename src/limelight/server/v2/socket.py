@@ -25,8 +25,8 @@ from limelight.models import LIVE_STATES, Session, SessionRef
 from limelight.runs.limits import RETRY_AFTER_SECONDS, TokenBucket
 from limelight.runs.viewer import Format
 from limelight.server.auth.authenticator import Caller
-from limelight.server.heartbeat import Kind
 from limelight.server.middleware.root_path import root_of
+from limelight.server.open_streams import Kind
 from limelight.server.runtime import Runtime
 from limelight.server.v2.commands import CommandHandler
 from limelight.server.v2.sender import PACKED, ClientDisconnected, Sender, SocketContext, packed_records, socket_framing
@@ -210,7 +210,10 @@ class SessionSocket:
 
 
 def close_code(error: Exception) -> int:
-    """Return the close code: one if a retry may succeed, one if the client caused the error, and one otherwise."""
+    """Return the close code for an error.
+
+    It is TRY_AGAIN_LATER if a retry may succeed, POLICY_VIOLATION if the client caused the error, else INTERNAL_ERROR.
+    """
     if isinstance(error, LimelightError) and error.retry_after:
         return TRY_AGAIN_LATER
     return POLICY_VIOLATION if isinstance(error, RequestError) else INTERNAL_ERROR

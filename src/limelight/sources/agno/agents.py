@@ -9,7 +9,7 @@ from typing import Any
 from limelight.events import AgentFinished, AnyEvent, Plan, StepFinished, StepStarted, Todo, TodoStatus, Usage
 from limelight.sources.messages import AgentMessages, MessageIds
 from limelight.sources.tool_calls import ToolCall
-from limelight.sources.values import args_value
+from limelight.sources.tool_results import args_value
 
 TODO_STATUSES: dict[str, TodoStatus] = {"in_progress": "in_progress", "completed": "completed", "failed": "completed"}
 """The status of a plan item for each of Agno's task statuses; any other status means pending."""

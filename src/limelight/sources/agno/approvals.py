@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 from limelight.events import Decision
 from limelight.json_values import json_value
 from limelight.sources.base import DECISIONS, Approval
-from limelight.sources.values import fields_of, json_text
+from limelight.sources.tool_results import fields_of, json_text
 
 REJECTED = "rejected"
 EDIT_OR_REJECT: tuple[Decision, ...] = ("edit", "reject")

@@ -12,7 +12,7 @@ from typing import Any
 from limelight.events import SourceCited
 from limelight.messages import InlineFile, Message, files_of
 from limelight.sources.base import FileMade, Item
-from limelight.sources.values import items_of
+from limelight.sources.tool_results import items_of
 
 DEFAULT_TYPES = {"Image": "image/png", "Video": "video/mp4", "Audio": "audio/mpeg"}
 """Default media types of Agno's classes."""

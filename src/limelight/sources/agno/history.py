@@ -19,7 +19,7 @@ from agno.session import AgentSession, TeamSession
 from limelight.messages import Message
 from limelight.sources.agno.files import media_arguments
 from limelight.sources.history import CUT_OFF, normalized
-from limelight.sources.values import fields_of
+from limelight.sources.tool_results import fields_of
 
 GIVEN = "limelight_past"
 """The metadata key that marks a session that was created with a given history."""

@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, cast
 
 from limelight.sources.agno.tool_calls import Rejection, rejected_calls
-from limelight.sources.values import items_of
+from limelight.sources.tool_results import items_of
 
 SHARED = ("tools", "dependencies", "tool_hooks", "pre_hooks", "post_hooks", "knowledge_retriever")
 """Fields that the copy shares with the original, because they may contain state of the user. Agno itself copies tools
@@ -47,7 +47,7 @@ REJECTIONS: ContextVar[list[Rejection] | None] = ContextVar("limelight_agno_reje
 
 
 def copy_for_turn(target: Any, db: Any, instructions: str) -> Any:
-    """Copy an agent or team for a turn, with added instructions, and with this database if it has none."""
+    """Copy an agent or team for a turn, with added instructions. A copy without a database gets this one."""
     changes: dict[str, Any] = {}
     if not target.id and not target.name:
         changes["id"] = "agent"  # otherwise Agno generates a new id for each copy

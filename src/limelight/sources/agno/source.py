@@ -44,8 +44,8 @@ from limelight.sources.base import (
     Turn,
     first_line,
 )
+from limelight.sources.leftover_threads import report_running_tools
 from limelight.sources.resume_state import ResumeState
-from limelight.sources.running_threads import report_running_tools
 
 DATABASE = "agno.db"
 DATABASES: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, Path], Any] = WeakValueDictionary()

@@ -21,7 +21,7 @@ from limelight.sources.agno.files import Media
 from limelight.sources.base import Item
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.tool_calls import CallIds, ToolCall
-from limelight.sources.values import args_value, json_text
+from limelight.sources.tool_results import args_value, json_text
 
 DELEGATE_ONE = ("delegate_task_to_member", "execute_task")
 DELEGATE_MANY = ("delegate_task_to_members", "execute_tasks_parallel")
@@ -164,7 +164,7 @@ def rejected_calls(messages: Iterable[Any], shown: set[str]) -> Iterator[Rejecte
 
 
 def spawning_call(parent: AgentRun, names: set[str]) -> AgnoCall | None:
-    """Return the open call that has started a team member; None if it is unknown.
+    """Return the open call that has started a team member; None if the call is unknown.
 
     A call that names the member and has started no other member takes precedence.
     """
@@ -183,9 +183,9 @@ def member_error(call: AgnoCall) -> str | None:
 
 
 def _owner(run: AgentRun, raw_id: str, runs: Iterable[AgentRun]) -> tuple[AgentRun, AgnoCall | None]:
-    """Find the open call with this raw id, in this run first and then in the others. Returns its run and the call.
+    """Return the open call with this raw id and the run of the call; this run and None if there is no such call.
 
-    Returns this run and None if there is no such call.
+    This run is searched first, then the others.
     """
     for candidate in (run, *(runs if raw_id else ())):
         if raw_id in candidate.calls:

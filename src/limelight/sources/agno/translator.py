@@ -19,7 +19,7 @@ from limelight.sources.base import Item
 from limelight.sources.messages import MessageIds
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.tool_calls import UniqueIds
-from limelight.sources.values import final_answer
+from limelight.sources.tool_results import final_answer
 
 STATUS = {
     "MemoryUpdateStarted": "Updating the memory",
@@ -63,7 +63,10 @@ class AgnoTranslator:
     """Translator from Agno's stream to the Events of one turn."""
 
     def __init__(self, max_steps: int | None = None, address: str = "") -> None:
-        """`address` is the model's URL. It is added to connection errors, of which Agno reports only the text."""
+        """Create a translator.
+
+        `address`, the model's URL, is added to connection errors, of which Agno reports only the text.
+        """
         self.ended = False
         """True once the terminal event was returned."""
         self.rejections: list[Rejection] = []

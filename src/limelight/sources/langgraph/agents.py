@@ -13,7 +13,7 @@ from limelight.events import AgentFinished, AgentStarted, AnyEvent, StepFinished
 from limelight.sources.langgraph.stream_parts import Namespace, node_of, task_of
 from limelight.sources.langgraph.tool_calls import GraphCall
 from limelight.sources.resume_state import ResumeState
-from limelight.sources.values import fields_of
+from limelight.sources.tool_results import fields_of
 
 MODEL_NODES = frozenset({"model", "agent", "model_request", "call_model", "chatbot", "llm"})
 """Names of nodes that call the model in an agent's loop. Their steps have the kind `action`; the kind of any other step

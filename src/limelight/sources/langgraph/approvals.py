@@ -19,7 +19,7 @@ from limelight.json_values import json_value
 from limelight.sources.base import DECISIONS, Approval
 from limelight.sources.langgraph.tool_calls import GraphCall
 from limelight.sources.resume_state import ResumeState
-from limelight.sources.values import args_value, fields_of, items_of
+from limelight.sources.tool_results import args_value, fields_of, items_of
 
 NO_ANSWER = "No answer was given."
 
@@ -65,7 +65,10 @@ def interrupt_of(
 
 
 def restored_interrupt(interrupt_id: str, value: Any, state: ResumeState, open_calls: Sequence[GraphCall]) -> Interrupt:
-    """Convert an interrupt of a resumed run. The newest equal requests in the log provide the agents and tool calls."""
+    """Convert an interrupt in the saved state of a resumed run to approval requests, as `interrupt_of` does.
+
+    Each request gets the agent and the tool call of the newest logged request with the same name and arguments.
+    """
     interrupt = interrupt_of(interrupt_id, value, "", open_calls)
     logged = list(reversed(state.requests))
     calls = {call.call_id: call for call in open_calls}

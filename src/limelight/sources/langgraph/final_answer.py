@@ -10,14 +10,17 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from limelight.sources.langgraph.graph_input import input_keys, text_key
 from limelight.sources.langgraph.history import messages_of
 from limelight.sources.langgraph.stream_parts import text_in
-from limelight.sources.values import fields_of
+from limelight.sources.tool_results import fields_of
 
 ANSWER_KEYS = ("answer", "output", "result", "response", "final_answer", "report")
 """State keys that may contain the answer of a graph without `messages`, most likely first."""
 
 
 def answer_in(graph: Any, state: Any) -> tuple[Any, str | None]:
-    """Return the answer in a state, and the id of its message if it is one. Both are None if there is no answer."""
+    """Return the answer in a state, and the id of the message that contains the answer.
+
+    The id is None if the answer is not a message. Both are None if there is no answer.
+    """
     values = fields_of(state)
     if values.get("structured_response") is not None:
         return values["structured_response"], None

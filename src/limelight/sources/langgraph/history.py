@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMe
 
 from limelight.messages import Message
 from limelight.sources.history import CUT_OFF, normalized
-from limelight.sources.values import fields_of, items_of
+from limelight.sources.tool_results import fields_of, items_of
 
 INSTRUCTIONS = "limelight-instructions-"
 """Prefix of the ids of messages with instructions, which are valid for one turn only."""

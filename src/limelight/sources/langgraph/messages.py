@@ -13,7 +13,7 @@ from limelight.events import AnyEvent, ReasoningDelta, ReasoningFinished, Source
 from limelight.grammar import parse_args
 from limelight.sources.langgraph.stream_parts import reasoning_in, text_in
 from limelight.sources.messages import MessageIds
-from limelight.sources.values import fields_of, items_of
+from limelight.sources.tool_results import fields_of, items_of
 
 
 class StreamedMessage(msgspec.Struct):
@@ -109,7 +109,7 @@ class Messages:
         return events
 
     def finish_all(self, agent_id: str, task_id: str = "") -> list[AnyEvent]:
-        """End the open messages of an agent, or only those of one task. Their last chunk has not arrived."""
+        """End the open messages of an agent, or only of one task, although their last chunks have not arrived."""
         own = [m for m in self._open.values() if m.agent_id == agent_id and task_id in ("", m.task_id)]
         return [event for message in own for event in self.finish(message.raw_id)]
 

@@ -28,8 +28,8 @@ from limelight.sources.langgraph.approvals import ApprovalRequest, Interrupt, re
 from limelight.sources.langgraph.instrument import current_namespace, tool_of_frame, with_threaded_nodes
 from limelight.sources.langgraph.stream_parts import MODES, part_of
 from limelight.sources.langgraph.translator import LangGraphTranslator
+from limelight.sources.leftover_threads import report_running_tools
 from limelight.sources.resume_state import ResumeState
-from limelight.sources.running_threads import report_running_tools
 
 MAX_STEPS = "max_steps"
 NOT_SERIALIZABLE = "is not msgpack serializable"

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from limelight.sources.values import fields_of, items_of
+from limelight.sources.tool_results import fields_of, items_of
 
 MODES = ("messages", "tools", "tasks", "custom")
 """The stream modes that are requested from `astream`. `DROPS` in the translator explains why others are not."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from limelight.sources.langgraph.stream_parts import Namespace, call_ids_in, last_call_ids, task_of, text_in
-from limelight.sources.values import fields_of, items_of
+from limelight.sources.tool_results import fields_of, items_of
 
 ROLES = frozenset({"ai", "assistant", "tool"})
 """The roles of messages that are shown: those of models and tools."""
@@ -38,7 +38,7 @@ class Task(msgspec.Struct):
     ns: Namespace
     input: Any = None
     started_at: float = 0.0
-    """In seconds, on the clock of the translator."""
+    """Time of the start in seconds, on the clock of the translator."""
     lists: dict[str, list[Any]] = {}
     """Copies of the lists in the task's input at its start, by key."""
     nested: list[Any] = []

@@ -16,7 +16,7 @@ from limelight.sources.base import Item
 from limelight.sources.langgraph.stream_parts import Namespace
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.tool_calls import CallIds, ToolCall
-from limelight.sources.values import args_value, fields_of, items_of, json_text, tool_result
+from limelight.sources.tool_results import args_value, fields_of, items_of, json_text, tool_result
 
 
 def elapsed_ms(started_at: float, now: float) -> int:
@@ -34,7 +34,7 @@ class ToolRun(msgspec.Struct):
     """The id of the task that executes the tool run; "" if several tasks are possible."""
     ns: Namespace
     started_at: float
-    """In seconds, on the clock of the translator."""
+    """Time of the start in seconds, on the clock of the translator."""
     guessed: bool = False
     """Whether the match is a guess, because name or arguments differ from the call's. A better match replaces it."""
     live: bool = True

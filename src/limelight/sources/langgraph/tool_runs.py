@@ -16,7 +16,7 @@ from limelight.sources.langgraph.agents import SubAgents
 from limelight.sources.langgraph.stream_parts import Namespace
 from limelight.sources.langgraph.tasks import Tasks
 from limelight.sources.langgraph.tool_calls import GraphCall, ToolCalls, ToolRun
-from limelight.sources.values import args_value
+from limelight.sources.tool_results import args_value
 
 RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """Pattern of LangChain's run ids. A tool that is run with a call id is reported under the call id instead."""
@@ -62,7 +62,7 @@ def match_given_call(by_task: list[list[GraphCall]], name: str, given: Any, tool
 
 
 class ToolRuns:
-    """Registry of the tool runs that nodes have started, with the search for the call that a tool runs for."""
+    """The tool runs that nodes have started themselves, each matched to the tool call that it executes."""
 
     def __init__(self, calls: ToolCalls, agents: SubAgents, tasks: Tasks) -> None:
         self._calls = calls

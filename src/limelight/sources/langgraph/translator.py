@@ -33,7 +33,7 @@ from limelight.sources.langgraph.tasks import Tasks
 from limelight.sources.langgraph.tool_calls import GraphCall, ToolCalls, ToolRun, elapsed_ms, take_equal
 from limelight.sources.langgraph.tool_runs import ToolRuns
 from limelight.sources.resume_state import ResumeState
-from limelight.sources.values import fields_of, final_answer
+from limelight.sources.tool_results import fields_of, final_answer
 
 MAX_STATUS = 500
 """The maximum length of a status text that a graph writes."""
@@ -159,7 +159,7 @@ class LangGraphTranslator:
         return events
 
     def _complete_message(self, ns: Namespace, message: Any, metadata: dict[str, Any], task_id: str) -> list[Item]:
-        """Show a complete message of a model, or one that a node returns, unless it repeats another message."""
+        """Show a complete message of a model or a node, unless the message repeats another one."""
         if self._messages.is_known(message.id):
             return []
         is_returned = not is_model_run(metadata)
@@ -455,7 +455,8 @@ class LangGraphTranslator:
     def end(self, answer: Any, raw_id: str | None, code: str = "") -> list[Item]:
         """End everything that is open, after the graph has ended, and return the final answer and RunFinished.
 
-        `answer` is the answer in the graph's state; `raw_id` is the id of its message, if it is one.
+        `answer` is the answer in the graph's state; `raw_id` is the id of the message that contains it, if there is
+        one.
         """
         events = [*self._end_agents(self._agents.all_open(), None), *self._close("", None)]
         return [*events, self._answer(answer, raw_id), RunFinished(code=code)]

@@ -16,7 +16,7 @@ from limelight.sources.messages import AgentMessages, MessageIds
 from limelight.sources.smolagents.messages import CodeParser, Piece, PlanParser, content_text, plan_in
 from limelight.sources.smolagents.signals import CODE, AgentBegan, CallReady, StepBegan
 from limelight.sources.smolagents.tool_calls import AgentCalls, RunCalls
-from limelight.sources.values import ToolResult, fields_of, final_answer
+from limelight.sources.tool_results import ToolResult, fields_of, final_answer
 
 Mode = Literal["idle", "thinking", "planning", "answering"]
 """How the next reply of the model is used. In the mode `idle` it is not shown."""

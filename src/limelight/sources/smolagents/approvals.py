@@ -9,7 +9,7 @@ from typing import Any, cast
 from limelight.errors import SetupError
 from limelight.sources.base import Context
 from limelight.sources.smolagents.signals import ANSWER, CODE, ApprovalNeeded
-from limelight.sources.threads import ThreadCancelled
+from limelight.sources.thread_bridge import ThreadCancelled
 
 
 class ApprovalRequests:

@@ -32,8 +32,8 @@ from limelight.sources.smolagents.signals import (
     error_text,
     named_error_text,
 )
-from limelight.sources.threads import ThreadCancelled
-from limelight.sources.values import ToolResult
+from limelight.sources.thread_bridge import ThreadCancelled
+from limelight.sources.tool_results import ToolResult
 
 
 class ObservedCall(NamedTuple):

@@ -14,7 +14,7 @@ from PIL import Image
 from limelight.json_values import safe_text
 from limelight.messages import InlineFile, Message, files_of
 from limelight.sources.base import FileMade
-from limelight.sources.values import ToolResult, tool_result
+from limelight.sources.tool_results import ToolResult, tool_result
 
 
 def result_of(output: Any, name: str) -> ToolResult:

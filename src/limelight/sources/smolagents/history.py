@@ -16,7 +16,7 @@ from smolagents.monitoring import Timing
 from limelight.messages import Message
 from limelight.sources.smolagents.files import sent_files
 from limelight.sources.smolagents.signals import ANSWER, CODE
-from limelight.sources.values import fields_of, items_of
+from limelight.sources.tool_results import fields_of, items_of
 
 
 def steps_of(history: Sequence[Message], tags: tuple[str, str] | None) -> list[Any]:

@@ -39,7 +39,7 @@ from limelight.sources.smolagents.signals import (
     StepLimitReached,
     error_text,
 )
-from limelight.sources.threads import ThreadBridge, ThreadCancelled
+from limelight.sources.thread_bridge import ThreadBridge, ThreadCancelled
 
 REPLACED = frozenset(
     {

@@ -19,7 +19,7 @@ from typing import Any, cast
 from smolagents.models import agglomerate_stream_deltas, remove_content_after_stop_sequences
 
 from limelight.sources.smolagents.signals import ModelDelta, ModelReplied, Observer
-from limelight.sources.values import fields_of, items_of
+from limelight.sources.tool_results import fields_of, items_of
 
 
 def observed_model(model: Any, observer: Observer, agent_id: str, keep_empty: bool) -> Any:

@@ -21,7 +21,7 @@ from limelight.sandbox.sandbox import Sandbox
 from limelight.sandbox.values import NotEncodable, decode, encode
 from limelight.sources.base import CURRENT
 from limelight.sources.smolagents.signals import ANSWER
-from limelight.sources.threads import ThreadCancelled
+from limelight.sources.thread_bridge import ThreadCancelled
 
 POLL_SECONDS = 0.02
 """How often running code is checked for a cancellation and for its time limit."""

@@ -17,8 +17,8 @@ import msgspec
 
 from limelight.json_values import safe_text
 from limelight.sources.base import Approval, FileMade
-from limelight.sources.threads import ThreadBridge, ThreadCancelled
-from limelight.sources.values import ToolResult
+from limelight.sources.thread_bridge import ThreadBridge, ThreadCancelled
+from limelight.sources.tool_results import ToolResult
 
 NO_RESULT = ToolResult("", [])
 CODE = "python_interpreter"

@@ -12,11 +12,11 @@ from limelight.errors import AgentFailed, LimelightError
 from limelight.events import Status
 from limelight.messages import Message
 from limelight.sources.base import NO_OPTIONS, Feature, Item, Options, Source, Turn, first_line
-from limelight.sources.running_threads import still_running_text
+from limelight.sources.leftover_threads import still_running_text
 from limelight.sources.smolagents.approvals import ApprovalRequests, check_tool_names
 from limelight.sources.smolagents.signals import CODE, ApprovalNeeded, named_error_text
 from limelight.sources.smolagents.translator import AnySignal, SmolagentsTranslator
-from limelight.sources.threads import CANCEL_SECONDS, ThreadBridge
+from limelight.sources.thread_bridge import CANCEL_SECONDS, ThreadBridge
 
 MAX_WORKERS = 16
 """How many conversations of an agent keep the sandbox with their variables between turns."""

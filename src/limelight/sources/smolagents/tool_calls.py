@@ -12,7 +12,7 @@ from limelight.events import AnyEvent
 from limelight.sources.base import Item
 from limelight.sources.smolagents.signals import ANSWER, CallEnded, CallOutput, CallReady
 from limelight.sources.tool_calls import CallIds, ToolCall
-from limelight.sources.values import args_value
+from limelight.sources.tool_results import args_value
 
 NEVER_RAN = "the call was never run"
 

@@ -15,7 +15,7 @@ import msgspec
 from limelight.errors import LeaseLost
 from limelight.events import AnyEvent, Record
 from limelight.models import ENDED_STATES, Append, Result, RunState, fault_of
-from limelight.stores.packing import pack
+from limelight.stores.record_packing import pack
 
 CHUNK_RECORDS = 128
 MAX_CHUNK = 512

@@ -31,7 +31,7 @@ from limelight.models import (
     refers_to,
 )
 from limelight.stores.base import check_not_busy, check_session_count, check_session_size
-from limelight.stores.packing import unpack, unpack_naming
+from limelight.stores.record_packing import unpack, unpack_naming
 from limelight.stores.sqlite.journal import LiveState
 
 Live = Mapping[str, LiveState]

@@ -38,15 +38,15 @@ from limelight.models import (
 )
 from limelight.stores.base import EXIT_LOCK, Store
 from limelight.stores.sqlite import queries
-from limelight.stores.sqlite.file import DatabaseFile
-from limelight.stores.sqlite.health import Health
-from limelight.stores.sqlite.inspection import check_place, examine, query_unopened
+from limelight.stores.sqlite.database_file import DatabaseFile
+from limelight.stores.sqlite.faults import Health
 from limelight.stores.sqlite.journal import Journal, LiveState, last_part, last_results, put_part
 from limelight.stores.sqlite.read_limiter import ReadLimiter
+from limelight.stores.sqlite.read_only_inspection import check_place, examine, query_unopened
 from limelight.stores.sqlite.schema import touch
 from limelight.stores.sqlite.snapshots import rescue_deleted
 from limelight.stores.sqlite.wal_checkpoints import Checkpoints
-from limelight.stores.sqlite.writer import Writer
+from limelight.stores.sqlite.writer_thread import Writer
 
 T = TypeVar("T")
 READERS = 2

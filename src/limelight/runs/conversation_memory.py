@@ -1,0 +1,134 @@
+"""Memories of agents: decides which stored conversation of its framework an agent continues.
+
+Frameworks store a conversation under a key. The memory of a session has this key and the turns that are in the
+conversation. A request with the same earlier messages continues the conversation. A request with other earlier messages
+(an edited message, another client) gets a new key, and the agent gets those messages. A memory that no turn will use
+again is deleted first by the source and then by the store, so that a crash in between only delays the deletion.
+"""
+
+import hashlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from limelight.ids import sortable_id
+from limelight.messages import Message, files_of
+from limelight.models import Memory, MemoryTurn, SessionRef
+from limelight.runs.agent_registry import Agent, Agents
+from limelight.runs.conversation_history import history_from_log
+from limelight.runs.store_retry import retry_while_unavailable
+from limelight.stores.base import Store
+
+log = logging.getLogger(__name__)
+
+
+class Recalled(msgspec.Struct, frozen=True):
+    """The conversation memory with which a turn starts.
+
+    `key` is the key of the conversation in the framework's storage. `history` returns the messages before the turn, for
+    a framework that has no conversation under this key.
+    """
+
+    key: str
+    history: Callable[[], Awaitable[Sequence[Message]]]
+    past: Sequence[Message] = ()
+    """The earlier messages that the client has sent, if the memory is new. The log does not contain them."""
+
+
+class Memories:
+    """The conversation memories of all sessions: which stored conversation of its framework each agent continues."""
+
+    def __init__(self, store: Store, agents: Agents, idle_seconds: float) -> None:
+        self._store = store
+        self._agents = agents
+        self._idle_seconds = idle_seconds
+        self._used: dict[str, tuple[Agent, float]] = {}
+        """Memories that this process has used and not released: by key, the agent and the time of the last use."""
+        self._busy: dict[str, str] = {}
+        """The memory keys that live runs use, by run id."""
+
+    async def recall(
+        self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], continues_session: bool
+    ) -> Recalled:
+        """Return the memory with which a turn starts, after adding the turn to the stored memory.
+
+        `continues_session` says whether a request without earlier messages continues the newest memory.
+        """
+        known = await retry_while_unavailable(lambda: self._store.memory(ref, agent.name))
+        past = before_question(messages)
+        question = fingerprint(question_of(messages))
+        earlier = [fingerprint(message) for message in past if message.role == "user"]
+        if known is not None and continues(known, earlier, past, continues_session):
+            given: Sequence[Message] = ()
+            memory = Memory(key=known.key, agent=agent.name, turns=(*known.turns, MemoryTurn(question, run_id)))
+        else:
+            given = past
+            turns = (*(MemoryTurn(hashed, "") for hashed in earlier), MemoryTurn(question, run_id))
+            memory = Memory(key=sortable_id("mem_"), agent=agent.name, turns=turns)
+        await retry_while_unavailable(lambda: self._store.remember(ref, memory))
+        self._used[memory.key] = (agent, time.monotonic())
+        self._busy[run_id] = memory.key
+
+        async def history() -> Sequence[Message]:
+            if past:
+                return past
+            return await history_from_log(self._store, [turn.run_id for turn in memory.turns[:-1]])
+
+        return Recalled(memory.key, history, given)
+
+    def done(self, run_id: str) -> None:
+        """Mark the memory of an ended run as idle, so that `tidy` may release it."""
+        key = self._busy.pop(run_id, None)
+        if key in self._used:
+            self._used[key] = (self._used[key][0], time.monotonic())
+
+    async def tidy(self) -> None:
+        """Delete stale memories of the agents that are served now, and release idle memories."""
+        served = [agent.name for agent in self._agents]
+        while stale := await self._store.stale_memories(served):
+            for memory in stale:
+                await self._forget(memory)
+        now = time.monotonic()
+        for key, (agent, used) in list(self._used.items()):
+            if now - used > self._idle_seconds and key not in self._busy.values():
+                del self._used[key]
+                await agent.source.rest(key)
+
+    async def _forget(self, memory: Memory) -> None:
+        self._used.pop(memory.key, None)
+        try:
+            await self._agents.get(memory.agent).source.forget(memory.key)
+        except Exception as error:  # an error of the framework's database; its data is not used any more
+            log.warning("agent %s could not forget %s: %r", memory.agent, memory.key, error)
+        await self._store.drop_memory(memory.key)
+
+
+def continues(known: Memory, earlier: Sequence[str], past: Sequence[Message], continues_session: bool) -> bool:
+    """Whether a request continues the conversation of a memory: the earlier messages of the user are the same.
+
+    Answers are not compared, because clients change them.
+    """
+    if not past:
+        return continues_session
+    return [turn.asked for turn in known.turns] == list(earlier)
+
+
+def question_of(messages: Sequence[Message]) -> Message:
+    """Return the newest message of the user."""
+    return next(message for message in reversed(messages) if message.role == "user")
+
+
+def before_question(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages before the user's newest message, without system messages."""
+    last = max(at for at, message in enumerate(messages) if message.role == "user")
+    return [message for message in messages[:last] if message.role != "system"]
+
+
+def fingerprint(message: Message) -> str:
+    """Return a hash of the text and the files of a message. It does not depend on how these are divided into parts."""
+    digest = hashlib.sha256(message.text.strip().encode("utf-8", "replace"))
+    for file in files_of(message):
+        digest.update(b"\0" + (file.data if file.data is not None else file.url.encode("utf-8", "replace")))
+    return digest.hexdigest()[:32]

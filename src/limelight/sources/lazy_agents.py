@@ -1,0 +1,272 @@
+"""Sources that create their agent after startup: with an async factory, or in the background while the server runs.
+
+`FactorySource` is for a target `async def make()`. Its `open` awaits the factory in the server's event loop, because
+database connections belong to the event loop that opens them. The agent's framework is known only after that.
+
+`LazySource` is for a built-in agent, whose framework takes seconds to import. Framework and description are known in
+advance; a thread imports the framework and creates the agent. A run that starts before the agent is created emits a
+status and waits. If the creation fails, the error is logged and the next request retries, because the cause may be
+temporary, such as a lock on the framework's database.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
+from typing import ClassVar
+
+import msgspec
+
+from limelight.errors import LimelightError, SetupError, TryLater
+from limelight.events import AnyEvent, Status
+from limelight.sources.base import NO_OPTIONS, AgentResources, Item, Options, Source, Turn, first_line
+
+log = logging.getLogger(__name__)
+TRAITS = ("framework", "LACKS", "OPTIONS", "keeps_memory", "resumes")
+"""Names of the attributes of a Source that are the same for all agents of a framework."""
+IMPORT_LOCK = threading.Lock()
+"""Lock that is held while an agent is created. Without it, parallel imports of packages that import each other may fail
+on incomplete modules."""
+LOCK_POLL_SECONDS = 0.05
+"""Interval at which a thread that waits for IMPORT_LOCK checks whether its agent is still needed."""
+
+
+class DelegatingSource(Source):
+    """Base class of FactorySource and LazySource: delegates to the agent's source, once the agent is created."""
+
+    _source: Source | None = None
+
+    @classmethod
+    def accepts(cls, target: object) -> bool:
+        return False  # these sources are never selected for a target
+
+    async def _ready(self) -> Source:
+        """Return the agent's source, after waiting for the agent if necessary. Raises an error if there is no agent."""
+        raise NotImplementedError
+
+    def _loading_text(self) -> str:
+        """Return the status text for a run that starts before the agent is created; "" for no status."""
+        return ""
+
+    async def close(self) -> None:
+        if self._source is not None:
+            await self._source.close()
+            self._source = None
+
+    def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+        return self._source.run(turn) if self._source is not None else self._wait(lambda source: source.run(turn))
+
+    def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
+        if self._source is not None:
+            return self._source.resume(turn, events)
+        return self._wait(lambda source: source.resume(turn, events))
+
+    async def _wait(self, start: Callable[[Source], AsyncGenerator[Item, None]]) -> AsyncGenerator[Item, None]:
+        """Emit a status, wait until the agent is created, and yield the items of the stream that `start` returns."""
+        if text := self._loading_text():
+            yield Status(text=text)
+        async with aclosing(start(await self._ready())) as items:
+            async for item in items:
+                yield item
+
+    async def forget(self, memory_key: str) -> None:
+        await (await self._ready()).forget(memory_key)
+
+    async def rest(self, memory_key: str) -> None:
+        if self._source is not None:  # without an agent there is no memory to release
+            await self._source.rest(memory_key)
+
+
+class AsyncFactory(msgspec.Struct, frozen=True):
+    """A coroutine function that creates an agent, and the function that wraps the agent in a source."""
+
+    make: Callable[[], Awaitable[object]]
+    label: str
+    """The target as text, for error messages."""
+    wrap: Callable[[object], Source]
+
+
+class FactorySource(DelegatingSource):
+    """Source for an agent that an async factory creates when the source is opened."""
+
+    framework: ClassVar[str] = "async factory"
+    OPTIONS: ClassVar[frozenset[str]] = frozenset(msgspec.structs.asdict(NO_OPTIONS))
+
+    def __init__(self, target: AsyncFactory, options: Options = NO_OPTIONS) -> None:
+        self._factory = target
+        self._options = options
+
+    @property
+    def description(self) -> str:
+        return self._source.description if self._source is not None else first_line(self._factory.make.__doc__)
+
+    async def open(self, resources: AgentResources) -> None:
+        try:
+            target = await self._factory.make()
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise SetupError(f"target {self._factory.label!r} cannot be made: {reason}") from error
+        source = self._factory.wrap(target)
+        self._check_options(source)
+        await source.open(resources)
+        self._source = source
+        for trait in TRAITS:
+            setattr(self, trait, getattr(source, trait))
+
+    def _check_options(self, source: Source) -> None:
+        for name, value in msgspec.structs.asdict(self._options).items():
+            if value != getattr(NO_OPTIONS, name) and name not in source.OPTIONS:
+                raise SetupError(
+                    f"target {self._factory.label!r}: {name} makes no difference for this agent, as its framework "
+                    f"({source.framework}) does not have it"
+                )
+
+    async def _ready(self) -> Source:
+        if self._source is None:
+            raise RuntimeError(f"the agent of {self._factory.label!r} is not open")
+        return self._source
+
+
+class LazyAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """Name, description and required extra of a built-in agent, and the function that prepares its creation."""
+
+    name: str
+    description: str
+    extra: str
+    """The extra that installs the agent's framework; "" if the agent needs none."""
+    prepare: Callable[[AgentResources], Awaitable[Callable[[], object]]]
+    """A function that resolves the model's address and returns the function that creates the agent. The latter is
+    called in a thread."""
+    cleanups: list[Callable[[], Awaitable[None]]] = []
+    """Functions that release resources when the agent is closed or its creation fails. `prepare` and the function that
+    it returns append to this list."""
+
+    def missing(self, module: str) -> str:
+        """Return the error message for a package that is not installed."""
+        return needs_extra(self.name, self.extra) if self.extra else f"agent {self.name!r} needs the package {module}"
+
+
+def needs_extra(name: str, extra: str) -> str:
+    """Return the error message for an agent whose extra is not installed."""
+    return f"agent {name!r} needs the {extra} extra: pip install 'limelight[{extra}]'"
+
+
+class LazySource(DelegatingSource):
+    """Source for a built-in agent, which is created in the background after `open`."""
+
+    source_class: type[Source]
+
+    def __init__(self, target: LazyAgent, options: Options = NO_OPTIONS) -> None:
+        self._agent = target
+        self._options = options
+        self._task: asyncio.Task[Source] | None = None
+        """The last attempt to create the agent."""
+        self._resources: AgentResources | None = None
+        self._closing = False
+
+    @property
+    def description(self) -> str:
+        return self._agent.description
+
+    async def open(self, resources: AgentResources) -> None:
+        """Start to create the agent. Wait for the agent only if there is no framework to import."""
+        self._closing = False
+        self._resources = resources
+        task = self._start(resources)
+        if not self._agent.extra:
+            await task
+        task.add_done_callback(self._log_failure)
+
+    def _start(self, resources: AgentResources) -> "asyncio.Task[Source]":
+        self._task = asyncio.create_task(self._make(resources), name=f"making {self._agent.name}")
+        return self._task
+
+    @property
+    def failed(self) -> bool:
+        """Whether the last attempt to create the agent has failed."""
+        task = self._task
+        return task is not None and task.done() and (task.cancelled() or task.exception() is not None)
+
+    async def _make(self, resources: AgentResources) -> Source:
+        try:
+            make = await self._agent.prepare(resources)
+            source = self.source_class(await asyncio.to_thread(self._make_locked, make), self._options)
+            await self._open(source, resources)
+        except BaseException:
+            await self._clean_up()
+            raise
+        self._source = source
+        return source
+
+    async def _open(self, source: Source, resources: AgentResources) -> None:
+        try:
+            await source.open(resources)
+        except Exception as error:
+            words = error.words if isinstance(error, TryLater) else ""
+            reason = error.detail if isinstance(error, LimelightError) else f"{type(error).__name__}: {error}"
+            raise SetupError(f"agent {self._agent.name!r} cannot be opened: {words or reason}") from error
+
+    def _make_locked(self, make: Callable[[], object]) -> object:
+        while not IMPORT_LOCK.acquire(timeout=LOCK_POLL_SECONDS):
+            self._check_needed()
+        try:
+            self._check_needed()
+            return make()
+        except SetupError:
+            raise
+        except ModuleNotFoundError as error:
+            raise SetupError(self._agent.missing(error.name or "")) from error
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise SetupError(f"agent {self._agent.name!r} cannot be made: {reason}") from error
+        finally:
+            IMPORT_LOCK.release()
+
+    def _check_needed(self) -> None:
+        if self._closing:
+            raise SetupError(f"agent {self._agent.name!r} is not needed any more")
+
+    def _log_failure(self, task: "asyncio.Task[Source]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None and not self._closing:
+            cause = error.__cause__
+            fix = f": {cause.detail}" if isinstance(cause, TryLater) else ""
+            log.error("%s%s; the next request to the agent retries", error, fix)
+
+    async def _ready(self) -> Source:
+        """Return the agent's source as soon as the agent is created. Raises the error if the creation fails.
+
+        If the last attempt has failed, start another one.
+        """
+        if self._task is None or self._resources is None:
+            raise RuntimeError(f"agent {self._agent.name!r} is not open")
+        if self.failed and not self._closing:
+            self._start(self._resources).add_done_callback(self._log_failure)
+        return await asyncio.shield(self._task)
+
+    async def close(self) -> None:
+        """Close the agent. A running import cannot be interrupted and is awaited; a waiting import is skipped."""
+        self._closing = True
+        if self._task is not None:
+            with suppress(Exception):
+                await self._task
+            self._task = None
+        await super().close()
+        await self._clean_up()
+
+    async def _clean_up(self) -> None:
+        while self._agent.cleanups:
+            await self._agent.cleanups.pop()()
+
+    def _loading_text(self) -> str:
+        is_loading = self._task is not None and (self.failed or not self._task.done())
+        return f"Loading {self._agent.extra} ..." if is_loading else ""
+
+
+def lazy_source(kind: type[Source], agent: LazyAgent, options: Options) -> Source:
+    """Create a LazySource for a built-in agent. `kind` is the source class of its framework.
+
+    The LazySource gets the framework's attributes (TRAITS) before the agent is created.
+    """
+    traits = {trait: getattr(kind, trait) for trait in TRAITS}
+    return type("LazySource", (LazySource,), {**traits, "source_class": kind})(agent, options)

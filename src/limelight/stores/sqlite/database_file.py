@@ -1,0 +1,264 @@
+"""The database file of a server: its lock, its connections, and the errors when it is opened."""
+
+import fcntl
+import os
+import sqlite3
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLocked, TryLater
+from limelight.stores.sqlite.faults import (
+    NO_SPACE,
+    TAKEN,
+    Fault,
+    FileIdentity,
+    fault_of_file_error,
+    primary_code,
+    status_of,
+)
+from limelight.stores.sqlite.schema import migrate, touch
+from limelight.stores.sqlite.wal_checkpoints import MAX_PAGES
+
+PRIVATE = 0o700
+"""Mode of a new data folder: only its owner may read it, because it contains all conversations."""
+LOCK_SECONDS = 5
+"""How long a statement waits for another program that uses the file, such as a backup."""
+ACQUIRE_TRIES = 10
+ACQUIRE_PAUSE_SECONDS = 0.05
+"""Pause between two attempts to acquire the lock. A process that only tests the lock holds it for a moment."""
+
+
+class FileLock:
+    """An exclusive lock on a file beside the database. Only the server that holds the lock uses the database.
+
+    The system releases the lock when the process ends, also after a crash. If the lock file is deleted, the holder
+    acquires the lock again, on a new file, or learns that another server has it.
+
+    The lock file contains the identity (device and inode) of the database that the holder has open. A tool compares it
+    before it opens the database: opening another database beside the holder's `-wal` file would mix the two.
+    """
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._path = database.with_name(database.name + ".lock")
+        self._file: BinaryIO | None = None
+        self._has_inodes = True
+        """Whether the file system has stable inode numbers, as most file systems have."""
+        self._content = ""
+        self._is_written = True
+
+    def acquire(self) -> None:
+        """Acquire the lock. Raises StoreLocked if another server has it, OSError if the lock file cannot be written."""
+        self._acquire()
+        self._write()
+
+    def _acquire(self) -> None:
+        while self._file is None:
+            # Unbuffered, so that closing the file does not repeat a write that a full disk has rejected.
+            file: BinaryIO = self._path.open("ab", buffering=0)
+            try:
+                _lock(file)
+            except BlockingIOError:
+                file.close()
+                raise StoreLocked(
+                    f"another server uses {self._database}: end it, or choose another folder with --data"
+                ) from None
+            if os.fstat(file.fileno()).st_nlink:
+                self._file = file
+            else:  # the file was deleted before it was locked, so other servers would not see this lock
+                file.close()
+        self._has_inodes = self._is_in_place(self._file)
+
+    def identify(self, database: os.stat_result) -> None:
+        """Write the identity of the open database into the lock file. Raises OSError."""
+        self._content = _identity(database)
+        self._write()
+
+    def _write(self) -> None:
+        if self._file is not None:
+            self._is_written = False
+            self._file.truncate(0)
+            self._file.write(self._content.encode())
+            self._is_written = True
+
+    def identifies(self, database: os.stat_result) -> bool:
+        """Whether the lock file contains the identity of this database, or is empty."""
+        content = self._path.read_text()
+        return not content or content == _identity(database)
+
+    def keep(self) -> bool:
+        """Acquire the lock again if the lock file was deleted. Return False if another server has the lock.
+
+        Raises OSError if the lock file cannot be created; another server may or may not have the lock then.
+        """
+        if self._file is None or (self._has_inodes and not self._is_in_place(self._file)):
+            previous, self._file = self._file, None
+            try:
+                self._acquire()
+            except (StoreLocked, OSError) as error:
+                self._file = previous  # this file locks nothing any more, but `release` has to close it
+                if isinstance(error, OSError):
+                    raise
+                return False
+            if previous is not None:
+                previous.close()
+            self._is_written = False
+        if not self._is_written:
+            with suppress(OSError):  # a tool that finds the file empty relies on the lock alone
+                self._write()
+        return True
+
+    def _is_in_place(self, file: BinaryIO) -> bool:
+        status = status_of(self._path)
+        return status is not None and os.path.samestat(os.fstat(file.fileno()), status)
+
+    def is_held(self) -> bool:
+        """Whether a server holds the lock. Tests it with a shared lock, which is released at once."""
+        try:
+            with self._path.open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _lock(file: BinaryIO) -> None:
+    for tries in range(ACQUIRE_TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if tries == ACQUIRE_TRIES - 1:
+                raise
+            threading.Event().wait(ACQUIRE_PAUSE_SECONDS)
+        else:
+            return
+
+
+def _identity(status: os.stat_result) -> str:
+    return f"{status.st_dev} {status.st_ino}"
+
+
+class DatabaseFile:
+    """The database file of a server. While it is open, no other server can open it."""
+
+    def __init__(self, path: Path, synchronous: str) -> None:
+        self.path = path
+        self._synchronous = synchronous
+        self._lock = FileLock(path)
+        self._identity: FileIdentity | None = None
+
+    def open(self) -> sqlite3.Connection:
+        """Acquire the lock, migrate the tables and test that they can be written. Return the writer's connection."""
+        try:
+            self.path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            self._lock.acquire()
+            self._check_wal_has_database()
+            return self._open()
+        except BaseException as error:
+            self.release()
+            if isinstance(error, sqlite3.Error):
+                raise self.open_error(error) from error
+            if isinstance(error, OSError):
+                raise self._folder_error(error) from error
+            raise
+
+    def _open(self) -> sqlite3.Connection:
+        db = self._connect("rwc")
+        try:
+            migrate(db, self.path)
+            touch(db)
+            self._identity = FileIdentity(self.path)
+            self._lock.identify(self._identity.status)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _check_wal_has_database(self) -> None:
+        """Raise SetupError if the database is missing but its write-ahead log is not.
+
+        SQLite would create a new database and delete the log, with the data that only the log contains.
+        """
+        wal = self.path.with_name(self.path.name + "-wal")
+        if not self.path.exists() and wal.exists() and wal.stat().st_size:
+            raise SetupError(
+                f"{self.path} is gone, but {wal.name}, which belongs to it, is there: move the database back, or both "
+                "away to begin anew"
+            )
+
+    def connect(self) -> sqlite3.Connection:
+        """Return another connection to the open database. Raises sqlite3.Error."""
+        return self._connect("rw")
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        address = f"{self.path.absolute().as_uri()}?mode={mode}"
+        db = sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute(f"PRAGMA synchronous = {self._synchronous}")
+            db.execute(f"PRAGMA wal_autocheckpoint = {MAX_PAGES}")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def fault(self) -> Fault | None:
+        """Return a fault if the files were moved, deleted or replaced, or if another server has the lock; else None."""
+        fault = self._identity.fault() if self._identity is not None else None
+        if fault is not None:
+            return fault
+        try:
+            return None if self._lock.keep() else TAKEN
+        except OSError as error:
+            return fault_of_file_error(error)
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the open file was deleted, so that its data is lost when this process ends."""
+        return self._identity is not None and self._identity.is_deleted()
+
+    def open_error(self, error: Exception) -> LimelightError:
+        """Return the error to raise if opening fails: it says why the database cannot be opened, and the fix."""
+        match primary_code(error, default=sqlite3.SQLITE_CORRUPT):
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                return StoreLocked(f"{self.path} cannot be opened ({error}): end the program that uses it")
+            case sqlite3.SQLITE_FULL:
+                return TryLater(f"{self.path} cannot be written ({error}): make room on that disk")
+            case sqlite3.SQLITE_IOERR:  # also if the disk has no room for SQLite's own files
+                return TryLater(f"{self.path} cannot be written ({error}): check that its disk works and has room")
+            case sqlite3.SQLITE_READONLY:  # also if the system has remounted the file system after a fault
+                return TryLater(
+                    f"{self.path} can only be read ({error}): make the file and its file system writable again, or "
+                    "choose another folder with --data"
+                )
+            case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+                return SetupError(
+                    f"{self.path} cannot be written ({error}): check that its disk has room and that this user may "
+                    "write there, or choose another folder with --data"
+                )
+            case _:
+                return StoreCorrupt(
+                    f"{self.path} is not a readable database ({error}): restore a copy, or move it away to begin anew"
+                )
+
+    def _folder_error(self, error: OSError) -> SetupError:
+        problem = f"the data folder {self.path.parent} cannot be written ({error.strerror})"
+        if error.errno in NO_SPACE:
+            return TryLater(f"{problem}: make room on that disk")
+        return SetupError(f"{problem}: choose another with --data")
+
+    def release(self) -> None:
+        """Release the lock, so that another server can use the database. Call this after all connections are closed."""
+        if self._identity is not None:
+            self._identity.close()
+            self._identity = None
+        self._lock.release()
