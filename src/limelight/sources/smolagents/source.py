@@ -43,6 +43,9 @@ class SmolagentsSource(Source):
         if options.approve:
             check_tool_names(target, options.approve)
         self._conversations: dict[str, Any] = {}
+        """By memory key, the least recently used first."""
+        self._live: set[str] = set()
+        """The memory keys of live turns."""
 
     @classmethod
     def accepts(cls, target: object) -> bool:
@@ -73,6 +76,7 @@ class SmolagentsSource(Source):
         conversation = self._conversations.get(turn.memory_key) if turn.memory_key else None
         history: Sequence[Message] = () if conversation is not None else await turn.history()
         agent_turn = AgentTurn(self._target, self._options, turn, conversation, history)
+        self._live.add(turn.memory_key)
         translator = SmolagentsTranslator()
         requests = ApprovalRequests(turn.context)
         bridge: ThreadBridge[AnySignal | ApprovalNeeded] = ThreadBridge(
@@ -92,6 +96,7 @@ class SmolagentsSource(Source):
         finally:
             requests.cancel()
             thread_ended = await self._cancel(bridge, agent_turn)
+            self._live.discard(turn.memory_key)
             await self._keep(turn.memory_key, agent_turn.conversation, translator.answered, thread_ended)
             if agent_turn.running_tools or not thread_ended:
                 turn.context.emit(Status(text=still_running_text(agent_turn.running_tools)))
@@ -99,8 +104,8 @@ class SmolagentsSource(Source):
             yield item
 
     async def _cancel(self, bridge: ThreadBridge[Any], agent_turn: Any) -> bool:
-        """Cancel the thread of a turn. Code in a sandbox is killed, so its thread certainly ends."""
-        is_killable = self._options.sandbox is not None and agent_turn.running_tools in ([], [CODE])
+        """Cancel the thread of a turn. If only code in a sandbox runs, the code is killed, so the thread ends soon."""
+        is_killable = self._options.sandbox is not None and agent_turn.running_tools == [CODE]
         return await bridge.cancel(KILL_SECONDS if is_killable else CANCEL_SECONDS)
 
     async def _keep(self, key: str, conversation: Any, answered: bool, thread_ended: bool) -> None:
@@ -119,7 +124,7 @@ class SmolagentsSource(Source):
             await asyncio.to_thread(conversation.close)
 
     async def _limit_workers(self) -> None:
-        """Kill the sandboxes of the conversations that were used least recently. Their variables are lost."""
-        with_worker = [one for one in self._conversations.values() if one.has_worker]
-        for conversation in with_worker[:-MAX_WORKERS]:
+        """Kill the sandboxes of the idle conversations that were used least recently. Their variables are lost."""
+        idle = [one for key, one in self._conversations.items() if key not in self._live and one.has_worker]
+        for conversation in idle[:-MAX_WORKERS]:
             await asyncio.to_thread(conversation.close)
