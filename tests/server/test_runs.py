@@ -86,6 +86,24 @@ async def test_cursor_at_the_end_of_a_finished_run_gets_204(served: Served) -> N
         assert (response.status_code, response.content) == (204, b"")
 
 
+@pytest.mark.requirement("ended-run-204")
+@pytest.mark.parametrize("agent", ["worker", "crasher", "patient"])
+@pytest.mark.parametrize("format_", ["typed", "tool_calls", "v2", "records"])
+async def test_client_that_reconnects_after_the_last_frame_gets_204_in_every_format(
+    served: Served, format_: str, agent: str
+) -> None:
+    """In v2, `run_finished` has no frame, so the last frame of a finished run has a smaller cursor than its log."""
+    run_id = await start(served, agent)
+    if agent == "patient":
+        await served.http.post(f"/runs/{run_id}/cancel")
+    frames = await collect(served.stream("GET", f"/runs/{run_id}/stream", params={"format": format_}))
+    path, format_param = f"/runs/{run_id}/stream", {"format": format_}
+    again = await served.http.get(path, params=format_param, headers={"last-event-id": frames[-1].id})
+    assert (again.status_code, again.content) == (204, b"")
+    rest = await collect(served.stream("GET", path, params=format_param, headers={"last-event-id": frames[-2].id}))
+    assert rest == frames[-1:]
+
+
 async def test_resume_inside_a_record_is_exact(served: Served) -> None:
     live = await collect(served.ask("go", agent="crasher", session_id="s"))
     assert [frame.id for frame in live[-3:]] == [f"{live[-1].id}.1", f"{live[-1].id}.2", live[-1].id]

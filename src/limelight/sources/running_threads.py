@@ -1,9 +1,9 @@
 """Reports tools and functions that still run in threads after their run has ended.
 
-LangGraph and Agno run ordinary functions in the thread pool of the event loop, as `asyncio.to_thread` does in a function
-agent, and a thread cannot be interrupted. The contextvars context of such a thread identifies its run, and the stack of
-the thread identifies the tool. Sources call `report_running_tools` or `report_running_functions` when the stream of their
-agent has ended. The source for smolagents tracks its tools itself and uses only `still_running_text`.
+LangGraph and Agno run ordinary functions in the thread pool of the event loop, as `asyncio.to_thread` does in a
+function agent, and a thread cannot be interrupted. The contextvars context of such a thread identifies its run, and the
+stack of the thread identifies the tool. Sources call `report_running_tools` or `report_running_functions` when the
+stream of their agent has ended. The source for smolagents tracks its tools itself and uses only `still_running_text`.
 """
 
 import sys

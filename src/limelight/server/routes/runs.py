@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from urllib.parse import quote
 
 from starlette.responses import Response, StreamingResponse
@@ -25,9 +26,10 @@ from limelight.errors import (
 from limelight.events import JsonValue
 from limelight.links import link
 from limelight.models import Decide, Run
+from limelight.runs.hub import FrameBatch
 from limelight.runs.queries import complete_answer, input_of, read_answer, read_call, whole_body, whole_value
 from limelight.runs.queue import QueuedRun
-from limelight.runs.viewer import Format
+from limelight.runs.viewer import Format, Viewer
 from limelight.server.endpoint import AFTER, FORMAT, ApiRequest, Param, Router, validate
 from limelight.server.schemas import (
     MAX_REASON,
@@ -45,6 +47,8 @@ from limelight.server.sse import EventStream, StartingRun
 
 STOP_SECONDS = 2
 """Time for which the response to a Stop waits for the end of the run."""
+FIRST_BATCH_SECONDS = 1
+"""Time for which the response to a resume of an ended run waits for the log. After that, the stream begins."""
 CHUNK = 256 * 1024
 """Size in bytes of the chunks in which a large value is sent."""
 ZERO_OR_ONE = {"type": "string", "enum": ["0", "1"]}
@@ -115,8 +119,29 @@ async def stream_run(request: ApiRequest) -> EventStream | Response:
         cursor = cursor._replace(seq=run.first_seq - 1, k=0)
     viewer.__enter__()
     viewer.start(cursor, only_run=True)
+    first = None
+    if not run.live and cursor.seq >= run.first_seq:
+        first = await _first_batch(viewer)
+        if first is None:
+            return Response(status_code=204)
     headers = {"x-run-id": run.run_id, "x-session-id": run.ref.session_id}
-    return EventStream(request, viewer, headers)
+    return EventStream(request, viewer, headers, first=first)
+
+
+async def _first_batch(viewer: Viewer) -> FrameBatch | None:
+    """Return the first frames of a viewer; None if it has none, and an empty batch if the store is slow.
+
+    If the viewer returns no frames or raises an error, it is exited.
+    """
+    timer = asyncio.get_running_loop().call_later(FIRST_BATCH_SECONDS, partial(viewer.wake, in_read=True))
+    batch = None
+    try:
+        batch = await viewer.next()
+    finally:
+        timer.cancel()
+        if batch is None:
+            viewer.__exit__()
+    return batch
 
 
 def _own_queued(request: ApiRequest) -> QueuedRun | None:
