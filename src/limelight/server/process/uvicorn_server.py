@@ -51,7 +51,7 @@ class LimelightServer(uvicorn.Server):
 
     It prints its URL when it is ready, ends runs before it closes connections, and has a time limit for its shutdown.
     The first SIGTERM or SIGINT starts the grace period of runs, the second ends them at once, and the third kills the
-    process.
+    process. SIGHUP is ignored, unless the terminal of the server was closed: this has the effect of SIGTERM.
     """
 
     def __init__(self, app: Starlette, listener: socket.socket, announce: Callable[[str], None]) -> None:
@@ -77,6 +77,7 @@ class LimelightServer(uvicorn.Server):
         self._announce = announce
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fd_monitor: asyncio.Task[None] | None = None
+        self._terminals = _open_terminals()
 
     @property
     def url(self) -> str:
@@ -87,6 +88,7 @@ class LimelightServer(uvicorn.Server):
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=self.config.get_loop_factory()) as runner:
             loop = runner.get_loop()
+            self._handle_sighup()
             serving = loop.create_task(self.serve([self._listener]))
             try:
                 while not serving.done():
@@ -130,6 +132,18 @@ class LimelightServer(uvicorn.Server):
         self._captured_signals.append(sig)
         self.should_exit = True
 
+    def _handle_sighup(self) -> None:
+        """Install the handler of SIGHUP, unless this is a thread, or the parent process ignores it, as nohup does."""
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, self._on_sighup)
+
+    def _on_sighup(self, sig: int, frame: FrameType | None) -> None:
+        if self._terminals - _open_terminals():
+            self.handle_exit(signal.SIGTERM, frame)
+        elif self._loop is not None:  # not logged here: the signal may have interrupted code that writes to the log
+            with suppress(RuntimeError):  # the loop is closed, because the process ends
+                self._loop.call_soon_threadsafe(log.warning, "SIGHUP is ignored: SIGTERM ends the server")
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         grace_seconds = self._grace_seconds if self._captured_signals else 0
         self._print(_shutdown_message(self.runtime.sessions.at_work, grace_seconds))
@@ -146,6 +160,11 @@ class LimelightServer(uvicorn.Server):
     def _print(self, line: str) -> None:
         with suppress(OSError):  # the output is a closed pipe, as in `limelight serve | head -1`
             self._announce(line)
+
+
+def _open_terminals() -> set[int]:
+    """Return the standard streams of the process that are open terminals. A terminal that was closed is none."""
+    return {fd for fd in (0, 1, 2) if os.isatty(fd)}
 
 
 def _shutdown_message(runs: int, seconds: float) -> str:
