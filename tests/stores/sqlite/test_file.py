@@ -5,15 +5,16 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLocked, StoreNewer, TryLater
 from limelight.stores.sqlite import SqliteStore, file
-from limelight.stores.sqlite.schema import MIGRATIONS
+from limelight.stores.sqlite.schema import MIGRATIONS, TABLES
 from tests.stores.operations import begin, complete_run, opened, tokens
-from tests.stores.sqlite.files import FullFile, content, locked, overwrite, query
+from tests.stores.sqlite.files import FullFile, content, locked, overwrite, query, remove
 
 MIGRATION_HASHES = ("0b13cc30fd26389c", "47e78b89f14cb2c2", "ceb09daf5dc7c7d4", "c892a5c425010a86")
 """Released migrations are never edited; a change is a new one at the end."""
@@ -110,6 +111,45 @@ async def test_open_with_a_damaged_journal_raises_store_corrupt(path: Path) -> N
         await run.write(*tokens(3))
     query(path, "UPDATE journal SET body = '[[\"r1\", [[1, 2'")
     await refused(path, StoreCorrupt)
+
+
+@pytest.mark.parametrize("table", TABLES)
+async def test_open_without_a_table_raises_store_corrupt(path: Path, table: str) -> None:
+    await fill(path)
+    query(path, f"DROP TABLE {table}")
+    assert table in await refused(path, StoreCorrupt)
+
+
+def test_tables_of_the_check_are_those_of_the_schema() -> None:
+    with closing(sqlite3.connect(":memory:")) as db:
+        for script in MIGRATIONS:
+            db.executescript(script)
+        names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert names - {"sqlite_sequence"} == set(TABLES)
+
+
+@pytest.mark.requirement("emptied-database")
+@pytest.mark.parametrize("trace", ["limelight.db-wal", "limelight.db.lock", "workspaces", "langgraph.db"])
+async def test_open_of_an_emptied_database_is_refused_and_names_the_fix(path: Path, trace: str) -> None:
+    """SQLite would take a file of zero bytes for a new database, and delete its write-ahead log."""
+    await fill(path)
+    if trace != "limelight.db.lock":
+        overwrite(path.with_name("limelight.db.lock"), b"")
+        overwrite(path.with_name(trace), b"content")
+    overwrite(path, b"")
+    detail = await refused(path, StoreCorrupt)
+    assert f"is empty, but {trace} beside it" in detail and "limelight restore BACKUP" in detail
+    with pytest.raises(StoreCorrupt, match="is empty, but"):
+        await SqliteStore(path).examine()
+    assert content(path) == b""
+    remove(path, *([path.with_name(trace)] if trace.endswith("-wal") else []))
+    await fill(path)  # begins anew
+
+
+async def test_open_of_an_empty_file_in_a_new_folder_begins_a_database(path: Path) -> None:
+    overwrite(path, b"")
+    await fill(path)
+    assert content(path) != b""
 
 
 # Locks
