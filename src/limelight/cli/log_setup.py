@@ -20,6 +20,7 @@ from limelight.cli.view.sanitize import sanitize
 from limelight.config import Settings
 from limelight.errors import SetupError
 from limelight.log_context import FIELDS, fields_of_record
+from limelight.private_files import FILE_MODE, FOLDER_MODE, make_private
 from limelight.redaction.rules import Redactor, make_redactor
 
 log = logging.getLogger(__name__)
@@ -92,7 +93,9 @@ def set_up_log(file: Path | None, settings: Settings) -> None:
     """Configure logging to a file, or to stderr if it is None, according to the section `[log]`."""
     check_log(settings)
     if file is not None:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        file.touch(mode=FILE_MODE)
+        make_private(file)
     handler = logging.StreamHandler() if file is None else logging.FileHandler(file)
     redactor = make_redactor(settings, *CREDENTIALS)
     if settings.log.format == "json":

@@ -14,7 +14,7 @@ from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLock
 from limelight.stores.sqlite import SqliteStore, file
 from limelight.stores.sqlite.schema import MIGRATIONS, TABLES
 from tests.stores.operations import begin, complete_run, opened, tokens
-from tests.stores.sqlite.files import FullFile, content, locked, overwrite, query, remove
+from tests.stores.sqlite.files import FullFile, content, copy_as_it_is, locked, overwrite, query, remove
 
 MIGRATION_HASHES = ("0b13cc30fd26389c", "47e78b89f14cb2c2", "ceb09daf5dc7c7d4", "c892a5c425010a86")
 """Released migrations are never edited; a change is a new one at the end."""
@@ -245,6 +245,44 @@ async def test_open_creates_missing_folders_that_are_private(tmp_path: Path) -> 
     assert _mode_of(path.parent) == 0o700
 
 
+@pytest.mark.requirement("data-private")
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+async def test_files_are_private_in_a_folder_that_others_can_read(path: Path, mask: int) -> None:
+    path.parent.chmod(0o755)
+    before = os.umask(mask)
+    try:
+        async with opened(lambda: SqliteStore(path)) as store:
+            await begin(store, "r1")
+            assert _modes(path) == dict.fromkeys((path.name + s for s in ("", "-shm", "-wal", ".lock")), 0o600)
+    finally:
+        os.umask(before)
+    assert _mode_of(path.parent) == 0o755
+
+
+@pytest.mark.requirement("data-private")
+async def test_start_removes_the_permissions_of_others_from_existing_files(path: Path) -> None:
+    async with opened(lambda: SqliteStore(path)) as store:
+        await begin(store, "r1")
+        copy_as_it_is(path, path.parent / "crashed")
+    path = path.parent / "crashed" / path.name
+    for name in (f"{path.name}.lock", f"{path.name}.v1.bak", f"{path.name}.rescued"):
+        overwrite(path.with_name(name), b"")
+    for name in _modes(path):
+        path.with_name(name).chmod(0o644)
+    async with opened(lambda: SqliteStore(path)) as store:
+        assert await store.run("r1") is not None
+        assert set(_modes(path).values()) == {0o600}
+        assert len(_modes(path)) == 6
+
+
+@pytest.mark.requirement("data-private")
+async def test_lock_file_that_was_deleted_is_made_again_and_private(path: Path) -> None:
+    async with opened(lambda: SqliteStore(path)) as store:
+        remove(path.with_name(f"{path.name}.lock"))
+        await store.ping()
+        assert _modes(path)[f"{path.name}.lock"] == 0o600
+
+
 async def test_store_that_was_never_open_can_be_closed(path: Path) -> None:
     await SqliteStore(path).close()
     assert content(path) == b""
@@ -284,3 +322,8 @@ def test_from_url_rejects_invalid_urls(tmp_path: Path, url: str) -> None:
 
 def _mode_of(folder: Path) -> int:
     return folder.stat().st_mode & 0o777
+
+
+def _modes(path: Path) -> dict[str, int]:
+    """Return the modes of all files in the folder of a database."""
+    return {file.name: _mode_of(file) for file in path.parent.iterdir() if file.is_file()}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLocked, TryLater
+from limelight.private_files import FOLDER_MODE, create_private_database, make_private
 from limelight.stores.sqlite.health import (
     NO_SPACE,
     TAKEN,
@@ -21,8 +22,6 @@ from limelight.stores.sqlite.health import (
 from limelight.stores.sqlite.schema import check_tables, migrate, touch
 from limelight.stores.sqlite.wal_checkpoints import MAX_PAGES
 
-PRIVATE = 0o700
-"""Mode of a new data folder: only its owner may read it, because it contains all conversations."""
 LOCK_SECONDS = 5
 """How long a statement waits for another program that uses the file, such as a backup."""
 ACQUIRE_TRIES = 10
@@ -65,6 +64,7 @@ class FileLock:
                     f"another server uses {self._database}: end it, or choose another folder with --data"
                 ) from None
             if os.fstat(file.fileno()).st_nlink:
+                make_private(self._path)
                 self._file = file
             else:  # the file was deleted before it was locked, so other servers would not see this lock
                 file.close()
@@ -200,12 +200,13 @@ class DatabaseFile:
     def open(self) -> sqlite3.Connection:
         """Acquire the lock, migrate the tables and test that they can be written. Return the writer's connection."""
         try:
-            self.path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            self.path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             self._lock.acquire()
             self._check_wal_has_database()
             if evidence := evidence_of_lost_content(self.path):
                 raise StoreCorrupt(f"{self.path} {evidence}")
             self._lock.clear()
+            create_private_database(self.path)
             return self._open()
         except BaseException as error:
             self.release()
