@@ -21,11 +21,15 @@ from limelight.config import Settings
 from limelight.errors import SetupError
 from limelight.log_context import FIELDS, fields_of_record
 from limelight.private_files import FILE_MODE, FOLDER_MODE, make_private
-from limelight.redaction.rules import Redactor, make_redactor
+from limelight.redaction.rules import URL_CREDENTIALS, Redactor, make_redactor
 
 log = logging.getLogger(__name__)
-CREDENTIALS = (re.compile(r"(?i)\bbearer\s+[^\s\"',]+"), re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*"))
-"""Patterns of bearer tokens and JWTs, which are redacted in log lines."""
+CREDENTIALS = (
+    re.compile(r"(?i)\bbearer\s+[^\s\"',]+"),
+    re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*"),
+    URL_CREDENTIALS,
+)
+"""Patterns of bearer tokens, JWTs, and names and passwords in URLs, which are redacted in log lines."""
 VERBOSE_LIBRARIES = ("aiosqlite",)
 """Libraries whose level is at least INFO, because they log complete conversations at DEBUG."""
 
