@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from limelight.client import Client
 from limelight.events import AnyEvent, Status, ToolFinished, ToolStarted
 from limelight.messages import Message
 from limelight.sources.base import Context
@@ -356,6 +357,46 @@ async def test_invalid_decision_is_refused(served: Served) -> None:
     assert unknown["code"] == "approval_not_found"
     await served.http.post(f"/runs/{run_id}/cancel")
     assert (await served.problem("POST", path, json={"decision": "approve"}))["code"] == "already_decided"
+
+
+CALL_IDS = (
+    "a/b",
+    "..",
+    "../..",
+    "a/../../b",
+    ".",
+    "%2F",
+    "a%2Fb",
+    "a\nb",
+    "a\n",
+    "\r\n",
+    "~x",
+    "a\\b",
+    "?raw=1#x",
+    " ",
+    "ü/é",
+)
+
+
+async def many_calls(messages: list[Message], ctx: Context) -> AsyncIterator[object]:
+    for call_id in CALL_IDS:
+        yield ToolStarted(call_id=call_id, name="read", args={"id": call_id})
+        yield ToolFinished(call_id=call_id, result=f"{call_id} {'x' * 40_000}")
+
+
+@pytest.mark.requirement("call-ids")
+async def test_call_with_any_id_can_be_read_by_its_link_and_by_the_client(tmp_path: Path) -> None:
+    async with serving(many_calls, data=tmp_path) as served, Client(served.url) as client:
+        found = await collect(served.ask("go", session_id="s"))
+        run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+        ends = [frame.data["data"] for frame in found if frame.type == "tool_end"]
+        assert [end["tool_id"] for end in ends] == list(CALL_IDS)
+        for end in ends:
+            call_id = end["tool_id"]
+            assert (await served.http.get(end["result_url"])).json()["call_id"] == call_id
+            raw = await served.http.get(f"{end['result_url']}?raw=1")
+            assert raw.text == f"{call_id} {'x' * 40_000}"
+            assert (await client.result(run_id, call_id)).args == {"id": call_id}
 
 
 @pytest.mark.parametrize("kept", [1_000_000, 100_001])

@@ -24,7 +24,7 @@ from limelight.errors import (
     UnknownFormat,
 )
 from limelight.events import JsonValue
-from limelight.links import link
+from limelight.links import call_id_of_segment, link
 from limelight.models import Decide, Run
 from limelight.runs.hub import FrameBatch
 from limelight.runs.queries import complete_answer, input_of, read_answer, read_call, whole_body, whole_value
@@ -241,16 +241,19 @@ async def decide(request: ApiRequest) -> DecisionView:
 
 @router.route(
     "GET",
-    "/runs/{run_id}/tools/{call_id:path}",
+    "/runs/{run_id}/tools/{call_id:text}",
     "Read a complete tool result",
     response=ToolView,
     query=(RAW,),
     errors=(RunNotFound, ToolNotFound),
 )
 async def get_tool(request: ApiRequest) -> ToolView | Response:
-    """Read a tool call with its complete arguments and result."""
+    """Read a tool call with its complete arguments and result.
+
+    A call id that cannot be in a path, such as `..`, is sent as `~` and its Base64 (URL-safe, of UTF-8, not padded).
+    """
     run, store = await request.run(), request.runtime.store
-    call_id = request.path("call_id")
+    call_id = call_id_of_segment(request.path("call_id"))
     found = await read_call(store, run, call_id)
     if found is None:
         raise ToolNotFound(f"run {run.run_id} has no tool call {call_id[:100]!r}")
