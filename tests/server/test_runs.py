@@ -12,6 +12,7 @@ import pytest
 from limelight.client import Client
 from limelight.events import AnyEvent, Status, ToolFinished, ToolStarted
 from limelight.messages import Message
+from limelight.models import Run
 from limelight.sources.base import Context
 from tests.server.keyed_server import user_of
 from tests.support import agents
@@ -143,6 +144,33 @@ async def test_stop_of_an_ended_run_has_no_effect_and_of_an_unknown_one_is_404(s
     run_id = (await served.http.post("/chat", json=asking("go"))).json()["run_id"]
     assert (await served.http.post(f"/runs/{run_id}/cancel")).json() == {"run_id": run_id, "state": "finished"}
     assert (await served.problem("POST", "/runs/nope/cancel"))["code"] == "run_not_found"
+
+
+@pytest.mark.requirement("stop")
+async def test_stop_does_not_wait_for_a_read_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(agents.patient, data=tmp_path) as served:
+        run_id = await start(served, "patient")
+        live, may_read = served.runtime.control.live_run(run_id), asyncio.Event()
+        assert live is not None
+
+        async def read(run_id: str) -> Run | None:
+            await may_read.wait()
+            return await real(run_id)
+
+        real = served.runtime.store.run
+        monkeypatch.setattr(served.runtime.store, "run", read)
+        stopping = asyncio.create_task(served.http.post(f"/runs/{run_id}/cancel"))
+        await eventually(live.task.done)
+        may_read.set()
+        assert (await stopping).json() == {"run_id": run_id, "state": "cancelled"}
+
+
+@pytest.mark.requirement("owner-only")
+async def test_stop_of_a_live_run_of_another_user_is_404_and_stops_nothing(served: Served) -> None:
+    run_id = await start(served, "patient")
+    other = {"x-limelight-user-id": "somebody-else"}
+    assert (await served.problem("POST", f"/runs/{run_id}/cancel", headers=other))["code"] == "run_not_found"
+    assert await state_of(served, run_id) == "running"
 
 
 @pytest.mark.requirement("stop")

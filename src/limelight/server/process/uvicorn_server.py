@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import logging
 import os
 import signal
@@ -78,6 +79,9 @@ class LimelightServer(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fd_monitor: asyncio.Task[None] | None = None
         self._terminals = _open_terminals()
+        self._owns_process = False
+        """Whether the process serves nothing else, so that settings of the whole process may be changed."""
+        self._freezing: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
@@ -89,6 +93,7 @@ class LimelightServer(uvicorn.Server):
         with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=self.config.get_loop_factory()) as runner:
             loop = runner.get_loop()
             self._handle_sighup()
+            self._owns_process = True
             serving = loop.create_task(self.serve([self._listener]))
             try:
                 while not serving.done():
@@ -116,9 +121,20 @@ class LimelightServer(uvicorn.Server):
         await self.runtime.start()
         await super().startup(sockets or [self._listener])
         self._fd_monitor = asyncio.create_task(FdMonitor().run(), name="limelight-fd-monitor")
+        if self._owns_process:
+            self._freezing = asyncio.create_task(self._freeze_loaded_objects(), name="limelight-gc-freeze")
         agents = ", ".join(agent.name for agent in self.runtime.agents)
         data = self.runtime.settings.store.data
         self._print(f"Limelight serves {agents} on {self.url}  (data in {data}, Ctrl-C ends it)")
+
+    async def _freeze_loaded_objects(self) -> None:
+        """Exclude the objects of the frameworks from garbage collection, when all agents are loaded.
+
+        Frameworks have hundreds of thousands of objects that live as long as the process. A full collection examines
+        them all; that takes up to a second, during which no Stop and no other request is handled.
+        """
+        await asyncio.gather(*(agent.source.loaded() for agent in self.runtime.agents))
+        gc.freeze()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if not self._captured_signals:
@@ -150,8 +166,9 @@ class LimelightServer(uvicorn.Server):
         await self.runtime.drain(grace_seconds)
         await super().shutdown(sockets or [self._listener])
         await self.runtime.stop()
-        if self._fd_monitor is not None:
-            self._fd_monitor.cancel()
+        for task in (self._fd_monitor, self._freezing):
+            if task is not None:
+                task.cancel()
 
     @property
     def _grace_seconds(self) -> float:

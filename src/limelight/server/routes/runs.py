@@ -180,9 +180,9 @@ async def cancel_run(request: ApiRequest) -> StateView:
     if _own_queued(request) is not None:
         await request.runtime.control.cancel(run_id, reason, request.user.user_id)
         return StateView(run_id=run_id, state="cancelled")
-    run = await request.run()
     live = request.runtime.control.live_run(run_id)
-    if run.live:
+    is_own = live is not None and live.run.ref.owner == request.user.user_id
+    if is_own or (await request.run()).live:  # the Stop of an own run does not wait for a read of the store
         await request.runtime.control.cancel(run_id, reason, request.user.user_id)
     if live is not None:
         await asyncio.wait({live.task}, timeout=STOP_SECONDS)
