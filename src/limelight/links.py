@@ -4,7 +4,15 @@ A link is a path without a host. Links in the log do not include the root path o
 `link` adds the root path to links that are sent to clients.
 """
 
+import base64
+import binascii
+import re
 from urllib.parse import quote
+
+ENCODED = "~"
+"""First character of a segment that contains the Base64 of a call id."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\\]")
+"""Control characters, and the backslash, which browsers take for a slash."""
 
 
 def link(root: str, path: str) -> str:
@@ -27,4 +35,28 @@ def result_url(run_id: str, kind: str, id_: str) -> str:
         case "approval" | "edited":
             return f"/runs/{run_id}/approvals/{quote(id_, safe='')}"
         case _:
-            return f"/runs/{run_id}/tools/{quote(id_, safe='')}"
+            return f"/runs/{run_id}/tools/{call_segment(id_)}"
+
+
+def call_segment(call_id: str) -> str:
+    """Return the segment of a path that names a tool call: its id, quoted, or encoded if it cannot be in a path."""
+    if _fits_into_path(call_id):
+        return quote(call_id, safe="")
+    return ENCODED + base64.urlsafe_b64encode(call_id.encode()).decode().rstrip("=")
+
+
+def _fits_into_path(call_id: str) -> bool:
+    """Whether clients and proxies leave a quoted id unchanged in a path, and it does not look like an encoded one."""
+    has_dots = any(segment in (".", "..") for segment in call_id.split("/"))
+    return bool(call_id) and not has_dots and not call_id.startswith(ENCODED) and not _CONTROL.search(call_id)
+
+
+def call_id_of_segment(segment: str) -> str:
+    """Return the call id that an unquoted segment of a path names."""
+    if not segment.startswith(ENCODED):
+        return segment
+    try:
+        encoded = segment.removeprefix(ENCODED)
+        return base64.b64decode(encoded + "=" * (-len(encoded) % 4), b"-_", validate=True).decode()
+    except (binascii.Error, ValueError):  # the link of an older version, which did not encode an id like `~x`
+        return segment

@@ -183,12 +183,67 @@ def test_gzip_is_decompressed_up_to_the_limit(site: str) -> None:
         "http://10.0.0.1/x",
         "http://169.254.169.254/latest/meta-data",
         "http://0.0.0.0/",
+        "http://224.0.0.251/",
+        "http://240.0.0.1/",
+        "http://255.255.255.255/",
+        "http://100.64.0.1/",
+        "http://[::]/",
+        "http://[::1]/",
+        "http://[::127.0.0.1]/",
+        "http://[::8.8.8.8]/",
+        "http://[::ffff:10.0.0.1]/",
+        "http://[64:ff9b::127.0.0.1]/",
+        "http://[64:ff9b::a9fe:a9fe]/",
+        "http://[64:ff9b:1::8.8.8.8]/",
+        "http://[2002:7f00:1::]/",
+        "http://[2002:a00:1::1]/",
+        "http://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/",
+        "http://[ff02::1]/",
+        "http://[ff0e::1]/",
+        "http://[fe80::1]/",
+        "http://[fec0::1]/",
+        "http://[fd00::1]/",
+        "http://[2001:db8::1]/",
+        "http://[4000::1]/",
     ],
 )
 def test_loopback_and_private_addresses_are_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     with pytest.raises(FetchError, match=r"of this machine or of a private network|cannot be resolved"):
         WebClient().read(url)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "8.8.8.8",
+        "2606:4700::6810:84e5",
+        "2a00:1450:4001:82b::200e",
+        "::ffff:8.8.8.8",
+        "64:ff9b::8.8.8.8",
+        "2002:808:808::1",
+    ],
+)
+async def test_public_addresses_are_accepted(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that contain a public IPv4 address: a network without IPv4 reaches all IPv4 hosts by NAT64."""
+
+    async def resolve(host: str) -> list[str]:
+        return [address]
+
+    monkeypatch.setattr("limelight.builtin.web_fetch._resolve_host", resolve)
+    request = await WebClient()._request("http://bees.example/")  # pyright: ignore[reportPrivateUsage]
+    assert request["url"] == (f"http://[{address}]/" if ":" in address else f"http://{address}/")
+
+
+@pytest.mark.requirement("private-addresses")
+@pytest.mark.parametrize("other", ["10.0.0.1", "64:ff9b::10.0.0.1", "2002:7f00:1::", "ff0e::1"])
+async def test_host_with_a_public_and_a_private_address_is_refused(other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def resolve(host: str) -> list[str]:
+        return ["8.8.8.8", other]
+
+    monkeypatch.setattr("limelight.builtin.web_fetch._resolve_host", resolve)
+    with pytest.raises(FetchError, match="of this machine or of a private network"):
+        await WebClient()._request("http://bees.example/")  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.com", "bees", "http://", "http:///x"])

@@ -62,7 +62,9 @@ def test_keys_list_json_has_scopes_and_no_hash(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (("create", "--user", " "), "at most 256 characters, and at least one"),
+        (("create", "--user", ""), "at most 256 characters, and at least one"),
+        (("create", "--user", " "), "no spaces around it"),
+        (("create", "--user", "ann "), "no spaces around it"),
         (("create", "--user", "ann", "--scope", "all"), "there are: use, admin, on-behalf-of"),
         (("revoke", "nokey"), "limelight keys list"),
     ],

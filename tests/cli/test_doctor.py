@@ -89,3 +89,14 @@ def test_doctor_asks_the_running_server_whether_its_store_works(tmp_path: Path) 
         failed = limelight("doctor", folder=tmp_path, code=1, **environment).stdout
         assert "a Limelight server answers there; its store: failed: the database file is gone" in failed
         (tmp_path / "aside").rename(tmp_path / "data")
+
+
+def test_doctor_reports_a_data_folder_that_other_users_can_read(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    data.chmod(0o755)
+    found = doctor(tmp_path)["data"]
+    assert found["state"] == "note" and "other users" in found["found"]
+    assert found["fix"] == f"make it private: chmod 700 {data}"
+    data.chmod(0o700)
+    assert doctor(tmp_path)["data"]["state"] == "ok"

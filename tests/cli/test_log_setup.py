@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from limelight.cli.log_setup import JsonFormatter, TextFormatter, set_up_log
+from limelight.cli.log_setup import CREDENTIALS, JsonFormatter, TextFormatter, set_up_log
 from limelight.config import load_settings
 from limelight.errors import SetupError
 from limelight.log_context import bind_log_fields, log_fields
@@ -54,6 +54,20 @@ def test_json_line_has_no_secrets_and_control_characters() -> None:
         line = read(log_record("%s of card 1234 \x1b[2J\u202e", SECRET))
     assert line["message"] == f"{REDACTED} of {REDACTED} ␛[2J\\u202e"
     assert line["session_id"] == f"s {REDACTED}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("no answer from postgres://ann:secret@db/shop", f"no answer from postgres://{REDACTED}@db/shop"),
+        ("'redis://:p@ss@host:1', then x@y", f"'redis://{REDACTED}@host:1', then x@y"),
+        ("http://127.0.0.1:8000/a@b is taken", "http://127.0.0.1:8000/a@b is taken"),
+        ("path: /tmp, pattern: a@b, compat: c", "path: /tmp, pattern: a@b, compat: c"),
+    ],
+)
+def test_line_has_no_credentials_of_urls(text: str, expected: str) -> None:
+    line = TextFormatter(Redactor(CREDENTIALS), with_time=False).format(log_record(text))
+    assert line == f"ERROR {expected}"
 
 
 def test_text_line_names_run_and_session_unless_the_message_does() -> None:

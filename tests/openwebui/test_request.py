@@ -48,6 +48,17 @@ async def test_requests_with_a_key_name_the_user(server: FrameServer) -> None:
         assert request.headers["x-limelight-user-name"] == "%C3%84nn%20%26%20Co%0D%0AX%3A%20y"
 
 
+@pytest.mark.parametrize("name", ["Ann Bee", " Ann Bee ", ""])
+async def test_user_whose_name_has_spaces_is_served_by_a_real_server(name: str, tmp_path: Path) -> None:
+    """Open WebUI's user id is the owner; the name is only shown to the agent."""
+    user = {"id": "3f2c9a9e-2f5e-4d0e-a2f1-0a8f4c1a7b11", "name": name}
+    async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
+        output = await Chat(served.url, API_KEY="sesame", user=user).send("hi")
+        assert f"for {user['id']}/{name.strip()} in" in output.text
+        mine = {"authorization": "Bearer sesame", "x-limelight-user-id": user["id"]}
+        assert len((await served.http.get("/sessions", headers=mine)).json()["sessions"]) == 1
+
+
 async def test_requests_without_a_key_name_no_user(server: FrameServer) -> None:
     server.set_payloads(DONE)
     await Chat(server.url).send("hi")

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from limelight.auth.api_keys import make_key
-from limelight.redaction.rules import REDACTED, Redactor, environment_secrets, restore_redacted
+from limelight.redaction.rules import REDACTED, Redactor, environment_secrets, restore_redacted, url_secrets
 
 TOKEN = "tok-123456789012"
 CARD = re.compile(r"\b\d{4}-\d{4}\b")
@@ -104,6 +104,68 @@ def test_overlapping_secrets_are_redacted_as_one() -> None:
 def test_environment_secrets_are_found_by_variable_name() -> None:
     environ = {"OPENAI_API_KEY": "a", "GITHUB_TOKEN": "b", "db_password": "c", "PATH": "/bin", "KEYBOARD": "de"}
     assert environment_secrets(environ) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "name", ["GITHUB_PAT", "azure_devops_pat", "PGPASSWORD", "MYSQL_PWD", "DB_PASSWD", "DEPLOY_PRIVATE_KEY"]
+)
+def test_value_of_a_variable_with_the_name_of_a_secret_is_redacted(name: str) -> None:
+    redactor = Redactor(secrets=environment_secrets({name: TOKEN}))
+    assert redactor.redact_text(f"{name}={TOKEN}\nHOME=/root") == f"{name}={REDACTED}\nHOME=/root"
+
+
+@pytest.mark.parametrize(
+    "name", ["PATH", "PYTHONPATH", "LOG_PATH", "URL_PATTERN", "COMPAT", "PG_COMPAT_MODE", "SPAT", "PWD", "OLDPWD"]
+)
+def test_value_of_a_variable_whose_name_only_resembles_a_secret_is_kept(name: str) -> None:
+    assert environment_secrets({name: TOKEN}) == []
+
+
+URL = "postgres://user:secret@db.local:5432/shop?sslmode=require"
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        (f"DATABASE_URL={URL}", f"DATABASE_URL={REDACTED}/shop?sslmode=require"),
+        (
+            f'could not connect to "{URL}": timed out',
+            f'could not connect to "{REDACTED}/shop?sslmode=require": timed out',
+        ),
+        ("postgresql+asyncpg://user:secret@db.local:5432", f"postgresql+asyncpg://{REDACTED}"),
+        ("the secret of the user is safe", "the secret of the user is safe"),
+        ("postgres://user@db.local:5432/shop", "postgres://user@db.local:5432/shop"),
+        ("mail user@db.local or see http://db.local:5432/", "mail user@db.local or see http://db.local:5432/"),
+    ],
+)
+def test_short_password_in_a_url_is_redacted_with_its_url_only(text: str, redacted: str) -> None:
+    assert Redactor(secrets=environment_secrets({"DATABASE_URL": URL})).redact_text(text) == redacted
+
+
+def test_long_password_in_a_url_is_redacted_everywhere() -> None:
+    """In the URL it is percent-encoded, and may contain an `@`."""
+    environ = {"BROKERS": "amqp://guest@one amqps://bee:p%40ssw0rd-of-bees@two/x, redis://:sh@rt-passw0rd@three"}
+    redactor = Redactor(secrets=environment_secrets(environ))
+    for password in ("p%40ssw0rd-of-bees", "p@ssw0rd-of-bees", "sh@rt-passw0rd"):
+        assert redactor.redact_text(f"password: {password}.") == f"password: {REDACTED}."
+    assert redactor.redact_text(environ["BROKERS"]) == f"amqp://guest@one {REDACTED}/x, {REDACTED}"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "http://127.0.0.1:8000/v1",
+        "https://host/a:b@c",
+        "git@host.example:owner/name.git",
+        "ssh://git@host/x",
+        "a://b:@c",
+        "://x:y@z",
+        "mailto:ann:x@y",
+        "https://host?user:pass@x",
+    ],
+)
+def test_url_without_a_password_has_no_secrets(value: str) -> None:
+    assert list(url_secrets(value)) == []
 
 
 def test_header_values_of_a_collector_are_secrets() -> None:

@@ -62,7 +62,7 @@ def guarded_endpoints() -> list[Endpoint]:
 
 def fill_path(path: str, session_id: str = "s", run_id: str = "run_0") -> str:
     names = {"session_id": session_id, "run_id": run_id}
-    for part in ("call_id:path", "call_id", "approval_id", "artifact_id", "name", "part"):
+    for part in ("call_id:text", "call_id", "approval_id", "artifact_id", "name", "part"):
         path = path.replace(f"{{{part}}}", "x")
     for name, value in names.items():
         path = path.replace(f"{{{name}}}", value)
@@ -98,7 +98,7 @@ async def start_waiting_run(
 
 def fill_names(path: str, names: dict[str, str]) -> str:
     for name, value in names.items():
-        path = path.replace(f"{{{name}}}", value).replace(f"{{{name}:path}}", value)
+        path = path.replace(f"{{{name}}}", value).replace(f"{{{name}:text}}", value)
     assert "{" not in path, path
     return path
 

@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from limelight.client import Client
 from limelight.events import AnyEvent, FinalAnswer, Status, ToolFinished, ToolStarted
 from limelight.messages import Message
+from limelight.models import Run
 from limelight.redaction.rules import REDACTED
 from limelight.sources.base import Context
 from tests.server.keyed_server import user_of
@@ -87,6 +89,24 @@ async def test_cursor_at_the_end_of_a_finished_run_gets_204(served: Served) -> N
         assert (response.status_code, response.content) == (204, b"")
 
 
+@pytest.mark.requirement("ended-run-204")
+@pytest.mark.parametrize("agent", ["worker", "crasher", "patient"])
+@pytest.mark.parametrize("format_", ["typed", "tool_calls", "v2", "records"])
+async def test_client_that_reconnects_after_the_last_frame_gets_204_in_every_format(
+    served: Served, format_: str, agent: str
+) -> None:
+    """In v2, `run_finished` has no frame, so the last frame of a finished run has a smaller cursor than its log."""
+    run_id = await start(served, agent)
+    if agent == "patient":
+        await served.http.post(f"/runs/{run_id}/cancel")
+    frames = await collect(served.stream("GET", f"/runs/{run_id}/stream", params={"format": format_}))
+    path, format_param = f"/runs/{run_id}/stream", {"format": format_}
+    again = await served.http.get(path, params=format_param, headers={"last-event-id": frames[-1].id})
+    assert (again.status_code, again.content) == (204, b"")
+    rest = await collect(served.stream("GET", path, params=format_param, headers={"last-event-id": frames[-2].id}))
+    assert rest == frames[-1:]
+
+
 async def test_resume_inside_a_record_is_exact(served: Served) -> None:
     live = await collect(served.ask("go", agent="crasher", session_id="s"))
     assert [frame.id for frame in live[-3:]] == [f"{live[-1].id}.1", f"{live[-1].id}.2", live[-1].id]
@@ -125,6 +145,33 @@ async def test_stop_of_an_ended_run_has_no_effect_and_of_an_unknown_one_is_404(s
     run_id = (await served.http.post("/chat", json=asking("go"))).json()["run_id"]
     assert (await served.http.post(f"/runs/{run_id}/cancel")).json() == {"run_id": run_id, "state": "finished"}
     assert (await served.problem("POST", "/runs/nope/cancel"))["code"] == "run_not_found"
+
+
+@pytest.mark.requirement("stop")
+async def test_stop_does_not_wait_for_a_read_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(agents.patient, data=tmp_path) as served:
+        run_id = await start(served, "patient")
+        live, may_read = served.runtime.control.live_run(run_id), asyncio.Event()
+        assert live is not None
+
+        async def read(run_id: str) -> Run | None:
+            await may_read.wait()
+            return await real(run_id)
+
+        real = served.runtime.store.run
+        monkeypatch.setattr(served.runtime.store, "run", read)
+        stopping = asyncio.create_task(served.http.post(f"/runs/{run_id}/cancel"))
+        await eventually(live.task.done)
+        may_read.set()
+        assert (await stopping).json() == {"run_id": run_id, "state": "cancelled"}
+
+
+@pytest.mark.requirement("owner-only")
+async def test_stop_of_a_live_run_of_another_user_is_404_and_stops_nothing(served: Served) -> None:
+    run_id = await start(served, "patient")
+    other = {"x-limelight-user-id": "somebody-else"}
+    assert (await served.problem("POST", f"/runs/{run_id}/cancel", headers=other))["code"] == "run_not_found"
+    assert await state_of(served, run_id) == "running"
 
 
 @pytest.mark.requirement("stop")
@@ -369,6 +416,46 @@ async def test_invalid_decision_is_refused(served: Served) -> None:
     assert unknown["code"] == "approval_not_found"
     await served.http.post(f"/runs/{run_id}/cancel")
     assert (await served.problem("POST", path, json={"decision": "approve"}))["code"] == "already_decided"
+
+
+CALL_IDS = (
+    "a/b",
+    "..",
+    "../..",
+    "a/../../b",
+    ".",
+    "%2F",
+    "a%2Fb",
+    "a\nb",
+    "a\n",
+    "\r\n",
+    "~x",
+    "a\\b",
+    "?raw=1#x",
+    " ",
+    "ü/é",
+)
+
+
+async def many_calls(messages: list[Message], ctx: Context) -> AsyncIterator[object]:
+    for call_id in CALL_IDS:
+        yield ToolStarted(call_id=call_id, name="read", args={"id": call_id})
+        yield ToolFinished(call_id=call_id, result=f"{call_id} {'x' * 40_000}")
+
+
+@pytest.mark.requirement("call-ids")
+async def test_call_with_any_id_can_be_read_by_its_link_and_by_the_client(tmp_path: Path) -> None:
+    async with serving(many_calls, data=tmp_path) as served, Client(served.url) as client:
+        found = await collect(served.ask("go", session_id="s"))
+        run_id = (await served.http.get("/sessions/s")).json()["run_id"]
+        ends = [frame.data["data"] for frame in found if frame.type == "tool_end"]
+        assert [end["tool_id"] for end in ends] == list(CALL_IDS)
+        for end in ends:
+            call_id = end["tool_id"]
+            assert (await served.http.get(end["result_url"])).json()["call_id"] == call_id
+            raw = await served.http.get(f"{end['result_url']}?raw=1")
+            assert raw.text == f"{call_id} {'x' * 40_000}"
+            assert (await client.result(run_id, call_id)).args == {"id": call_id}
 
 
 @pytest.mark.parametrize("kept", [1_000_000, 100_001])

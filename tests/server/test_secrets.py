@@ -112,6 +112,30 @@ async def test_secrets_in_an_agents_text_are_removed(
     assert MODEL_KEY.encode() not in stored_in(tmp_path)
 
 
+@pytest.mark.requirement("redaction-secrets")
+async def test_agent_that_prints_its_environment_shows_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a tool result, and in a text that is streamed character by character."""
+    monkeypatch.setenv("GITHUB_PAT", "ghp_0123456789abcdef")
+    monkeypatch.setenv("DATABASE_URL", "postgres://bee:honey7@db.local/hive")
+    printed = "GITHUB_PAT=ghp_0123456789abcdef DATABASE_URL=postgres://bee:honey7@db.local/hive PATH=/usr/bin"
+
+    async def printing(messages: Any, ctx: Context) -> AsyncIterator[str | AnyEvent]:
+        yield ToolStarted(call_id="c", name="env", args={})
+        yield ToolFinished(call_id="c", result=printed)
+        for character in printed:
+            yield character
+
+    async with serving(printing, data=tmp_path) as served:
+        events = [frame.data["event"] for frame in await collect(served.ask("go", format="records"))]
+    text = "".join(event["text"] for event in events if event["kind"] == "text_delta")
+    (result,) = [event["result"] for event in events if event["kind"] == "tool_finished"]
+    assert result == f"GITHUB_PAT={REDACTED} DATABASE_URL={REDACTED}/hive PATH=/usr/bin"
+    assert text == f"GITHUB_PAT=ghp{REDACTED} DATABASE_URL=pos{REDACTED}/hive PATH=/usr/bin"  # three characters at most
+    assert b"honey7" not in stored_in(tmp_path)
+
+
 def stored_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
 

@@ -12,7 +12,7 @@ from limelight.messages import Message
 from limelight.runs import sessions
 from limelight.server import readiness
 from limelight.sources.base import FileMade
-from tests.stores.sqlite.files import move
+from tests.stores.sqlite.files import damage_last_page, move
 from tests.support import agents
 from tests.support.server import Frame, Served, asking, serving
 from tests.support.wait import eventually
@@ -170,3 +170,19 @@ async def test_complete_answer_is_refused_if_the_server_stops_during_a_store_fau
         async with asyncio.timeout(20):
             assert (await asked).json()["code"] == "shutting_down"
         move(moved, database)
+
+
+@pytest.mark.requirement("damaged-database")
+async def test_damage_from_before_the_start_makes_the_server_not_ready(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with serving(agents.worker, data=data) as served:
+        for number in range(20):
+            await served.http.post("/chat", json=asking("go", session_id=f"s{number}"))
+    damage_last_page(data / "limelight.db")
+    async with serving(agents.worker, data=data) as served:
+        await eventually(lambda: served.runtime.store.is_failing)
+        ready = await served.http.get("/ready")
+        assert ready.status_code == 503
+        assert "the database is damaged" in ready.json()["checks"]["store"]
+        assert "limelight restore BACKUP" in ready.json()["checks"]["store"]
+        assert (await served.problem("POST", "/chat", json=asking("go")))["code"] == "store_unavailable"

@@ -6,6 +6,7 @@
 import asyncio
 import threading
 import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -14,7 +15,8 @@ import pytest
 
 from limelight import status
 from limelight.events import RunCancelled, RunFailed, Status
-from limelight.sources.base import CURRENT, UNSTOPPABLE
+from limelight.messages import Message
+from limelight.sources.base import CURRENT, UNSTOPPABLE, Context
 from limelight.sources.leftover_threads import report_running_tools, still_running_text
 from tests.sources.agno import agno_scenarios
 from tests.sources.fake_turn import FakeContext
@@ -27,6 +29,7 @@ from tests.support.wait import eventually
 pytestmark = pytest.mark.usefixtures("agno_models")
 
 NAP = "The tool nap cannot be interrupted and is still running; what it returns will be dropped."
+FUNCTION = "The function nap cannot be interrupted and is still running; what it returns will be dropped."
 NAPPING = "{name: nap, arguments: {seconds: 1}}"
 SLOW = "{name: slow, arguments: {name: x, seconds: 30}}"
 
@@ -93,6 +96,65 @@ async def test_sync_node_that_still_runs_is_reported_without_a_name(tmp_path: Pa
 
     run = await run_agent(lambda _: one_node(work), "", tmp_path, stop_at=status_is("napping"))
     assert [said.text for said in run.all(Status)] == ["napping", UNSTOPPABLE]
+
+
+def blocks(may_end: threading.Event) -> Any:
+    """An ordinary generator that blocks its own thread."""
+
+    def agent(messages: list[Message], ctx: Context) -> Iterator[object]:
+        yield Status(text="napping")
+        may_end.wait(10)
+
+    return agent
+
+
+def waits_for_function(may_end: threading.Event) -> Any:
+    async def agent(messages: list[Message], ctx: Context) -> AsyncIterator[object]:
+        def nap() -> None:
+            ctx.emit(Status(text="napping"))
+            may_end.wait(10)
+
+        yield "I rest."
+        await asyncio.to_thread(nap)
+
+    return agent
+
+
+def waits_for_builtin(may_end: threading.Event) -> Any:
+    """A coroutine that waits for a function which has no Python frame of its own."""
+
+    async def agent(messages: list[Message], ctx: Context) -> str:
+        ctx.emit(Status(text="napping"))
+        await asyncio.to_thread(time.sleep, 1)
+        return "rested"
+
+    return agent
+
+
+@pytest.mark.requirement("stop-does-not-wait")
+@pytest.mark.parametrize(
+    ("make", "expected"), [(blocks, UNSTOPPABLE), (waits_for_function, FUNCTION), (waits_for_builtin, UNSTOPPABLE)]
+)
+async def test_thread_of_a_function_agent_that_still_runs_after_stop_is_reported(
+    make: Callable[[threading.Event], Any], expected: str, tmp_path: Path
+) -> None:
+    may_end = threading.Event()
+    try:
+        run = await run_agent(lambda _: make(may_end), "", tmp_path, stop_at=status_is("napping"))
+    finally:
+        may_end.set()
+    assert isinstance(run.terminal, RunCancelled)
+    assert [said.text for said in run.all(Status)] == ["napping", expected]
+
+
+async def test_thread_of_a_function_agent_that_ends_at_stop_is_not_reported(tmp_path: Path) -> None:
+    def agent(messages: list[Message], ctx: Context) -> Iterator[object]:
+        yield Status(text="napping")
+        while not ctx.cancelled:
+            time.sleep(0.001)
+
+    run = await run_agent(lambda _: agent, "", tmp_path, stop_at=status_is("napping"))
+    assert [said.text for said in run.all(Status)] == ["napping"]
 
 
 def test_status_text_names_each_tool_once() -> None:

@@ -29,6 +29,9 @@ MAX_BYTES = 1024 * 1024
 MAX_CHARACTERS = 20_000
 MAX_REDIRECTS = 5
 MAX_RESULTS = 5
+GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
+"""All IPv6 addresses that are assigned for global use."""
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 TEXT_TYPES = ("text/", "application/json", "application/xml", "application/xhtml")
 HIDDEN_TAGS = frozenset(re.findall(r"\w+", "script style noscript template svg head nav footer form button"))
 BLOCK_TAGS = frozenset(
@@ -136,8 +139,21 @@ async def _resolve_host(host: str) -> list[str]:
 
 
 def _is_public(address: str) -> bool:
+    """Whether an address is a global unicast address, and so is the IPv4 address that it may contain.
+
+    A gateway of the network may translate an IPv6 address to the IPv4 address inside of it (NAT64, 6to4).
+    """
     parsed = ipaddress.ip_address(address)
-    return (getattr(parsed, "ipv4_mapped", None) or parsed).is_global
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return parsed.is_global and not parsed.is_multicast and not parsed.is_reserved
+    embedded = parsed.ipv4_mapped or parsed.sixtofour or _nat64_address(parsed)
+    if embedded is not None:
+        return _is_public(str(embedded))
+    return parsed in GLOBAL_UNICAST and parsed.is_global and parsed.teredo is None
+
+
+def _nat64_address(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64 else None
 
 
 async def _read_text(response: httpx.Response, url: str) -> tuple[str, str]:

@@ -34,7 +34,6 @@ def create(
     config: Config = None,
 ) -> None:
     """Create a key and print it, once: only its hash is stored. The key is the last word of the output."""
-    user = user.strip()
     if problem := user_id_error(user):
         raise SetupError(problem)
     scopes = _parse_scopes(scope or ["use"])

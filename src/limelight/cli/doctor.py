@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import shutil
 import socket
 import sys
@@ -26,6 +27,7 @@ from limelight.cli.retention import retention_status
 from limelight.cli.server_choice import answers
 from limelight.config import Settings
 from limelight.errors import LimelightError, StoreError
+from limelight.private_files import OTHERS
 from limelight.runs.retention_clock import advise, describe
 from limelight.sandbox.levels import choose_level
 from limelight.server.app import create_app, make_store
@@ -196,7 +198,11 @@ def _data(settings: Settings) -> Finding:
     free = shutil.disk_usage(there).free
     if free < LOW_DISK:
         return Finding("data", "wrong", f"{folder}: {free // 1024**2} MB are free", "free space on that disk")
-    return Finding("data", "ok", f"{folder}, {free // 1024**3} GB free")
+    found = f"{folder}, {free // 1024**3} GB free"
+    if folder.exists() and folder.stat().st_mode & OTHERS:
+        fix = f"make it private: chmod 700 {shlex.quote(str(folder))}"
+        return Finding("data", "note", f"{found}; other users of this machine have access to the folder", fix)
+    return Finding("data", "ok", found)
 
 
 def _store(settings: Settings) -> Finding:

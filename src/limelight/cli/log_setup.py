@@ -20,11 +20,16 @@ from limelight.cli.view.sanitize import sanitize
 from limelight.config import Settings
 from limelight.errors import SetupError
 from limelight.log_context import FIELDS, fields_of_record
-from limelight.redaction.rules import Redactor, make_redactor
+from limelight.private_files import FILE_MODE, FOLDER_MODE, make_private
+from limelight.redaction.rules import URL_CREDENTIALS, Redactor, make_redactor
 
 log = logging.getLogger(__name__)
-CREDENTIALS = (re.compile(r"(?i)\bbearer\s+[^\s\"',]+"), re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*"))
-"""Patterns of bearer tokens and JWTs, which are redacted in log lines."""
+CREDENTIALS = (
+    re.compile(r"(?i)\bbearer\s+[^\s\"',]+"),
+    re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*"),
+    URL_CREDENTIALS,
+)
+"""Patterns of bearer tokens, JWTs, and names and passwords in URLs, which are redacted in log lines."""
 VERBOSE_LIBRARIES = ("aiosqlite",)
 """Libraries whose level is at least INFO, because they log complete conversations at DEBUG."""
 
@@ -92,7 +97,9 @@ def set_up_log(file: Path | None, settings: Settings) -> None:
     """Configure logging as the section `[log]` says. The log is written to `file`, or to stderr if `file` is None."""
     check_log(settings)
     if file is not None:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        file.touch(mode=FILE_MODE)
+        make_private(file)
     handler = logging.StreamHandler() if file is None else logging.FileHandler(file)
     redactor = make_redactor(settings, *CREDENTIALS)
     if settings.log.format == "json":

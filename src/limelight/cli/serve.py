@@ -99,7 +99,9 @@ def run_with_reload(command: list[str], watch: Path) -> None:
     """Run the command in a child process until Ctrl-C. Restarts it when a Python file changes."""
     arguments = [sys.executable, "-m", "limelight", *(word for word in command[1:] if word != "--reload")]
     environment = {"LIMELIGHT_GRACE_SECONDS": "0", **os.environ}  # a reload does not wait for live runs
-    signal.signal(signal.SIGTERM, _exit)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
+            signal.signal(number, _exit)
     child = subprocess.Popen(arguments, env=environment)
     seen = _modification_times(watch)
     try:

@@ -32,6 +32,7 @@ from limelight.client.record_stream import Connect, stream_records
 from limelight.client.run import CompleteRecords, IfBusy, Messages, Run, RunRequest, is_terminal, start_run
 from limelight.client.session_socket import Socket, SocketFormat
 from limelight.events import Decision, JsonValue, Record
+from limelight.links import call_segment
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 PAGE_SIZE = 100
@@ -243,7 +244,8 @@ class Client:
 
     async def result(self, run_id: str, call_id: str) -> ToolResult:
         """Return a tool call with its complete arguments and result."""
-        return await self._transport.request_json("GET", url_path("runs", run_id, "tools", call_id), ToolResult)
+        path = f"{url_path('runs', run_id, 'tools')}/{call_segment(call_id)}"
+        return await self._transport.request_json("GET", path, ToolResult)
 
     async def answer(self, run_id: str) -> str:
         """Return the complete answer of a run: its text, or JSON if the answer is not text."""

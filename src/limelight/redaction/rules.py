@@ -22,7 +22,16 @@ from limelight.errors import SetupError
 
 REDACTED = "[redacted]"
 """The text that replaces everything that is redacted."""
-SECRET_VARIABLES = ("*_API_KEY", "*_TOKEN", "*_SECRET", "*_PASSWORD", "*_SECRET_KEY", "*_ACCESS_KEY")
+SECRET_VARIABLES = (
+    *("*_API_KEY", "*_TOKEN", "*_SECRET", "*_SECRET_KEY", "*_ACCESS_KEY", "*_PRIVATE_KEY"),
+    *("*PASSWORD", "*PASSWD", "*_PWD", "*_PAT"),
+)
+"""Name patterns of environment variables whose values are secrets. `PGPASSWORD` has no underscore; a PAT is a personal
+access token."""
+URL_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<authority>[^\s/?#\"'<>]+)")
+"""The beginning of a URL, up to its path."""
+URL_CREDENTIALS = re.compile(r"(?<=://)[^\s/?#@:]*:[^\s/?#\"'<>]+(?=@)")
+"""User name and password in a URL."""
 HEADER_VARIABLES = "OTEL_*_HEADERS"
 """Name pattern of variables with HTTP headers for trace collectors, `name=value,…`. The values are secrets."""
 PREFIX_LENGTH = 4
@@ -190,15 +199,31 @@ def _escaped(text: str) -> str:
 
 
 def environment_secrets(environ: Mapping[str, str]) -> list[str]:
-    """Return the values of environment variables with names of secrets, and of HTTP headers in HEADER_VARIABLES."""
+    """Return the secrets in environment variables.
+
+    These are the values of variables with names of secrets, passwords in URLs, and HTTP headers in HEADER_VARIABLES.
+    """
     secrets = [
         value
         for name, value in environ.items()
         if any(fnmatchcase(name.upper(), pattern) for pattern in SECRET_VARIABLES)
     ]
+    urls = [part for value in environ.values() for part in url_secrets(value)]
     header_lists = [value for name, value in environ.items() if fnmatchcase(name.upper(), HEADER_VARIABLES)]
     headers = [header.partition("=")[2].strip() for value in header_lists for header in value.split(",")]
-    return [*secrets, *headers, *(unquote(header) for header in headers if "%" in header)]
+    return [*secrets, *urls, *headers, *(unquote(header) for header in headers if "%" in header)]
+
+
+def url_secrets(text: str) -> Iterator[str]:
+    """Yield the secrets in the URLs of a text: each password, and, because a password may be short, its surroundings.
+
+    These are `user:password@host`, and the same with the scheme.
+    """
+    for url in URL_AUTHORITY.finditer(text):
+        credentials, _, _ = url["authority"].rpartition("@")
+        _, _, password = credentials.partition(":")
+        if password:
+            yield from {password: None, unquote(password): None, url["authority"]: None, url[0]: None}
 
 
 def make_redactor(settings: Settings, *patterns: re.Pattern[str]) -> Redactor:
@@ -216,7 +241,9 @@ def make_redactor(settings: Settings, *patterns: re.Pattern[str]) -> Redactor:
         if pattern.search(""):
             raise SetupError(f"{place}store.redact: {text!r} matches everything, so nothing would be left")
         all_patterns.append(pattern)
-    secrets = (settings.auth.api_key, *environment_secrets(os.environ))
+    urls = (settings.tools.search_url, *(table.base_url for table in settings.agents.values()))
+    in_urls = [secret for url in urls for secret in url_secrets(url)]
+    secrets = (settings.auth.api_key, *in_urls, *environment_secrets(os.environ))
     return Redactor(all_patterns, settings.store.redact_fields, secrets)
 
 

@@ -7,9 +7,7 @@ from pathlib import Path
 from limelight.errors import StoreUnavailable
 from limelight.file_trees import remove_tree
 from limelight.models import LOCAL_OWNER, SessionRef
-
-PRIVATE = 0o700
-"""Folder mode: readable by the owner of the process only."""
+from limelight.private_files import FOLDER_MODE, make_private
 
 
 class Workspaces:
@@ -17,6 +15,10 @@ class Workspaces:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+
+    def make_private(self) -> None:
+        """Remove the permissions of others from the folder of all workspaces, and so from everything in it."""
+        make_private(self._root)
 
     def folder(self, ref: SessionRef) -> Path:
         return self._root / workspace_name(ref)
@@ -28,8 +30,8 @@ class Workspaces:
         """
         folder = self.folder(ref)
         try:
-            self._root.mkdir(mode=PRIVATE, exist_ok=True)
-            folder.mkdir(mode=PRIVATE, exist_ok=True)
+            self._root.mkdir(mode=FOLDER_MODE, exist_ok=True)
+            folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
         except FileNotFoundError as error:
             raise StoreUnavailable("the data folder of the server is gone; try again when it is back") from error
         return folder
@@ -41,7 +43,7 @@ class Workspaces:
 def shared_folder(name: str) -> Path:
     """Return the folder that all sessions of an agent share, and create it if needed."""
     folder = Path(name)
-    folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     return folder
 
 

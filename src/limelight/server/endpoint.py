@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
@@ -41,6 +42,21 @@ from limelight.server.request_body import read_body
 from limelight.server.runtime import Runtime
 
 T = TypeVar("T")
+
+
+class TextConvertor(Convertor[str]):
+    """The rest of a path, with slashes and line breaks. Starlette's `path` does not match line breaks."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("text", TextConvertor())
 _PATH_IN_ERROR = re.compile(r"^(?P<message>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
 BODY_ERRORS: tuple[type[LimelightError], ...] = (
     BadJson,
@@ -257,7 +273,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def documented_path(self) -> str:
         """The path for the documentation, without Starlette's converters."""
-        return self.path.replace(":path}", "}")
+        return self.path.replace(":text}", "}")
 
     @property
     def description(self) -> str:

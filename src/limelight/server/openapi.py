@@ -10,6 +10,8 @@ from limelight import __version__
 from limelight.errors import LimelightError
 from limelight.server.endpoint import Endpoint
 from limelight.server.problem_details import Problem
+from limelight.server.stream_frames import COMPONENT as EVENT_COMPONENT
+from limelight.server.stream_frames import EVENT_STREAM, FRAME_TYPES, event_schema
 
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
@@ -17,10 +19,12 @@ _PATH_PARAMETER = re.compile(r"{(\w+)}")
 def openapi(endpoints: Iterable[Endpoint], root: str = "") -> bytes:
     """Return the OpenAPI document as JSON. `root` is the root path of the server."""
     listed = list(endpoints)
-    types = {t for e in listed for t in (e.response, e.body) if t is not None and not isinstance(t, str)} | {Problem}
+    types = {t for e in listed for t in (e.response, e.body) if t is not None and not isinstance(t, str)}
+    types |= {Problem, *FRAME_TYPES}
     ordered = sorted(types, key=str)
     refs, components = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
     ref_of = dict(zip(ordered, refs, strict=True))
+    components[EVENT_COMPONENT] = event_schema(ref_of.__getitem__)
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in listed:
         paths.setdefault(endpoint.documented_path, {})[endpoint.method.lower()] = _operation(endpoint, ref_of)
@@ -73,7 +77,9 @@ def _operation(endpoint: Endpoint, ref_of: dict[type, Any]) -> dict[str, Any]:
 def _responses(endpoint: Endpoint, ref_of: dict[type, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {str(endpoint.status): {"description": "Done"}}
     if isinstance(endpoint.response, str):
-        responses["200"]["content"] = {endpoint.response: {"schema": {"type": "string"}}}
+        event = {"$ref": f"#/components/schemas/{EVENT_COMPONENT}"}
+        schema = event if endpoint.response == EVENT_STREAM else {"type": "string"}
+        responses["200"]["content"] = {endpoint.response: {"schema": schema}}
     elif endpoint.response is not None:
         responses["200"]["content"] = {"application/json": {"schema": ref_of[endpoint.response]}}
     by_status: dict[int, list[type[LimelightError]]] = {}

@@ -85,13 +85,13 @@ class Runtime:
         self._tracing = make_tracing(settings, store)
         publish = self.hub.publish if self._tracing is None else self._tracing.wrap(self.hub.publish)
         self._committer = Committer(store, publish, self.hub.wake, self.metrics)
-        workspaces = Workspaces(Path(settings.store.data) / "workspaces")
+        self._workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
         engine = Engine(store, self._committer, limits, make_redactor(settings), self.metrics)
         self.queues = SessionQueues()
         self._recovery = Recovery(engine, self.queues, agents, reopen=lambda waiting: self.sessions.reopen(waiting))
         self.control = Control(store, self.queues, agents, self._recovery)
-        self.sessions = Sessions(engine, self.control, self.queues, self.quota, self.hub, workspaces, memories)
+        self.sessions = Sessions(engine, self.control, self.queues, self.quota, self.hub, self._workspaces, memories)
         self.retention = RetentionGuard(Path(settings.store.data), settings.store.retention_max_gap_days)
         self.metrics.registry.register(
             Gauges(store, self.control, self.queues, self.heartbeat, self.retention, dialects)
@@ -124,6 +124,7 @@ class Runtime:
             if self.is_draining:
                 raise Draining("the server is shutting down: try again in a moment")
             await self.store.open()
+            self._workspaces.make_private()
             self._committer.start()
             try:
                 await self.retention.open(self.store)  # before recovery, which writes Records with the current time

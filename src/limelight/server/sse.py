@@ -17,6 +17,7 @@ from limelight.errors import LimelightError, StoreError
 from limelight.events import Record, RunCancelled, RunFailed, RunStarted, Terminal
 from limelight.ids import sortable_id
 from limelight.log_context import log_fields
+from limelight.runs.hub import FrameBatch
 from limelight.runs.queue import QueuedRun, StoppedInQueue
 from limelight.runs.viewer import Format, Viewer
 from limelight.server.endpoint import ApiRequest
@@ -85,16 +86,23 @@ class StartingRun(NamedTuple):
 class EventStream:
     """The ASGI application of one SSE response, which sends the frames of a viewer.
 
-    `viewer` has to be entered; the stream exits it at its end. With `starting`, the stream sends heartbeats until that
-    run begins. If the run is stopped or refused before, the stream reports this as a failed or cancelled run.
+    `viewer` has to be entered; the stream exits it at its end. `first` are frames that it has returned already. With
+    `starting`, the stream sends heartbeats until that run begins. If the run is stopped or refused before, the stream
+    reports this as a failed or cancelled run.
     """
 
     kind: Kind = "stream"
 
     def __init__(
-        self, request: ApiRequest, viewer: Viewer, headers: Mapping[str, str], starting: StartingRun | None = None
+        self,
+        request: ApiRequest,
+        viewer: Viewer,
+        headers: Mapping[str, str],
+        starting: StartingRun | None = None,
+        first: FrameBatch | None = None,
     ) -> None:
         self._viewer = viewer
+        self._first = first
         self.format = viewer.format.name
         self._framing = sse_framing(viewer.format.event_name)
         self._heartbeat = request.runtime.heartbeat
@@ -147,6 +155,9 @@ class EventStream:
             disconnect.cancel()
 
     async def _send_frames(self, send: Send) -> None:
+        if self._first:
+            await self._send(send, self._first.encoded(self._framing))
+            self._first = None
         while (batch := await self._viewer.next()) is not None and not self._is_disconnected:
             if batch:
                 data = batch.encoded(self._framing)

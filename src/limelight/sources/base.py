@@ -229,6 +229,9 @@ class Source(Protocol):
         """Whether the last attempt to open the agent in the background has failed. The next request retries."""
         return False
 
+    async def loaded(self) -> None:
+        """Wait until the agent and its framework are loaded, if `open` loads them in the background, or fail to."""
+
     async def open(self, resources: AgentResources) -> None:
         """Prepare the agent. Called once, before the first turn, in the server's event loop."""
 

@@ -6,6 +6,7 @@ thread so that it does not block the event loop.
 
 import inspect
 from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
 from typing import Any, ClassVar
 
 import msgspec
@@ -26,6 +27,7 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.sources.base import NO_OPTIONS, UNSTOPPABLE, FileMade, Item, Options, Source, Turn, first_line
+from limelight.sources.leftover_threads import report_running_functions
 from limelight.sources.messages import AgentMessages, MessageIds
 from limelight.sources.thread_bridge import ThreadBridge
 from limelight.sources.tool_calls import CallIds
@@ -59,16 +61,17 @@ class FunctionSource(Source):
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
         translator = FunctionTranslator()
         append = translator.messages.append
-        items = self._items(turn)
         try:
-            async for item in items:
-                if type(item) is str and (delta := append(item)) is not None:  # fast path for most items
-                    yield delta
-                    continue
-                for event in translator.feed(item):
-                    yield event
-        finally:
-            await items.aclose()
+            async with aclosing(self._items(turn)) as items:
+                async for item in items:
+                    if type(item) is str and (delta := append(item)) is not None:  # fast path for most items
+                        yield delta
+                        continue
+                    for event in translator.feed(item):
+                        yield event
+        except BaseException:  # the run was stopped, or has failed
+            report_running_functions(turn.context)
+            raise
         for event in translator.end():
             yield event
 

@@ -188,6 +188,10 @@ class LazySource(DelegatingSource):
         task = self._task
         return task is not None and task.done() and (task.cancelled() or task.exception() is not None)
 
+    async def loaded(self) -> None:
+        if self._task is not None:
+            await asyncio.wait({self._task})
+
     async def _make(self, resources: AgentResources) -> Source:
         try:
             make = await self._agent.prepare(resources)

@@ -1,9 +1,9 @@
-"""Reports tools that still run in threads after their run has ended.
+"""Reports tools and functions that still run in threads after their run has ended.
 
-LangGraph and Agno run ordinary functions in the thread pool of the event loop, and a thread cannot be interrupted. The
-contextvars context of such a thread identifies its run, and the stack of the thread identifies the tool. Sources call
-`report_running_tools` when the stream of their framework has ended. The source for smolagents tracks its tools itself
-and uses only `still_running_text`.
+LangGraph and Agno run ordinary functions in the thread pool of the event loop, as `asyncio.to_thread` does in a
+function agent, and a thread cannot be interrupted. The contextvars context of such a thread identifies its run, and the
+stack of the thread identifies the tool. Sources call `report_running_tools` or `report_running_functions` when the
+stream of their agent has ended. The source for smolagents tracks its tools itself and uses only `still_running_text`.
 """
 
 import sys
@@ -28,19 +28,32 @@ def report_running_tools(run: Context, tool_of_frame: ToolOfFrame) -> None:
         run.emit(Status(text=still_running_text(names)))
 
 
-def still_running_text(names: Iterable[str]) -> str:
+def report_running_functions(run: Context) -> None:
+    """Emit a status that names the functions that a run has passed to threads and that still run, if there are any."""
+    names = [_outermost_function(stack) for stack in _stacks_of(run)]
+    if names:
+        run.emit(Status(text=still_running_text(names, "function")))
+
+
+def still_running_text(names: Iterable[str], noun: str = "tool") -> str:
     """Return the status text for tools that still run and cannot be interrupted. An unknown name is ""."""
     known = sorted({name for name in names if name})
     if not known:
         return UNSTOPPABLE
     one = len(known) == 1
-    tools, are, they = ("tool", "is", "it returns") if one else ("tools", "are", "they return")
+    tools, are, they = (noun, "is", "it returns") if one else (f"{noun}s", "are", "they return")
     return f"The {tools} {', '.join(known)} cannot be interrupted and {are} still running; what {they} will be dropped."
 
 
 def _outermost_tool(stack: list[FrameType], tool_of_frame: ToolOfFrame) -> str | None:
     found = [name for frame in reversed(stack) if (name := tool_of_frame(frame)) is not None]
     return next((name for name in found if name), "" if found else None)
+
+
+def _outermost_function(stack: list[FrameType]) -> str:
+    """Return the name of the function that the pool called, or "" for a lambda and for code that is not Python's."""
+    name = stack[-2].f_code.co_name if len(stack) > 1 else ""  # the last frame is the pool's
+    return "" if name.startswith("<") else name
 
 
 def _stacks_of(run: Context) -> Iterator[list[FrameType]]:

@@ -157,14 +157,16 @@ async def test_objects_of_another_user_are_not_found(keyed: KeyedServer) -> None
             assert await answered(endpoint, ann) in (200, 204), (endpoint.method, endpoint.path)
 
 
-@pytest.mark.parametrize("user_id", ["%ff", "%00", "a%0Ab", "x" * 257])
+@pytest.mark.parametrize(
+    "user_id", ["%ff", "%00", "a%0Ab", "x" * 257, "ann%20", "%20ann", "ann%C2%A0", "%09ann", "%20"]
+)
 async def test_malformed_user_id_header_is_refused(keyed: KeyedServer, user_id: str) -> None:
     headers = keyed.headers("pipe", "use", "on-behalf-of")
     problem = await keyed.served.problem("GET", "/auth/me", headers={**headers, "x-limelight-user-id": user_id})
     assert (problem["status"], problem["errors"][0]["path"]) == (400, "X-Limelight-User-Id")
 
 
-@pytest.mark.parametrize("user_id", ["local", "%20local%20", "%6cocal"])
+@pytest.mark.parametrize("user_id", ["local", "%6cocal"])
 async def test_only_the_key_of_the_settings_may_name_the_local_user(tmp_path: Path, user_id: str) -> None:
     """The user `local` has no limits."""
     async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
@@ -180,10 +182,31 @@ async def test_only_the_key_of_the_settings_may_name_the_local_user(tmp_path: Pa
         assert (await served.http.post("/chat", json=body, headers=own)).status_code == 200
 
 
-async def test_blank_user_id_header_is_ignored(keyed: KeyedServer) -> None:
-    headers = {**keyed.headers("pipe", "use", "on-behalf-of"), "x-limelight-user-id": "%20"}
-    reply = await keyed.served.http.post("/chat", json=asking("hi", user_id=" cleo "), headers=headers)
+async def test_empty_user_id_header_is_ignored(keyed: KeyedServer) -> None:
+    headers = {**keyed.headers("pipe", "use", "on-behalf-of"), "x-limelight-user-id": ""}
+    reply = await keyed.served.http.post("/chat", json=asking("hi", user_id="cleo"), headers=headers)
     assert " for cleo/ in " in reply.json()["message"]["content"]
+
+
+@pytest.mark.parametrize("user_id", [" cleo ", "cleo ", " ", "\u00a0cleo", "local "])
+async def test_user_id_in_the_body_with_spaces_around_it_is_refused(keyed: KeyedServer, user_id: str) -> None:
+    headers = keyed.headers("pipe", "use", "on-behalf-of")
+    problem = await keyed.served.problem("POST", "/chat", json=asking("hi", user_id=user_id), headers=headers)
+    assert (problem["status"], problem["errors"][0]["path"]) == (422, "user_id")
+
+
+@pytest.mark.requirement("owner-only")
+async def test_user_ids_are_decoded_once_and_compared_exactly(keyed: KeyedServer) -> None:
+    """The user `ann%20` (encoded twice) is another one than `ann` and than `Ann`; spaces inside are allowed."""
+    pipe = keyed.headers("pipe", "use", "on-behalf-of")
+    for sent, user in (
+        ("ann", "ann"),
+        ("Ann", "Ann"),
+        ("ann%2520", "ann%20"),
+        ("ann%20bee", "ann bee"),
+    ):
+        headers = {**pipe, "x-limelight-user-id": sent}
+        assert (await keyed.served.http.get("/auth/me", headers=headers)).json()["user"] == user
 
 
 @pytest.mark.requirement("scopes")

@@ -316,10 +316,17 @@ async def test_session_id_of_another_user_opens_an_own_session(target: Target) -
 
 
 @pytest.mark.parametrize(
-    ("message", "code"), [(b"\xff\xfe", 1007), (b'"\xed\xa0\x80"', 1007), (b" " * (MAX_FRAME_BYTES + 1), 1009)]
+    ("message", "code"),
+    [
+        (b"\xff\xfe", 1007),
+        (b'"\xed\xa0\x80"', 1007),
+        ([b'"\xf0\x9f', b'"'], 1007),
+        (b" " * (MAX_FRAME_BYTES + 1), 1009),
+    ],
+    ids=["not UTF-8", "surrogate", "fragments", "too large"],
 )
 async def test_invalid_text_or_too_large_frame_closes_only_its_socket(
-    target: Target, message: bytes, code: int
+    target: Target, message: bytes | list[bytes], code: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with target.attacker("own") as other:
         with pytest.raises(ConnectionClosed) as closed:
@@ -330,3 +337,13 @@ async def test_invalid_text_or_too_large_frame_closes_only_its_socket(
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == code
         await other.check('{"type":"get_state"}')
+    assert not [record for record in caplog.records if record.exc_info or record.levelno >= logging.WARNING]
+
+
+async def test_character_that_is_split_over_two_fragments_is_accepted(target: Target) -> None:
+    async with socket(target.served, "own", headers=target.headers) as connected:
+        text = '{"type":"ping","note":"\N{FOX FACE}"}'.encode()
+        await connected.connection.send([text[:-4], text[-4:]], text=True)
+        async with asyncio.timeout(SECONDS):
+            while json.loads(await connected.connection.recv())["type"] != "pong":
+                pass

@@ -37,6 +37,14 @@ def copy_as_it_is(path: Path, folder: Path) -> Path:
     return folder / path.name
 
 
+def damage_last_page(path: Path) -> None:
+    """Overwrite the last page of a database that no process has open, as a disk error would do it."""
+    size = query(path, "PRAGMA page_size")
+    with path.open("r+b") as file:
+        file.seek(-size, os.SEEK_END)
+        file.write(b"\xff" * size)
+
+
 def transactions(path: Path) -> int:
     """Count the commits in the write-ahead log: the last frame of each has the size of the database."""
     data = path.with_name(path.name + "-wal").read_bytes()

@@ -5,15 +5,16 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLocked, StoreNewer, TryLater
 from limelight.stores.sqlite import SqliteStore, database_file
-from limelight.stores.sqlite.schema import MIGRATIONS
+from limelight.stores.sqlite.schema import MIGRATIONS, TABLES
 from tests.stores.operations import begin, complete_run, opened, tokens
-from tests.stores.sqlite.files import FullFile, content, locked, overwrite, query
+from tests.stores.sqlite.files import FullFile, content, copy_as_it_is, locked, overwrite, query, remove
 
 MIGRATION_HASHES = ("0b13cc30fd26389c", "47e78b89f14cb2c2", "ceb09daf5dc7c7d4", "c892a5c425010a86")
 """Released migrations are never edited; a change is a new one at the end."""
@@ -112,6 +113,45 @@ async def test_open_with_a_damaged_journal_raises_store_corrupt(path: Path) -> N
     await refused(path, StoreCorrupt)
 
 
+@pytest.mark.parametrize("table", TABLES)
+async def test_open_without_a_table_raises_store_corrupt(path: Path, table: str) -> None:
+    await fill(path)
+    query(path, f"DROP TABLE {table}")
+    assert table in await refused(path, StoreCorrupt)
+
+
+def test_tables_of_the_check_are_those_of_the_schema() -> None:
+    with closing(sqlite3.connect(":memory:")) as db:
+        for script in MIGRATIONS:
+            db.executescript(script)
+        names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert names - {"sqlite_sequence"} == set(TABLES)
+
+
+@pytest.mark.requirement("emptied-database")
+@pytest.mark.parametrize("trace", ["limelight.db-wal", "limelight.db.lock", "workspaces", "langgraph.db"])
+async def test_open_of_an_emptied_database_is_refused_and_names_the_fix(path: Path, trace: str) -> None:
+    """SQLite would take a file of zero bytes for a new database, and delete its write-ahead log."""
+    await fill(path)
+    if trace != "limelight.db.lock":
+        overwrite(path.with_name("limelight.db.lock"), b"")
+        overwrite(path.with_name(trace), b"content")
+    overwrite(path, b"")
+    detail = await refused(path, StoreCorrupt)
+    assert f"is empty, but {trace} beside it" in detail and "limelight restore BACKUP" in detail
+    with pytest.raises(StoreCorrupt, match="is empty, but"):
+        await SqliteStore(path).examine()
+    assert content(path) == b""
+    remove(path, *([path.with_name(trace)] if trace.endswith("-wal") else []))
+    await fill(path)  # begins anew
+
+
+async def test_open_of_an_empty_file_in_a_new_folder_begins_a_database(path: Path) -> None:
+    overwrite(path, b"")
+    await fill(path)
+    assert content(path) != b""
+
+
 # Locks
 
 
@@ -205,6 +245,44 @@ async def test_open_creates_missing_folders_that_are_private(tmp_path: Path) -> 
     assert _mode_of(path.parent) == 0o700
 
 
+@pytest.mark.requirement("data-private")
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+async def test_files_are_private_in_a_folder_that_others_can_read(path: Path, mask: int) -> None:
+    path.parent.chmod(0o755)
+    before = os.umask(mask)
+    try:
+        async with opened(lambda: SqliteStore(path)) as store:
+            await begin(store, "r1")
+            assert _modes(path) == dict.fromkeys((path.name + s for s in ("", "-shm", "-wal", ".lock")), 0o600)
+    finally:
+        os.umask(before)
+    assert _mode_of(path.parent) == 0o755
+
+
+@pytest.mark.requirement("data-private")
+async def test_start_removes_the_permissions_of_others_from_existing_files(path: Path) -> None:
+    async with opened(lambda: SqliteStore(path)) as store:
+        await begin(store, "r1")
+        copy_as_it_is(path, path.parent / "crashed")
+    path = path.parent / "crashed" / path.name
+    for name in (f"{path.name}.lock", f"{path.name}.v1.bak", f"{path.name}.rescued"):
+        overwrite(path.with_name(name), b"")
+    for name in _modes(path):
+        path.with_name(name).chmod(0o644)
+    async with opened(lambda: SqliteStore(path)) as store:
+        assert await store.run("r1") is not None
+        assert set(_modes(path).values()) == {0o600}
+        assert len(_modes(path)) == 6
+
+
+@pytest.mark.requirement("data-private")
+async def test_lock_file_that_was_deleted_is_made_again_and_private(path: Path) -> None:
+    async with opened(lambda: SqliteStore(path)) as store:
+        remove(path.with_name(f"{path.name}.lock"))
+        await store.ping()
+        assert _modes(path)[f"{path.name}.lock"] == 0o600
+
+
 async def test_store_that_was_never_open_can_be_closed(path: Path) -> None:
     await SqliteStore(path).close()
     assert content(path) == b""
@@ -244,3 +322,8 @@ def test_from_url_rejects_invalid_urls(tmp_path: Path, url: str) -> None:
 
 def _mode_of(folder: Path) -> int:
     return folder.stat().st_mode & 0o777
+
+
+def _modes(path: Path) -> dict[str, int]:
+    """Return the modes of all files in the folder of a database."""
+    return {file.name: _mode_of(file) for file in path.parent.iterdir() if file.is_file()}

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,26 @@ async def test_examine_does_not_open_a_file_that_replaced_the_servers(path: Path
         assert (await examine(path)).startswith(NOW)
     async with opened(lambda: SqliteStore(path)) as store:
         assert await read_all(store) == run.acknowledged
+
+
+@pytest.mark.requirement("damaged-database")
+async def test_examine_finds_an_index_that_lacks_a_row(path: Path) -> None:
+    """A session that is missing in the index is not found by its id. Only the complete check finds this damage."""
+    async with opened(lambda: SqliteStore(path)) as store:
+        await complete_run(store, "r1")
+    with closing(sqlite3.connect(path)) as db:
+        sql = "SELECT sql FROM sqlite_master WHERE name = 'sessions_by_age'"
+        (made,) = db.execute(sql).fetchone()
+        for definition in (made + " WHERE active_at < 0", made):  # SQLite keeps the rows of the partial index
+            db.execute("PRAGMA writable_schema = ON")
+            if definition == made:
+                db.execute("REINDEX sessions_by_age")
+            db.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'sessions_by_age'", (definition,))
+            version = db.execute("PRAGMA schema_version").fetchone()[0]
+            db.execute(f"PRAGMA schema_version = {version + 1}")
+            db.commit()
+    with pytest.raises(StoreCorrupt, match="missing from index sessions_by_age"):
+        await examine(path)
 
 
 async def test_examine_reports_a_missing_wal(path: Path) -> None:

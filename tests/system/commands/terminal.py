@@ -68,6 +68,7 @@ class Terminal:
 
     def __init__(self, *arguments: str, folder: Path, columns: int = 80, editor: str = "") -> None:
         self._fd, self._slave = pty.openpty()
+        self._fds: tuple[int, ...] = (self._slave, self._fd)
         fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         self._modes = termios.tcgetattr(self._slave)
         self._screen = Screen()
@@ -87,8 +88,17 @@ class Terminal:
         if self._process.poll() is None:
             os.kill(self._process.pid, signal.SIGKILL)
             self._process.wait(DEADLINE)
-        os.close(self._slave)
-        os.close(self._fd)
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Close the terminal, as a user who closes its window."""
+        for fd in self._fds:
+            os.close(fd)
+        self._fds = ()
+
+    def exit_code(self) -> int:
+        """Wait for the end of a command whose terminal is closed and return its exit code."""
+        return self._process.wait(DEADLINE)
 
     @property
     def screen(self) -> str:

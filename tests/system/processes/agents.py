@@ -1,6 +1,7 @@
 """Agents of the server processes."""
 
 import asyncio
+import gc
 import logging
 import sys
 import threading
@@ -234,3 +235,8 @@ async def careless(messages: Any, ctx: Any) -> AsyncIterator[str]:
     swarm = Swarm()
     del swarm
     yield "done"
+
+
+async def counts_frozen_objects(messages: Any, ctx: Any) -> str:
+    """Returns the number of objects that garbage collection does not examine."""
+    return str(gc.get_freeze_count())

@@ -1,4 +1,4 @@
-"""SIGTERM during streams, and heartbeats of silent streams."""
+"""SIGTERM and SIGHUP during streams, and heartbeats of silent streams."""
 
 import signal
 from pathlib import Path
@@ -8,8 +8,9 @@ import psutil
 import pytest
 
 from limelight.config import Settings
-from tests.support.wait import wait_for
-from tests.system.processes.server_process import ServerProcess
+from tests.support.wait import DEADLINE, wait_for
+from tests.system.commands.terminal import Terminal
+from tests.system.processes.server_process import AGENTS_FILE, ServerProcess, free_port
 
 STUCK = Path(__file__).with_name("stuck_store_agents.py")
 """Not imported: it would make the stores of this process hang."""
@@ -62,6 +63,40 @@ def test_runs_may_end_within_the_grace_time(tmp_path: Path) -> None:
         assert server.wait() == -signal.SIGTERM
     with ServerProcess(tmp_path / "data", "hello") as server:
         assert server.get(f"/runs/{stream.run_id}")[1]["state"] == "finished"
+
+
+@pytest.mark.requirement("sighup")
+def test_sighup_ends_neither_the_server_nor_its_runs(tmp_path: Path) -> None:
+    may_end = tmp_path / "may end"
+    with ServerProcess(tmp_path / "data", "until_file_exists") as server:
+        stream = server.ask(str(may_end))
+        frames = iter(stream)
+        next(frames)
+        server.signal(signal.SIGHUP)
+        server.until_it_says("SIGHUP is ignored")
+        may_end.touch()
+        rest = [data for _, data in frames]
+        assert rest[-1] == {"type": "done"}
+        assert not [data for data in rest if data["type"] == "error"]
+        assert server.get("/ready")[0] == 200
+        assert server.terminate() == -signal.SIGTERM
+
+
+@pytest.mark.requirement("sighup")
+def test_server_whose_terminal_is_closed_shuts_down_in_order(tmp_path: Path) -> None:
+    port = free_port()
+    arguments = ["serve", f"{AGENTS_FILE}:quiet", "--port", str(port), "--data", str(tmp_path / "data")]
+    with Terminal(*arguments, folder=tmp_path) as terminal:
+        terminal.wait_for("Limelight serves quiet")
+        url, body = f"http://127.0.0.1:{port}/chat/stream", {"messages": [{"role": "user", "content": "x"}]}
+        with httpx.stream("POST", url, json=body, timeout=DEADLINE) as response:
+            lines = response.iter_lines()
+            next(line for line in lines if line.startswith("data: "))
+            terminal.hang_up()
+            rest = [line for line in lines if line.startswith("data: ")]
+        assert '"interrupted"' in rest[-2]
+        assert rest[-1] == 'data: {"type":"done"}'
+        assert terminal.exit_code() == -signal.SIGTERM
 
 
 def test_run_that_waits_for_a_decision_does_not_delay_the_shutdown(tmp_path: Path) -> None:

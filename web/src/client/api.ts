@@ -101,6 +101,9 @@ export interface CurrentUser {
 /** Name of the window event for a request that the server refused because the browser has no valid API key. */
 export const UNAUTHORIZED = "limelight:unauthorized";
 
+/** Control characters, and the backslash, which browsers take for a slash. */
+const CONTROL = /[\x00-\x1f\x7f\\]/;
+
 export const api = {
   me: (signal?: AbortSignal) => json<CurrentUser>("auth/me", { signal }),
   /** Sends an API key to the server, which stores it in an HttpOnly cookie of the browser. */
@@ -120,12 +123,25 @@ export const api = {
     await request(`sessions/${encodeURIComponent(id)}`, { method: "DELETE" });
   },
   toolCall: (runId: string, callId: string, signal?: AbortSignal) =>
-    json<ToolCall>(`runs/${runId}/tools/${callId.split("/").map(encodeURIComponent).join("/")}`, { signal }),
+    json<ToolCall>(`runs/${runId}/tools/${callSegment(callId)}`, { signal }),
   approval: (runId: string, approvalId: string, signal?: AbortSignal) =>
     json<ApprovalDetails>(`runs/${runId}/approvals/${encodeURIComponent(approvalId)}`, { signal }),
   /** Fetches the complete text of an input or an answer that the log truncates. */
   text: async (path: string, signal?: AbortSignal): Promise<string> => (await request(path, { signal })).text(),
 };
+
+/**
+ * Returns the segment of a path that names a tool call. An id that a browser or a proxy would change in a path, such as
+ * `..`, is sent as `~` and its Base64.
+ */
+export function callSegment(callId: string): string {
+  const hasDots = callId.split("/").some((segment) => segment === "." || segment === "..");
+  if (callId !== "" && !hasDots && !callId.startsWith("~") && !CONTROL.test(callId)) {
+    return encodeURIComponent(callId);
+  }
+  const bytes = Array.from(new TextEncoder().encode(callId), (byte) => String.fromCharCode(byte)).join("");
+  return `~${btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
+}
 
 interface Options {
   method?: string;

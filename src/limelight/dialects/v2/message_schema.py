@@ -170,14 +170,19 @@ class Metadata(Routing, total=False):
     result_url: str
 
 
-class RunMessage(msgspec.Struct, kw_only=True):
-    """A DSAgentRunMessage as a client receives it. A client that reconnects resumes after the last `cursor`."""
+class StreamedMessage(msgspec.Struct, kw_only=True):
+    """A DSAgentRunMessage in a stream of server-sent events."""
 
-    session_id: str
-    cursor: str
     role: Literal["user", "assistant"]
     content: str
     metadata: Metadata
     message_id: str
     timestamp: str
     step_number: int | None
+
+
+class RunMessage(StreamedMessage, kw_only=True):
+    """A DSAgentRunMessage on the socket. A client that reconnects resumes after the last `cursor`."""
+
+    session_id: str
+    cursor: str

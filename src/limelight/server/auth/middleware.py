@@ -152,7 +152,7 @@ def _on_behalf_of(caller: Caller, headers: dict[bytes, bytes]) -> Caller:
     if wrong := user_id_error(user_id):
         raise BadRequest(wrong, path="X-Limelight-User-Id")
     caller.check_user(user_id, "X-Limelight-User-Id")
-    name = _text(headers.get(b"x-limelight-user-name", b""))
+    name = _text(headers.get(b"x-limelight-user-name", b"")).strip()
     return Caller(User(user_id, name[:MAX_USER_ID]), caller.scopes, is_named=True)
 
 
@@ -193,4 +193,5 @@ def _method(scope: Scope) -> str:
 
 
 def _text(value: bytes) -> str:
-    return unquote(value.decode("latin-1")).strip()
+    """Return the decoded text of a header. Spaces around the value belong to HTTP; encoded ones belong to the text."""
+    return unquote(value.decode("latin-1").strip(" \t"))

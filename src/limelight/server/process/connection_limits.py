@@ -61,6 +61,7 @@ MAX_FRAGMENTS = 16 * 1024
 MAX_BYTES_AFTER_CLOSE = 64 * 1024
 """Limit of the bytes that are read from a client after the server has sent a close frame, to receive the client's close
 frame."""
+INVALID_DATA = 1007
 POLICY_VIOLATION = 1008
 UNKNOWN = -1
 """The size of a chunked body."""
@@ -478,6 +479,17 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
         else:
             self._refuse("too many fragments")
 
+    def send_receive_event_to_app(self) -> None:
+        """Queue a complete message, or close the socket if a text is not UTF-8, for which uvicorn logs a traceback."""
+        if self.curr_msg_data_type == "text":
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:
+                self.frames = []
+                self._refuse("the message is not UTF-8", INVALID_DATA)
+                return
+        super().send_receive_event_to_app()
+
     def handle_ping(self) -> None:
         """Answer a ping. While the client does not read, store only the answer to the latest ping (RFC 6455, 5.5.3)."""
         pongs = self.conn.data_to_send()  # for the first ping of a piece, the answers to all its pings
@@ -501,9 +513,9 @@ class WebSocketConnection(WebSocketsSansIOProtocol):
         self._refuse("too many ping or pong frames")
         return False
 
-    def _refuse(self, reason: str) -> None:
+    def _refuse(self, reason: str, code: int = POLICY_VIOLATION) -> None:
         if not (self.close_sent or self.transport.is_closing()):
-            self.conn.send_close(POLICY_VIOLATION, reason)
+            self.conn.send_close(code, reason)
             self.handle_parser_exception()
 
     async def send(self, message: ASGISendEvent) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import logging
 import os
 import signal
@@ -51,7 +52,7 @@ class LimelightServer(uvicorn.Server):
 
     It prints its URL when it is ready, ends runs before it closes connections, and has a time limit for its shutdown.
     The first SIGTERM or SIGINT starts the grace period of runs, the second ends them at once, and the third kills the
-    process.
+    process. SIGHUP is ignored, unless the terminal of the server was closed: this has the effect of SIGTERM.
     """
 
     def __init__(self, app: Starlette, listener: socket.socket, announce: Callable[[str], None]) -> None:
@@ -77,6 +78,10 @@ class LimelightServer(uvicorn.Server):
         self._announce = announce
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fd_monitor: asyncio.Task[None] | None = None
+        self._terminals = _open_terminals()
+        self._owns_process = False
+        """Whether the process serves nothing else, so that settings of the whole process may be changed."""
+        self._freezing: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
@@ -87,6 +92,8 @@ class LimelightServer(uvicorn.Server):
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=self.config.get_loop_factory()) as runner:
             loop = runner.get_loop()
+            self._handle_sighup()
+            self._owns_process = True
             serving = loop.create_task(self.serve([self._listener]))
             try:
                 while not serving.done():
@@ -114,9 +121,20 @@ class LimelightServer(uvicorn.Server):
         await self.runtime.start()
         await super().startup(sockets or [self._listener])
         self._fd_monitor = asyncio.create_task(FdMonitor().run(), name="limelight-fd-monitor")
+        if self._owns_process:
+            self._freezing = asyncio.create_task(self._freeze_loaded_objects(), name="limelight-gc-freeze")
         agents = ", ".join(agent.name for agent in self.runtime.agents)
         data = self.runtime.settings.store.data
         self._print(f"Limelight serves {agents} on {self.url}  (data in {data}, Ctrl-C ends it)")
+
+    async def _freeze_loaded_objects(self) -> None:
+        """Exclude the objects of the frameworks from garbage collection, when all agents are loaded.
+
+        Frameworks have hundreds of thousands of objects that live as long as the process. A full collection examines
+        them all; that takes up to a second, during which no Stop and no other request is handled.
+        """
+        await asyncio.gather(*(agent.source.loaded() for agent in self.runtime.agents))
+        gc.freeze()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if not self._captured_signals:
@@ -130,14 +148,27 @@ class LimelightServer(uvicorn.Server):
         self._captured_signals.append(sig)
         self.should_exit = True
 
+    def _handle_sighup(self) -> None:
+        """Install the handler of SIGHUP, unless this is a thread, or the parent process ignores it, as nohup does."""
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, self._on_sighup)
+
+    def _on_sighup(self, sig: int, frame: FrameType | None) -> None:
+        if self._terminals - _open_terminals():
+            self.handle_exit(signal.SIGTERM, frame)
+        elif self._loop is not None:  # not logged here: the signal may have interrupted code that writes to the log
+            with suppress(RuntimeError):  # the loop is closed, because the process ends
+                self._loop.call_soon_threadsafe(log.warning, "SIGHUP is ignored: SIGTERM ends the server")
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         grace_seconds = self._grace_seconds if self._captured_signals else 0
         self._print(_shutdown_message(self.runtime.sessions.at_work, grace_seconds))
         await self.runtime.drain(grace_seconds)
         await super().shutdown(sockets or [self._listener])
         await self.runtime.stop()
-        if self._fd_monitor is not None:
-            self._fd_monitor.cancel()
+        for task in (self._fd_monitor, self._freezing):
+            if task is not None:
+                task.cancel()
 
     @property
     def _grace_seconds(self) -> float:
@@ -146,6 +177,11 @@ class LimelightServer(uvicorn.Server):
     def _print(self, line: str) -> None:
         with suppress(OSError):  # the output is a closed pipe, as in `limelight serve | head -1`
             self._announce(line)
+
+
+def _open_terminals() -> set[int]:
+    """Return the standard streams of the process that are open terminals. A terminal that was closed is none."""
+    return {fd for fd in (0, 1, 2) if os.isatty(fd)}
 
 
 def _shutdown_message(runs: int, seconds: float) -> str:

@@ -147,7 +147,7 @@ def _user(request: ApiRequest, body: ChatBody) -> User:
 
     It is the user in the body, if the key may act on behalf of users and no header names a user; else the caller.
     """
-    user_id = (body.user_id or "").strip()
+    user_id = body.user_id or ""
     if not request.caller.has("on-behalf-of") or not user_id or request.caller.is_named:
         return request.user
     if wrong := user_id_error(user_id):

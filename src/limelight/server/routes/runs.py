@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from urllib.parse import quote
 
 from starlette.responses import Response, StreamingResponse
@@ -23,8 +24,9 @@ from limelight.errors import (
     UnknownFormat,
 )
 from limelight.events import JsonValue
-from limelight.links import link
+from limelight.links import call_id_of_segment, link
 from limelight.models import Decide, Run
+from limelight.runs.hub import FrameBatch
 from limelight.runs.queries import (
     StoredValue,
     complete_answer,
@@ -36,7 +38,7 @@ from limelight.runs.queries import (
     stored_value,
 )
 from limelight.runs.queue import QueuedRun
-from limelight.runs.viewer import Format
+from limelight.runs.viewer import Format, Viewer
 from limelight.server.endpoint import AFTER, FORMAT, ApiRequest, Param, Router, validate
 from limelight.server.schemas import (
     MAX_REASON,
@@ -54,6 +56,8 @@ from limelight.server.sse import EventStream, StartingRun
 
 STOP_SECONDS = 2
 """Time for which the response to a Stop waits for the end of the run."""
+FIRST_BATCH_SECONDS = 1
+"""Time for which the response to a resume of an ended run waits for the log. After that, the stream begins."""
 CHUNK = 256 * 1024
 """Size in bytes of the chunks in which a large value is sent."""
 ZERO_OR_ONE = {"type": "string", "enum": ["0", "1"]}
@@ -124,8 +128,29 @@ async def stream_run(request: ApiRequest) -> EventStream | Response:
         cursor = cursor._replace(seq=run.first_seq - 1, k=0)
     viewer.__enter__()
     viewer.start(cursor, only_run=True)
+    first = None
+    if not run.live and cursor.seq >= run.first_seq:
+        first = await _first_batch(viewer)
+        if first is None:
+            return Response(status_code=204)
     headers = {"x-run-id": run.run_id, "x-session-id": run.ref.session_id}
-    return EventStream(request, viewer, headers)
+    return EventStream(request, viewer, headers, first=first)
+
+
+async def _first_batch(viewer: Viewer) -> FrameBatch | None:
+    """Return the first frames of a viewer; None if it has none, and an empty batch if the store is slow.
+
+    If the viewer returns no frames or raises an error, it is exited.
+    """
+    timer = asyncio.get_running_loop().call_later(FIRST_BATCH_SECONDS, partial(viewer.wake, in_read=True))
+    batch = None
+    try:
+        batch = await viewer.next()
+    finally:
+        timer.cancel()
+        if batch is None:
+            viewer.__exit__()
+    return batch
 
 
 def _own_queued(request: ApiRequest) -> QueuedRun | None:
@@ -164,9 +189,9 @@ async def cancel_run(request: ApiRequest) -> StateView:
     if _own_queued(request) is not None:
         await request.runtime.control.cancel(run_id, reason, request.user.user_id)
         return StateView(run_id=run_id, state="cancelled")
-    run = await request.run()
     live = request.runtime.control.live_run(run_id)
-    if run.live:
+    is_own = live is not None and live.run.ref.owner == request.user.user_id
+    if is_own or (await request.run()).live:  # the Stop of an own run does not wait for a read of the store
         await request.runtime.control.cancel(run_id, reason, request.user.user_id)
     if live is not None:
         await asyncio.wait({live.task}, timeout=STOP_SECONDS)
@@ -229,16 +254,19 @@ async def decide(request: ApiRequest) -> DecisionView:
 
 @router.route(
     "GET",
-    "/runs/{run_id}/tools/{call_id:path}",
+    "/runs/{run_id}/tools/{call_id:text}",
     "Read a complete tool result",
     response=ToolView,
     query=(RAW,),
     errors=(RunNotFound, ToolNotFound),
 )
 async def get_tool(request: ApiRequest) -> ToolView | Response:
-    """Read a tool call with its complete arguments and result."""
+    """Read a tool call with its complete arguments and result.
+
+    A call id that cannot be in a path, such as `..`, is sent as `~` and its Base64 (URL-safe, of UTF-8, not padded).
+    """
     run, store = await request.run(), request.runtime.store
-    call_id = request.path("call_id")
+    call_id = call_id_of_segment(request.path("call_id"))
     found = await read_call(store, run, call_id)
     if found is None:
         raise ToolNotFound(f"run {run.run_id} has no tool call {call_id[:100]!r}")

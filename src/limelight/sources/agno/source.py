@@ -5,7 +5,7 @@ This module must not import Agno, because all sources are loaded to select one f
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from limelight.errors import Interrupted
 from limelight.events import AnyEvent
+from limelight.private_files import create_private_database
 from limelight.redaction.rules import strip_credentials
 from limelight.sources.agno.approvals import (
     apply_decision,
@@ -99,6 +100,8 @@ class AgnoSource(Source):
             from agno.db.sqlite import AsyncSqliteDb
 
             file = resources.data / DATABASE
+            with suppress(OSError):  # SQLite reports why the file cannot be created
+                create_private_database(file)
             key = (asyncio.get_running_loop(), file)
             self._db = DATABASES.get(key) or AsyncSqliteDb(db_file=str(file))
             DATABASES[key] = self._db

@@ -8,12 +8,14 @@ import asyncio
 import copy
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from limelight.errors import SetupError, TryLater
+from limelight.private_files import create_private_database
 
 FILE = "langgraph.db"
 LOCK_SECONDS = 30
@@ -38,6 +40,8 @@ async def open_saver(data: Path) -> Any:
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
     file = data / FILE
+    with suppress(OSError):  # SQLite reports why the file cannot be created
+        create_private_database(file)
     connection = aiosqlite.connect(file, timeout=LOCK_SECONDS)
     try:
         await connection

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLocked, TryLater
+from limelight.private_files import FOLDER_MODE, create_private_database, make_private
 from limelight.stores.sqlite.faults import (
     NO_SPACE,
     TAKEN,
@@ -18,11 +19,9 @@ from limelight.stores.sqlite.faults import (
     primary_code,
     status_of,
 )
-from limelight.stores.sqlite.schema import migrate, touch
+from limelight.stores.sqlite.schema import check_tables, migrate, touch
 from limelight.stores.sqlite.wal_checkpoints import MAX_PAGES
 
-PRIVATE = 0o700
-"""Mode of a new data folder: only its owner may read it, because it contains all conversations."""
 LOCK_SECONDS = 5
 """How long a statement waits for another program that uses the file, such as a backup."""
 ACQUIRE_TRIES = 10
@@ -50,11 +49,10 @@ class FileLock:
         self._is_written = True
 
     def acquire(self) -> None:
-        """Acquire the lock. Raises StoreLocked if another server has it, OSError if the lock file cannot be written."""
-        self._acquire()
-        self._write()
+        """Acquire the lock. Raises StoreLocked if another server has it, OSError if the lock file cannot be created.
 
-    def _acquire(self) -> None:
+        The lock file still contains the identity of the database that the last holder had open, until `clear`.
+        """
         while self._file is None:
             # Unbuffered, so that closing the file does not repeat a write that a full disk has rejected.
             file: BinaryIO = self._path.open("ab", buffering=0)
@@ -66,10 +64,15 @@ class FileLock:
                     f"another server uses {self._database}: end it, or choose another folder with --data"
                 ) from None
             if os.fstat(file.fileno()).st_nlink:
+                make_private(self._path)
                 self._file = file
             else:  # the file was deleted before it was locked, so other servers would not see this lock
                 file.close()
         self._has_inodes = self._is_in_place(self._file)
+
+    def clear(self) -> None:
+        """Remove the identity from the lock file, before the database is opened. Raises OSError."""
+        self._write()
 
     def identify(self, database: os.stat_result) -> None:
         """Write the identity of the open database into the lock file. Raises OSError."""
@@ -88,6 +91,13 @@ class FileLock:
         content = self._path.read_text()
         return not content or content == _identity(database)
 
+    def names_database(self) -> bool:
+        """Whether the lock file contains an identity: a server has had a database open here."""
+        try:
+            return bool(self._path.read_text())
+        except FileNotFoundError:
+            return False
+
     def keep(self) -> bool:
         """Acquire the lock again if the lock file was deleted. Return False if another server has the lock.
 
@@ -96,7 +106,7 @@ class FileLock:
         if self._file is None or (self._has_inodes and not self._is_in_place(self._file)):
             previous, self._file = self._file, None
             try:
-                self._acquire()
+                self.acquire()
             except (StoreLocked, OSError) as error:
                 self._file = previous  # this file locks nothing any more, but `release` has to close it
                 if isinstance(error, OSError):
@@ -147,6 +157,37 @@ def _identity(status: os.stat_result) -> str:
     return f"{status.st_dev} {status.st_ino}"
 
 
+TRACES = ("workspaces", "langgraph.db", "agno.db", "retention.json", "last-backup.json")
+"""Files and folders that a server or a backup writes beside a database that it has opened."""
+
+
+def evidence_of_lost_content(path: Path) -> str:
+    """Return why a database of zero bytes must have had content, with the fix; "" if it is new or has content.
+
+    SQLite treats a file of zero bytes as a new database. A file system may leave one after a power loss, and a full
+    disk after a copy.
+    """
+    status = status_of(path)
+    if status is None or status.st_size:
+        return ""
+    wal = path.with_name(path.name + "-wal")
+    wal_status = status_of(wal)
+    has_wal = wal_status is not None and wal_status.st_size > 0
+    if has_wal:
+        trace = wal.name
+    elif FileLock(path).names_database():
+        trace = f"{path.name}.lock"
+    else:
+        trace = next((name for name in TRACES if path.with_name(name).exists()), "")
+    if not trace:
+        return ""
+    files = f"{path.name} and {wal.name}" if has_wal else path.name
+    return (
+        f"is empty, but {trace} beside it shows that it was in use: restore a backup (limelight restore BACKUP), or"
+        f" remove {files} to begin anew"
+    )
+
+
 class DatabaseFile:
     """The database file of a server. While it is open, no other server can open it."""
 
@@ -159,9 +200,13 @@ class DatabaseFile:
     def open(self) -> sqlite3.Connection:
         """Acquire the lock, migrate the tables and test that they can be written. Return the writer's connection."""
         try:
-            self.path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            self.path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             self._lock.acquire()
             self._check_wal_has_database()
+            if evidence := evidence_of_lost_content(self.path):
+                raise StoreCorrupt(f"{self.path} {evidence}")
+            self._lock.clear()
+            create_private_database(self.path)
             return self._open()
         except BaseException as error:
             self.release()
@@ -175,6 +220,7 @@ class DatabaseFile:
         db = self._connect("rwc")
         try:
             migrate(db, self.path)
+            check_tables(db)
             touch(db)
             self._identity = FileIdentity(self.path)
             self._lock.identify(self._identity.status)

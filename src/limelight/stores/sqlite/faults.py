@@ -29,7 +29,7 @@ FULL = Fault("the disk is full", "make room on it")
 LOCKED = Fault("another program has locked the database", "end that program, or wait until it is done")
 READ_ONLY = Fault("the database can only be read", "make the file and its file system writable again")
 FAILING = Fault("the disk does not take what is written", "look at the disk; the system's log may say more")
-DAMAGED = Fault("the database is damaged", "end the server and restore a backup: limelight restore")
+DAMAGED = Fault("the database is damaged", "end the server and restore a backup: limelight restore BACKUP")
 SILENT = Fault(
     "the database does not answer", "see whether its disk answers, and whether another program has locked it"
 )
@@ -73,6 +73,11 @@ def fault_of_error(error: Exception, path: Path) -> Fault | None:
     fault = _SQLITE_FAULTS.get(primary_code(error))
     # SQLite reports writes to a file system that has become read-only as I/O errors.
     return READ_ONLY if fault is FAILING and not os.access(path, os.W_OK) else fault
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether an SQLite error says that the file is damaged."""
+    return _SQLITE_FAULTS.get(primary_code(error)) is DAMAGED
 
 
 def fault_of_file_error(error: OSError) -> Fault:
@@ -162,7 +167,7 @@ class Health:
         fault = fault_of_error(error, self._path)
         if fault is None:
             return StoreUnavailable(f"the database cannot be written: {error}")
-        return self._begin(fault, runs)
+        return self._begin(fault, runs, str(error) if fault is DAMAGED else "")
 
     def write_succeeded(self, runs: Collection[str]) -> None:
         """Record that a commit succeeded, and that `runs` have nothing left to retry."""
@@ -178,11 +183,15 @@ class Health:
             raise _unavailable(fault)
 
     def read_failed(self, error: Exception) -> None:
-        if fault_of_error(error, self._path) is DAMAGED:
-            self._begin(DAMAGED, ())
+        if is_damage(error):
+            self.damage_found(str(error))
         elif not self._reads_fail:
             self._reads_fail = True
             log.error("%s cannot be read: %s. What to do: %s", self._path, error, FAILING.fix)
+
+    def damage_found(self, damage: str) -> None:
+        """Record that the file is damaged. `damage` is SQLite's description for the log."""
+        self._begin(DAMAGED, (), damage)
 
     def read_succeeded(self) -> None:
         if self._reads_fail:
@@ -193,15 +202,17 @@ class Health:
         """Return the error for a caller whose write took too long."""
         return _unavailable(self._fault or SILENT)
 
-    def _begin(self, fault: Fault, runs: Collection[str]) -> StoreUnavailable:
+    def _begin(self, fault: Fault, runs: Collection[str], detail: str = "") -> StoreUnavailable:
         self._blocked.update(runs)
         if fault != self._fault and self._fault is not DAMAGED:
             self._fault = fault
+            words = f"{fault.words} ({detail})" if detail else fault.words
             effect = "live runs wait, new ones are refused"
-            log.error("%s cannot be written: %s; %s. What to do: %s", self._path, fault.words, effect, fault.fix)
+            log.error("%s cannot be written: %s; %s. What to do: %s", self._path, words, effect, fault.fix)
         return _unavailable(fault)
 
 
 def _unavailable(fault: Fault) -> StoreUnavailable:
     detail = f"the database cannot be written: {fault.words}; try again when that is mended"
-    return StoreUnavailable(detail, words=fault.words)
+    words = f"{fault.words}; {fault.fix}" if fault is DAMAGED else fault.words  # only damage does not end by itself
+    return StoreUnavailable(detail, words=words)

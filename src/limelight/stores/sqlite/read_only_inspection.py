@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from limelight.errors import StoreCorrupt, StoreLocked, StoreNewer, StoreUnavailable
-from limelight.stores.sqlite.database_file import FileLock
-from limelight.stores.sqlite.faults import LOG_GONE, REPLACED, primary_code
+from limelight.stores.sqlite.database_file import FileLock, evidence_of_lost_content
+from limelight.stores.sqlite.faults import DAMAGED, LOG_GONE, REPLACED, primary_code
 from limelight.stores.sqlite.schema import MIGRATIONS, version_of
 from limelight.stores.sqlite.snapshots import connect_read_only, integrity_error
 
@@ -30,13 +30,15 @@ def examine(path: Path) -> str:
         if _size(path.with_name(path.name + "-wal")):
             raise StoreUnavailable(f"{path} is gone, but a file -wal that belongs to it is there: move it back")
         return "made at the first start"
+    if not is_served and (evidence := evidence_of_lost_content(path)):
+        raise StoreCorrupt(f"{path} {evidence}")
 
     def check(db: sqlite3.Connection) -> tuple[int, str]:
-        return version_of(db), integrity_error(db, quick=True)
+        return version_of(db), integrity_error(db)
 
     version, damage = _query(path, check)
     if damage:
-        raise StoreCorrupt(f"{path} is damaged ({damage}): end the server and restore a backup")
+        raise StoreCorrupt(f"{path} is damaged ({damage}): {DAMAGED.fix}")
     _check_version(path, version)
     _check_writable(path)
     size = path.stat().st_size + _size(path.with_name(path.name + "-wal"))

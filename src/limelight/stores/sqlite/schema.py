@@ -110,6 +110,9 @@ MIGRATIONS: tuple[str, ...] = (
     """,
 )
 
+TABLES = ("sessions", "runs", "journal", "chunks", "results", "artifacts", "memories", "result_parts")
+"""All tables of the newest version."""
+
 
 def migrate(db: sqlite3.Connection, path: Path) -> None:
     """Migrate a database to the newest version, one transaction per migration. Copy an older database first."""
@@ -123,6 +126,12 @@ def migrate(db: sqlite3.Connection, path: Path) -> None:
         copy_before_migration(db, path, version)
     for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
         db.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+
+
+def check_tables(db: sqlite3.Connection) -> None:
+    """Read the first row of each table. Raises sqlite3.DatabaseError if a table is missing, or damaged there."""
+    for table in TABLES:
+        db.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()
 
 
 def version_of(db: sqlite3.Connection) -> int:

@@ -40,6 +40,7 @@ from limelight.stores.base import EXIT_LOCK, Store
 from limelight.stores.sqlite import queries
 from limelight.stores.sqlite.database_file import DatabaseFile
 from limelight.stores.sqlite.faults import Health
+from limelight.stores.sqlite.integrity_check import IntegrityCheck
 from limelight.stores.sqlite.journal import Journal, LiveState, last_part, last_results, put_part
 from limelight.stores.sqlite.read_limiter import ReadLimiter
 from limelight.stores.sqlite.read_only_inspection import check_place, examine, query_unopened
@@ -63,6 +64,7 @@ class SqliteStore(Store):
         self._journal = Journal()
         self._checkpoints = Checkpoints()
         self._health = Health(path, self._file.fault)
+        self._integrity_check = IntegrityCheck(self._health.damage_found)
         self._writer = Writer(self._checkpoints.committed, self._health)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="limelight-sqlite-reader")
         self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
@@ -95,28 +97,33 @@ class SqliteStore(Store):
         return await asyncio.to_thread(examine, self._file.path)
 
     async def open(self) -> None:
-        db, checkpoints = await asyncio.to_thread(self._open)
+        db, checkpoints, check = await asyncio.to_thread(self._open)
         self._writer.start(db)
         self._checkpoints.start(checkpoints)
+        self._integrity_check.start(check)
 
-    def _open(self) -> tuple[sqlite3.Connection, sqlite3.Connection]:
-        """Open the file and all connections, and load live runs. Return the connections of writer and checkpoints."""
+    def _open(self) -> list[sqlite3.Connection]:
+        """Open the file and all connections, and load live runs.
+
+        Return the connections of the writer, the checkpoints and the integrity check.
+        """
         connections = [self._file.open()]
         try:
             self._journal.recover(connections[0])
-            connections += (self._file.connect() for _ in range(1 + READERS))
+            connections += (self._file.connect() for _ in range(2 + READERS))
         except (sqlite3.Error, msgspec.DecodeError) as error:
             for db in connections:
                 db.close()
             self._file.release()
             raise self._file.open_error(error) from error
-        for reader in connections[2:]:
+        for reader in connections[3:]:
             self._idle.put(reader)
-        return connections[0], connections[1]
+        return connections[:3]
 
     async def close(self) -> None:
         await self._writer.stop()
         await asyncio.to_thread(self._checkpoints.stop)
+        await asyncio.to_thread(self._integrity_check.stop)
         await asyncio.to_thread(self._readers.shutdown)
         await asyncio.to_thread(self._release)
 
