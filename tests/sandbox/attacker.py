@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-
 from limelight.sandbox.confinement import drop_capabilities
 from limelight.sandbox.frames import Message
 from limelight.sandbox.policy import Limits
@@ -100,9 +99,7 @@ def configure(worker: WorkerProcess, imports: list[str]) -> None:
         if message is not None and message["type"] == "ready":
             break
         assert time.monotonic() < deadline, "the worker is not ready"
-    worker.send(
-        {"type": "configure", "imports": imports, "max_print": 10_000, "tools": [], "plain_final_answer": True}
-    )
+    worker.send({"type": "configure", "imports": imports, "max_print": 10_000, "tools": [], "plain_final_answer": True})
 
 
 def receive_end(worker: WorkerProcess) -> Message:

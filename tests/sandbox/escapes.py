@@ -96,14 +96,18 @@ OUTSIDE_FILES = [
     Escape("read_server_home", "reached = os.listdir(target['home'])"),
     Escape("list_data_folder", "reached = os.listdir(os.path.dirname(target['database']))"),
     Escape("list_workspaces", "reached = 'outside' in os.listdir('..') and 'outside'"),
-    Escape("list_host_processes", "reached = target['server_pid'] in map(int, filter(str.isdigit, os.listdir('/proc')))"),
+    Escape(
+        "list_host_processes", "reached = target['server_pid'] in map(int, filter(str.isdigit, os.listdir('/proc')))"
+    ),
     Escape("read_proc_server_mem", "reached = os.open('/proc/%d/mem' % target['server_pid'], os.O_RDONLY)"),
     Escape("write_proc_server_mem", "reached = os.open('/proc/%d/mem' % target['server_pid'], os.O_RDWR)"),
     Escape("read_dev_mem", "reached = os.open('/dev/mem', os.O_RDONLY)"),
     Escape("read_dev_kmem", "reached = os.open('/dev/kmem', os.O_RDONLY)"),
     Escape("read_dev_kmsg", "reached = os.open('/dev/kmsg', os.O_RDONLY)"),
     Escape("read_proc_kcore", "reached = os.open('/proc/kcore', os.O_RDONLY)"),
-    Escape("open_block_devices", """
+    Escape(
+        "open_block_devices",
+        """
 found = [name for name in ("vda", "sda", "nvme0n1", "loop-control", "fuse", "kvm", "net/tun", "ptmx0")]
 opened = []
 for name in found:
@@ -114,49 +118,73 @@ for name in found:
 reached = opened
 if not opened:
     raise refusal
-"""),
-    Escape("make_device", """
+""",
+    ),
+    Escape(
+        "make_device",
+        """
 os.mknod("device", 0o666 | 0o020000, os.makedev(1, 1))  # /dev/mem
 reached = os.open("device", os.O_RDONLY)
-"""),
-    Escape("symlink_out", """
+""",
+    ),
+    Escape(
+        "symlink_out",
+        """
 os.symlink(target["database"], "link")
 try:
     reached = is_secret(read("link"))
 finally:
     os.unlink("link")
-"""),
-    Escape("symlink_folder_out", """
+""",
+    ),
+    Escape(
+        "symlink_folder_out",
+        """
 os.symlink("/", "root")
 try:
     reached = is_secret(read("root" + target["config"]))
 finally:
     os.unlink("root")
-"""),
+""",
+    ),
     Escape("hard_link_out", "os.link(target['database'], 'hard'); reached = 'linked'"),
     Escape("rename_in", "os.rename(target['config'], 'mine'); reached = 'moved'"),
-    Escape("rename_out", """
+    Escape(
+        "rename_out",
+        """
 open("mine", "w").write("mine")
 os.rename("mine", target["outside"] + "/mine")
 reached = "moved"
-"""),
-    Escape("open_by_folder_descriptor", """
+""",
+    ),
+    Escape(
+        "open_by_folder_descriptor",
+        """
 folder = os.open("..", os.O_PATH | os.O_DIRECTORY)
 reached = os.open("outside/config.toml", os.O_RDONLY, dir_fd=folder)
-"""),
-    Escape("openat2_system_call", """
+""",
+    ),
+    Escape(
+        "openat2_system_call",
+        """
 how = struct.pack("=QQQ", os.O_RDONLY, 0, 0)
 reached = syscall("openat2", -100, target["database"].encode(), how, len(how))
-"""),
+""",
+    ),
     Escape("open_system_call", "reached = syscall('open', target['database'].encode(), 0, 0)"),
-    Escape("open_by_handle", """
+    Escape(
+        "open_by_handle",
+        """
 handle = struct.pack("=Ii", 128, 0) + bytes(128)
 handle = ctypes.create_string_buffer(handle)
 mount = ctypes.c_int()
 syscall("name_to_handle_at", -100, target["database"].encode(), handle, ctypes.byref(mount), 0)
 reached = "handle"
-"""),
-    Escape("inherited_descriptors", """
+""",
+    ),
+    Escape(
+        "inherited_descriptors",
+        """
 found = []
 for number in range(3, 4096):
     try:
@@ -166,19 +194,31 @@ for number in range(3, 4096):
     except OSError:
         pass
 reached = [text for text in found if is_secret(text)]
-"""),
-    Escape("o_path_descriptor_reopened", """
+""",
+    ),
+    Escape(
+        "o_path_descriptor_reopened",
+        """
 path = os.open(target["database"], os.O_PATH)
 reached = os.open(f"/proc/self/fd/{path}", os.O_RDONLY)
-"""),
-    Escape("copy_between_folders", """
+""",
+    ),
+    Escape(
+        "copy_between_folders",
+        """
 import shutil
 reached = shutil.copytree(os.path.dirname(target["database"]), "copy")
-""", ("Error",)),
-    Escape("sqlite_of_the_server", """
+""",
+        ("Error",),
+    ),
+    Escape(
+        "sqlite_of_the_server",
+        """
 import sqlite3
 reached = sqlite3.connect("file:" + target["database"] + "?mode=ro", uri=True).execute("pragma schema_version")
-""", ("OperationalError",)),
+""",
+        ("OperationalError",),
+    ),
 ]
 
 WRITES = [
@@ -190,18 +230,24 @@ WRITES = [
     Escape("make_folder_outside", "os.mkdir(target['outside'] + '/made'); reached = 'made'"),
     Escape("symlink_made_outside", "os.symlink('x', target['outside'] + '/made'); reached = 'made'"),
     Escape("fifo_made_outside", "os.mkfifo(target['outside'] + '/made'); reached = 'made'"),
-    Escape("write_libraries", """
+    Escape(
+        "write_libraries",
+        """
 import limelight
 path = os.path.join(os.path.dirname(limelight.__file__), "planted.py")
 open(path, "w").write("x = 1")
 reached = path
-"""),
-    Escape("write_site_packages", """
+""",
+    ),
+    Escape(
+        "write_site_packages",
+        """
 import smolagents
 path = os.path.join(os.path.dirname(os.path.dirname(smolagents.__file__)), "planted.pth")
 open(path, "w").write("import os")
 reached = path
-"""),
+""",
+    ),
     Escape("write_interpreter", "reached = os.open(os.path.realpath(sys.executable), os.O_RDWR)"),
     Escape("write_usr", "open('/usr/planted', 'w').write('x'); reached = 'written'"),
     Escape("write_etc", "open('/etc/planted', 'w').write('x'); reached = 'written'"),
@@ -209,15 +255,21 @@ reached = path
     Escape("write_core_pattern", "reached = os.open('/proc/sys/kernel/core_pattern', os.O_WRONLY)"),
     Escape("write_sysrq", "reached = os.open('/proc/sysrq-trigger', os.O_WRONLY)"),
     Escape("write_uevent_helper", "reached = os.open('/sys/kernel/uevent_helper', os.O_WRONLY)"),
-    Escape("write_own_oom_score", """
+    Escape(
+        "write_own_oom_score",
+        """
 descriptor = os.open("/proc/%d/oom_score_adj" % target["server_pid"], os.O_WRONLY)
 reached = "opened"
-"""),
-    Escape("remount_writable", """
+""",
+    ),
+    Escape(
+        "remount_writable",
+        """
 syscall("mount", b"none", b"/usr", None, 32 | 4096, None)
 open("/usr/planted", "w").write("x")
 reached = "written"
-"""),
+""",
+    ),
 ]
 
 METADATA = [
@@ -230,44 +282,62 @@ METADATA = [
     Escape("setxattr_of_library", "os.setxattr(target['library'] + '/text', 'user.planted', b'x')"),
     Escape("removexattr_outside", "os.removexattr(target['config'], 'user.kept')"),
     Escape("fchmodat2_outside", "syscall(452, -100, target['config'].encode(), 0o777, 0)"),
-    Escape("setxattrat_outside", """
+    Escape(
+        "setxattrat_outside",
+        """
 value = ctypes.create_string_buffer(b"x")
 about = struct.pack("=QII", ctypes.addressof(value), 1, 0)
 syscall(463, -100, target["config"].encode(), 0, b"user.planted", about, len(about))
-"""),
+""",
+    ),
 ]
 """Changes of metadata. They may report success; the test looks at the files."""
 
 ENVIRONMENT = [
     Escape("environment", "reached = [name for name, value in os.environ.items() if is_secret(value)]"),
-    Escape("environment_of_c", """
+    Escape(
+        "environment_of_c",
+        """
 environ = ctypes.POINTER(ctypes.c_char_p).in_dll(libc, "environ")
 values, number = [], 0
 while environ[number]:
     values.append(environ[number].decode())
     number += 1
 reached = [value for value in values if is_secret(value)]
-"""),
-    Escape("environment_of_proc", """
+""",
+    ),
+    Escape(
+        "environment_of_proc",
+        """
 text = read("/proc/self/environ") + read("/proc/1/environ") + read("/proc/self/cmdline") + read("/proc/1/cmdline")
 reached = is_secret(text) and text
-"""),
-    Escape("environment_by_format_string", """
+""",
+    ),
+    Escape(
+        "environment_by_format_string",
+        """
 import random
 text = "{0._os.environ}".format(random)
 reached = is_secret(text) and text
-"""),
-    Escape("secret_in_objects", """
+""",
+    ),
+    Escape(
+        "secret_in_objects",
+        """
 import gc
 wanted = target.pop("secret_backwards")[::-1]
 start, end = wanted[:8], wanted[8:]
 found = []
 for one in gc.get_objects():
     values = one.values() if type(one) is dict else one if type(one) in (list, tuple, set) else ()
-    found += [v for v in list(values) if type(v) is str and start in v and v.partition(start)[2].startswith(end) and v is not wanted]
+    texts = [value for value in list(values) if type(value) is str and value is not wanted]
+    found += [text for text in texts if start in text and text.partition(start)[2].startswith(end)]
 reached = found
-"""),
-    Escape("secret_in_frames", """
+""",
+    ),
+    Escape(
+        "secret_in_frames",
+        """
 frame, found = sys._getframe(), []
 while frame is not None:
     for name, value in [*frame.f_globals.items(), *frame.f_locals.items()]:
@@ -275,8 +345,11 @@ while frame is not None:
             found.append(name)
     frame = frame.f_back
 reached = found
-"""),
-    Escape("secret_in_own_memory", """
+""",
+    ),
+    Escape(
+        "secret_in_own_memory",
+        """
 text = read("/proc/self/maps")
 memory = os.open("/proc/self/mem", os.O_RDONLY)
 wanted = ("LIMELIGHT_TEST" + "_SECRET=").encode()
@@ -286,7 +359,8 @@ for line in text.splitlines():
     if "[stack]" in line:
         found.append(wanted in os.pread(memory, last - first, first))
 reached = any(found)
-"""),
+""",
+    ),
 ]
 
 PROCESSES = [
@@ -294,20 +368,28 @@ PROCESSES = [
     Escape("forkpty", "pid, _ = os.forkpty()\nif pid == 0:\n    os._exit(0)\nreached = pid"),
     Escape("fork_system_call", "pid = syscall('fork')\nif pid == 0:\n    os._exit(0)\nreached = pid"),
     Escape("clone_system_call", "pid = syscall('clone', 17, 0, 0, 0, 0)\nif pid == 0:\n    os._exit(0)\nreached = pid"),
-    Escape("clone_high_bits", """
+    Escape(
+        "clone_high_bits",
+        """
 pid = syscall("clone", 17 | 1 << 40, 0, 0, 0, 0)
 if pid == 0:
     os._exit(0)
 reached = pid
-"""),
-    Escape("clone3_system_call", """
+""",
+    ),
+    Escape(
+        "clone3_system_call",
+        """
 about = struct.pack("=11Q", 0, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0)
 pid = syscall("clone3", about, len(about))
 if pid == 0:
     os._exit(0)
 reached = pid
-"""),
-    Escape("clone_thread_with_namespace", "syscall('clone', 0x10000 | 0x800 | 0x100 | 0x10000000, 0, 0, 0, 0); reached = 1"),
+""",
+    ),
+    Escape(
+        "clone_thread_with_namespace", "syscall('clone', 0x10000 | 0x800 | 0x100 | 0x10000000, 0, 0, 0, 0); reached = 1"
+    ),
     Escape("subprocess_run", "import subprocess; reached = subprocess.run(['/usr/bin/id'], capture_output=True)"),
     Escape("os_system", "reached = os.system('id') == 0"),
     Escape("os_popen", "reached = os.popen('id').read()"),
@@ -315,45 +397,69 @@ reached = pid
     Escape("libc_system", "reached = libc.system(b'true') == 0"),
     Escape("libc_popen", "libc.popen.restype = ctypes.c_void_p; reached = libc.popen(b'true', b'r')"),
     Escape("execve", "os.execv('/usr/bin/id', ['id'])"),
-    Escape("execveat_of_memory", """
+    Escape(
+        "execveat_of_memory",
+        """
 descriptor = syscall("memfd_create", b"program", 0)
 os.write(descriptor, open("/usr/bin/id", "rb").read())
 arguments = (ctypes.c_char_p * 2)(b"id", None)
 syscall("execveat", descriptor, b"", arguments, None, 0x1000)
 reached = "executed"
-"""),
-    Escape("multiprocessing", """
+""",
+    ),
+    Escape(
+        "multiprocessing",
+        """
 import multiprocessing
 process = multiprocessing.get_context("fork").Process(target=print)
 process.start()
 reached = process.pid
-"""),
-    Escape("multiprocessing_spawn", """
+""",
+    ),
+    Escape(
+        "multiprocessing_spawn",
+        """
 import multiprocessing
 process = multiprocessing.get_context("spawn").Process(target=print)
 process.start()
 reached = process.pid
-""", ("TypeError", "AttributeError")),
-    Escape("popen_from_subclasses", """
+""",
+        ("TypeError", "AttributeError"),
+    ),
+    Escape(
+        "popen_from_subclasses",
+        """
 wrapper = [kind for kind in object.__subclasses__() if kind.__name__ == "_wrap_close"][0]
 reached = wrapper.__init__.__globals__["popen"]("id").read()
-"""),
-    Escape("popen_by_get_field", """
+""",
+    ),
+    Escape(
+        "popen_by_get_field",
+        """
 import random, string
 popen, _ = string.Formatter().get_field("0._os.popen", [random], {})
 reached = popen("id").read()
-"""),
-    Escape("popen_from_builtins_of_a_function", """
+""",
+    ),
+    Escape(
+        "popen_from_builtins_of_a_function",
+        """
 import collections
 builtins = collections.namedtuple.__globals__["__builtins__"]
 reached = builtins["__import__"]("os").popen("id").read()
-"""),
-    Escape("import_by_loader", """
+""",
+    ),
+    Escape(
+        "import_by_loader",
+        """
 loader = type(__import__("importlib.machinery").machinery.BuiltinImporter)
 posix = __import__("importlib").machinery.BuiltinImporter.load_module("posix")
 reached = posix.open(target["database"], 0)
-"""),
-    Escape("code_from_traceback_frame", """
+""",
+    ),
+    Escape(
+        "code_from_traceback_frame",
+        """
 try:
     1 / 0
 except ZeroDivisionError as error:
@@ -361,8 +467,12 @@ except ZeroDivisionError as error:
     while frame.f_back is not None:
         frame = frame.f_back
     reached = frame.f_globals["os"].popen("id").read()
-""", ("KeyError",)),
-    Escape("code_from_generator_frame", """
+""",
+        ("KeyError",),
+    ),
+    Escape(
+        "code_from_generator_frame",
+        """
 def generate():
     yield generator.gi_frame.f_back
 generator = generate()
@@ -370,8 +480,11 @@ frame = next(generator)
 while frame is not None and "subprocess" not in frame.f_builtins:
     frame = frame.f_back
 reached = __import__("subprocess").check_output(["id"])
-"""),
-    Escape("signal_handler_runs_commands", """
+""",
+    ),
+    Escape(
+        "signal_handler_runs_commands",
+        """
 import signal
 results = []
 def handle(*_):
@@ -386,7 +499,8 @@ os.kill(os.getpid(), signal.SIGUSR1)
 if isinstance(results[0], OSError):
     raise results[0]
 reached = results
-"""),
+""",
+    ),
 ]
 
 KERNEL = [
@@ -399,19 +513,25 @@ KERNEL = [
     Escape("ptrace_attach_server", "syscall('ptrace', 16, target['server_pid'], 0, 0); reached = 'attached'"),
     Escape("ptrace_seize_victim", "syscall('ptrace', 0x4206, target['victim_pid'], 0, 0); reached = 'seized'"),
     Escape("ptrace_traceme", "syscall('ptrace', 0, 0, 0, 0); reached = 'traced'"),
-    Escape("process_vm_readv", """
+    Escape(
+        "process_vm_readv",
+        """
 buffer = ctypes.create_string_buffer(64)
 local = struct.pack("=QQ", ctypes.addressof(buffer), 64)
 remote = struct.pack("=QQ", target["server_address"], 64)
 syscall("process_vm_readv", target["server_pid"], local, 1, remote, 1, 0)
 reached = buffer.raw
-"""),
-    Escape("process_vm_writev", """
+""",
+    ),
+    Escape(
+        "process_vm_writev",
+        """
 buffer = ctypes.create_string_buffer(64)
 vector = struct.pack("=QQ", ctypes.addressof(buffer), 64)
 syscall("process_vm_writev", target["victim_pid"], vector, 1, vector, 1, 0)
 reached = "written"
-"""),
+""",
+    ),
     Escape("mount_proc", "os.mkdir('m'); syscall('mount', b'proc', b'm', b'proc', 0, None); reached = os.listdir('m')"),
     Escape("mount_bind_root", "syscall('mount', b'/', b'/tmp', None, 4096, None); reached = 'mounted'"),
     Escape("umount_proc", "syscall('umount2', b'/proc', 2); reached = 'unmounted'"),
@@ -423,11 +543,14 @@ reached = "written"
     Escape("pivot_root", "syscall('pivot_root', b'.', b'.'); reached = 'changed'"),
     Escape("unshare_user", "syscall('unshare', 0x10000000); reached = 'unshared'"),
     Escape("unshare_mount", "syscall('unshare', 0x00020000); reached = 'unshared'"),
-    Escape("setns_of_server", """
+    Escape(
+        "setns_of_server",
+        """
 descriptor = os.open("/proc/%d/ns/mnt" % target["server_pid"], os.O_RDONLY)
 syscall("setns", descriptor, 0)
 reached = "entered"
-"""),
+""",
+    ),
     Escape("setns_of_init", "syscall('setns', os.open('/proc/1/ns/user', os.O_RDONLY), 0); reached = 'entered'"),
     Escape("io_uring", "reached = syscall('io_uring_setup', 8, ctypes.create_string_buffer(120))"),
     Escape("bpf", "reached = syscall('bpf', 0, ctypes.create_string_buffer(128), 128)"),
@@ -445,23 +568,31 @@ reached = "entered"
     Escape("modify_ldt", "reached = syscall('modify_ldt', 0, ctypes.create_string_buffer(64), 64) + 1"),
     Escape("iopl", "syscall('iopl', 3); reached = 'raised'"),
     Escape("acct", "syscall('acct', None); reached = 'changed'"),
-    Escape("setuid_root", """
+    Escape(
+        "setuid_root",
+        """
 os.setresuid(1, 1, 1)
 os.setresuid(0, 0, 0)
 reached = "root again"
-"""),
-    Escape("raise_capabilities", """
+""",
+    ),
+    Escape(
+        "raise_capabilities",
+        """
 header = (ctypes.c_uint32 * 2)(0x20080522, 0)
 data = (ctypes.c_uint32 * 6)(*[0xFFFFFFFF] * 6)
 if libc.capset(header, data) != 0:
     raise OSError(ctypes.get_errno(), "capset")
 reached = "capabilities"
-"""),
+""",
+    ),
     Escape("reset_parent_death_signal", "syscall('prctl', 1, 0, 0, 0, 0); reached = 'reset'"),
     Escape("reset_parent_death_signal_high_bits", "syscall('prctl', 1 | 1 << 33, 0, 0, 0, 0); reached = 'reset'"),
     Escape("reset_no_new_privileges", "syscall('prctl', 38, 0, 0, 0, 0); reached = 'reset'"),
     Escape("disable_seccomp", "syscall('prctl', 22, 0, 0, 0, 0); reached = 'disabled'"),
-    Escape("permissive_seccomp_filter", """
+    Escape(
+        "permissive_seccomp_filter",
+        """
 allow = struct.pack("=HBBI", 6, 0, 0, 0x7FFF0000)
 buffer = ctypes.create_string_buffer(allow)
 syscall("seccomp", 1, 0, struct.pack("=H6xQ", 1, ctypes.addressof(buffer)))
@@ -469,27 +600,40 @@ pid = os.fork()
 if pid == 0:
     os._exit(0)
 reached = pid
-"""),
-    Escape("permissive_landlock_ruleset", """
+""",
+    ),
+    Escape(
+        "permissive_landlock_ruleset",
+        """
 attributes = struct.pack("=QQQ", 1, 0, 0)
 rules = syscall("landlock_create_ruleset", attributes, 24, 0)
 place = os.open("/", os.O_PATH)
 syscall(445, rules, 1, struct.pack("=Qi", 1, place), 0)
 syscall(446, rules, 0)
 reached = is_secret(read(target["database"]))
-"""),
-    Escape("raise_memory_limit", """
+""",
+    ),
+    Escape(
+        "raise_memory_limit",
+        """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 reached = "raised"
-""", ("ValueError",)),
-    Escape("terminal_input_injection", """
+""",
+        ("ValueError",),
+    ),
+    Escape(
+        "terminal_input_injection",
+        """
 import fcntl
 terminal = os.open("/dev/tty", os.O_RDWR)
 fcntl.ioctl(terminal, 0x5412, b"x")
 reached = "typed"
-"""),
-    Escape("terminal_ioctl_on_standard_files", """
+""",
+    ),
+    Escape(
+        "terminal_ioctl_on_standard_files",
+        """
 import fcntl
 for number in range(6):
     try:
@@ -499,7 +643,8 @@ for number in range(6):
         refusal = error
 if not reached:
     raise refusal
-"""),
+""",
+    ),
 ]
 
 OTHER_PROCESSES = [
@@ -511,18 +656,26 @@ OTHER_PROCESSES = [
     Escape("kill_own_group", "os.kill(0, 10); reached = 'signalled'"),
     Escape("tkill_victim", "syscall('tkill', target['victim_pid'], 9); reached = 'killed'"),
     Escape("tgkill_victim", "syscall('tgkill', target['victim_pid'], target['victim_pid'], 9); reached = 'killed'"),
-    Escape("sigqueue_victim", """
+    Escape(
+        "sigqueue_victim",
+        """
 syscall("rt_sigqueueinfo", target["victim_pid"], 9, ctypes.create_string_buffer(128))
 reached = "killed"
-"""),
+""",
+    ),
     Escape("pidfd_open_victim", "reached = syscall('pidfd_open', target['victim_pid'], 0)"),
     Escape("pidfd_getfd", "reached = syscall('pidfd_getfd', 3, target['server_fd'], 0)"),
-    Escape("pidfd_send_signal", """
+    Escape(
+        "pidfd_send_signal",
+        """
 descriptor = os.open("/proc/%d" % target["victim_pid"], os.O_RDONLY)
 syscall("pidfd_send_signal", descriptor, 9, None, 0)
 reached = "killed"
-"""),
-    Escape("sigio_to_victim", """
+""",
+    ),
+    Escape(
+        "sigio_to_victim",
+        """
 import fcntl
 one, other = os.pipe()
 fcntl.fcntl(one, fcntl.F_SETOWN, target["victim_pid"])
@@ -530,68 +683,102 @@ fcntl.fcntl(one, 10, 9)  # F_SETSIG, SIGKILL
 fcntl.fcntl(one, fcntl.F_SETFL, os.O_ASYNC)
 os.write(other, b"x")
 reached = "signal requested"
-"""),
-    Escape("limit_files_of_victim", """
+""",
+    ),
+    Escape(
+        "limit_files_of_victim",
+        """
 syscall("prlimit64", target["victim_pid"], 7, struct.pack("=QQ", 1, 1), None)
 reached = "limited"
-"""),
-    Escape("limit_cpu_of_server", """
+""",
+    ),
+    Escape(
+        "limit_cpu_of_server",
+        """
 syscall("prlimit64", target["server_pid"], 0, struct.pack("=QQ", 10**6, 2**64 - 1), None)
 reached = "limited"
-"""),
+""",
+    ),
     Escape("priority_of_victim", "os.setpriority(os.PRIO_PROCESS, target['victim_pid'], 19); reached = 'lowered'"),
     Escape("priority_of_user", "os.setpriority(os.PRIO_USER, os.getuid(), 11); reached = target['is_shared_pid']"),
     Escape("affinity_of_victim", "os.sched_setaffinity(target['victim_pid'], {0}); reached = 'moved'"),
-    Escape("scheduler_of_victim", """
+    Escape(
+        "scheduler_of_victim",
+        """
 os.sched_setscheduler(target["victim_pid"], os.SCHED_IDLE, os.sched_param(0))
 reached = "changed"
-"""),
+""",
+    ),
     Escape("io_priority_of_victim", "syscall('ioprio_set', 1, target['victim_pid'], 3 << 13); reached = 'lowered'"),
-    Escape("shared_memory_of_server", """
+    Escape(
+        "shared_memory_of_server",
+        """
 libc.shmat.restype = ctypes.c_void_p
 address = libc.shmat(target["shared_memory"], None, 0o10000)
 if address == ctypes.c_void_p(-1).value:
     raise OSError(ctypes.get_errno(), "shmat")
 reached = ctypes.string_at(address, 64)
-"""),
-    Escape("remove_shared_memory_of_server", """
+""",
+    ),
+    Escape(
+        "remove_shared_memory_of_server",
+        """
 if libc.shmctl(target["shared_memory"], 0, None) != 0:
     raise OSError(ctypes.get_errno(), "shmctl")
 reached = "removed"
-"""),
-    Escape("posix_shared_memory_of_server", """
+""",
+    ),
+    Escape(
+        "posix_shared_memory_of_server",
+        """
 from multiprocessing import resource_tracker, shared_memory
 resource_tracker.register = resource_tracker.unregister = lambda *_: None
 reached = bytes(shared_memory.SharedMemory(target["posix_memory"]).buf[:64])
-"""),
-    Escape("message_queue", "libc.mq_open.restype = ctypes.c_int; reached = syscall('mq_open', b'limelight', 0x40, 0o600, None) + 1"),
-    Escape("watch_files", """
+""",
+    ),
+    Escape(
+        "message_queue",
+        "libc.mq_open.restype = ctypes.c_int; reached = syscall('mq_open', b'limelight', 0x40, 0o600, None) + 1",
+    ),
+    Escape(
+        "watch_files",
+        """
 watcher = syscall("inotify_init1", 0)
 reached = syscall("inotify_add_watch", watcher, target["database"].encode(), 0xFFF)
-"""),
+""",
+    ),
 ]
 
 NETWORK = [
     Escape("tcp_loopback", "reached = socket.create_connection(('127.0.0.1', target['tcp_port']), 2)"),
     Escape("tcp6_loopback", "s = socket.socket(socket.AF_INET6); s.connect(('::1', target['tcp_port'])); reached = 1"),
-    Escape("udp_loopback", """
+    Escape(
+        "udp_loopback",
+        """
 connection = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 reached = connection.sendto(b"out", ("127.0.0.1", target["udp_port"]))
-"""),
+""",
+    ),
     Escape("tcp_listen", "s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); reached = s.getsockname()"),
     Escape("socket_system_call", "reached = syscall('socket', 2, 1, 0)"),
     Escape("socket_system_call_high_bits", "reached = syscall('socket', 2 | 1 << 32, 1, 0)"),
     Escape("unix_socket", "s = socket.socket(socket.AF_UNIX); s.connect(target['unix_socket']); reached = 1"),
     Escape("abstract_socket", "s = socket.socket(socket.AF_UNIX); s.connect('\\0' + target['abstract']); reached = 1"),
-    Escape("datagram_to_abstract_socket_by_pair", """
+    Escape(
+        "datagram_to_abstract_socket_by_pair",
+        """
 one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
 reached = one.sendto(b"out", "\\0" + target["abstract_datagram"])
-"""),
-    Escape("pair_connected_again_to_unix_socket", """
+""",
+    ),
+    Escape(
+        "pair_connected_again_to_unix_socket",
+        """
 one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
 one.connect(target["unix_datagram"])
 reached = one.send(b"out")
-"""),
+""",
+    ),
     Escape("raw_socket", "reached = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)"),
     Escape("ping_socket", "reached = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)"),
     Escape("packet_socket", "reached = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0x300)"),
@@ -599,10 +786,13 @@ reached = one.send(b"out")
     Escape("vsock", "reached = socket.socket(40, socket.SOCK_STREAM)"),
     Escape("kernel_crypto_socket", "reached = socket.socket(38, socket.SOCK_SEQPACKET)"),
     Escape("dns", "reached = socket.getaddrinfo('example.test', 80)"),
-    Escape("urllib", """
+    Escape(
+        "urllib",
+        """
 import urllib.request
 reached = urllib.request.urlopen("http://127.0.0.1:%d" % target["tcp_port"], timeout=2)
-"""),
+""",
+    ),
     Escape("inet_socket_by_pair", "reached = socket.socketpair(socket.AF_INET)"),
 ]
 
@@ -619,22 +809,31 @@ NATIVE = [
 
 INTERPRETED = [
     Escape("format_string_environment", "import random\nresult = '{0._os.environ}'.format(random)"),
-    Escape("get_field_popen", """
+    Escape(
+        "get_field_popen",
+        """
 import random, string
 popen, _ = string.Formatter().get_field("0._os.popen", [random], {})
 result = popen("id").read()
-"""),
-    Escape("get_field_open", """
+""",
+    ),
+    Escape(
+        "get_field_open",
+        """
 import random, string
 system, _ = string.Formatter().get_field("0._os", [random], {})
 opened = system.open(target["database"], 0)
 result = str(system.read(opened, 1000))
-"""),
-    Escape("get_field_globals", """
+""",
+    ),
+    Escape(
+        "get_field_globals",
+        """
 import statistics, string
 found, _ = string.Formatter().get_field("0.mean.__globals__[__builtins__][open]", [statistics], {})
 result = found(target["database"]).read()
-"""),
+""",
+    ),
     Escape("subclasses", "result = str(().__class__.__base__.__subclasses__())"),
     Escape("import_os", "import os\nresult = os.listdir('/')"),
     Escape("queue_of_modules", "import collections\nresult = collections._sys.modules['os'].popen('id').read()"),

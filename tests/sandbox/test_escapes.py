@@ -2,37 +2,13 @@
 
 import os
 from collections.abc import Generator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from limelight.builtin.agent_config import IMPORTS
-from limelight.sandbox.levels import availability
 from limelight.sandbox.policy import Level
 from tests.sandbox.attacker import Attacker, Outside
 from tests.sandbox.escapes import INTERPRETED, METADATA, NATIVE, Escape
-
-LEVELS: tuple[Level, ...] = ("bubblewrap", "landlock")
-_worlds: dict[str, Any] = {}
-
-
-@pytest.fixture(scope="module")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> Generator[Outside]:
-    world = Outside(tmp_path_factory.mktemp("world").resolve())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LIMELIGHT_TEST_SECRET", world.secret)
-        patch.setenv("HOME", str(world.folder / "home"))
-        with world.started():
-            yield world
-
-
-@pytest.fixture(scope="module", params=LEVELS)
-def level(request: pytest.FixtureRequest) -> Level:
-    found = availability(request.param)
-    if not found.works:
-        pytest.skip(f"{request.param}: {found.reason}")
-    return request.param
 
 
 @pytest.fixture(scope="module")

@@ -62,12 +62,9 @@ def supervise(child: int, policy: Policy) -> int:
     """Wait for the command, and return its exit code. All its processes have ended then."""
     code, excess = None, ""
     while code is None:
-        if select.select([0], [], [], INTERVAL_SECONDS)[0]:  # the server has closed the pipe, or has ended
-            code = KILLED_EXIT_CODE
-        elif excess := exceeded_limit(descendants(os.getpid()), policy):
-            code = KILLED_EXIT_CODE
-        else:
-            code = reap(child)
+        is_closed = bool(select.select([0], [], [], INTERVAL_SECONDS)[0])  # by the server, or by its end
+        excess = exceeded_limit(descendants(os.getpid()), policy)
+        code = KILLED_EXIT_CODE if is_closed or excess else reap(child)
     kill_descendants()
     if excess:
         with suppress(OSError):  # nobody reads
