@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from limelight.sandbox.policy import MB, Level, Policy
 
 INTERVAL_SECONDS = 0.1
 """How often the processes of the command are counted."""
+KILL_INTERVAL_SECONDS = 0.002
 SHELL = "/bin/sh"
 KILLED_EXIT_CODE = 137
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -34,8 +36,7 @@ class ProcessInfo(NamedTuple):
 
 def main(argv: list[str]) -> None:
     level, policy, (command,) = read_arguments(argv)
-    if level != "bubblewrap":
-        end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's handler would let a command interrupt this process
     become_subreaper()
     child = os.fork()
     if child == 0:
@@ -46,6 +47,7 @@ def main(argv: list[str]) -> None:
 def run_command(level: Level, policy: Policy, command: str) -> None:
     """Confine this process and replace it by the shell."""
     try:
+        end_with_parent()
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.chdir(policy.workspace)
@@ -58,16 +60,15 @@ def run_command(level: Level, policy: Policy, command: str) -> None:
 
 def supervise(child: int, policy: Policy) -> int:
     """Wait for the command, and return its exit code. All its processes have ended then."""
-    code: int | None = None
+    code, excess = None, ""
     while code is None:
-        if select.select([0], [], [], INTERVAL_SECONDS)[0]:  # the server has closed the pipe
-            code = KILLED_EXIT_CODE
-        elif excess := exceeded_limit(descendants(os.getpid()), policy):
-            os.write(2, f"\n(killed: {excess})\n".encode())
-            code = KILLED_EXIT_CODE
-        else:
-            code = reap(child)
+        is_closed = bool(select.select([0], [], [], INTERVAL_SECONDS)[0])  # by the server, or by its end
+        excess = exceeded_limit(descendants(os.getpid()), policy)
+        code = KILLED_EXIT_CODE if is_closed or excess else reap(child)
     kill_descendants()
+    if excess:
+        with suppress(OSError):  # nobody reads
+            os.write(2, f"\n(killed: {excess})\n".encode())
     return code
 
 
@@ -95,14 +96,21 @@ def reap(child: int) -> int | None:
 
 
 def kill_descendants() -> None:
-    """Kill all processes of the command, including those that it creates meanwhile."""
-    while found := descendants(os.getpid()):
-        for process in found:
+    """Kill all processes of the command, including those that it creates meanwhile.
+
+    A list of processes can miss one whose parent ends while the list is made. This process becomes the parent of such a
+    process, so all have ended once it has no children.
+    """
+    while True:
+        for process in descendants(os.getpid()):
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
-        with suppress(ChildProcessError):
+        try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
+        except ChildProcessError:
+            return
+        time.sleep(KILL_INTERVAL_SECONDS)
 
 
 def descendants(root: int) -> list[ProcessInfo]:

@@ -11,13 +11,13 @@ from limelight.sandbox.policy import MB, Level, Policy
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
 CAPABILITY_VERSION = 0x20080522
 LAST_CAPABILITY = 63
+MAX_THREADS = 256
+"""How many threads a worker may have, where the kernel can count them."""
 
 
 def end_with_parent() -> None:
     """Have the kernel kill this process when its parent ends."""
     _libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() == 1 and os.getpid() != 2:  # the parent had ended before
-        os._exit(1)
 
 
 def become_subreaper() -> None:
@@ -33,8 +33,8 @@ def confine(level: Level, policy: Policy, *, processes: bool) -> None:
     if _libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise OSError("the kernel refuses no_new_privs")
     drop_capabilities()
-    if level == "bubblewrap" and processes:
-        _limit(resource.RLIMIT_NPROC, policy.limits.processes)  # elsewhere it would count the server's processes too
+    if level == "bubblewrap":  # elsewhere the limit would count the server's processes and threads too
+        _limit(resource.RLIMIT_NPROC, policy.limits.processes if processes else MAX_THREADS)
     if level == "landlock":
         landlock.restrict(policy.read_only, writable_folders(policy), network=policy.network)
     seccomp.install(seccomp.Rules(policy.network, processes, namespaces=level == "bubblewrap"))

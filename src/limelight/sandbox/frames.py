@@ -8,6 +8,8 @@ Message = dict[str, Any]
 
 MAX_BYTES = 64 * 1024 * 1024
 """The maximum size of a frame. A worker that sends a larger one is killed."""
+MAX_ITEMS = 1_000_000
+"""The maximum number of values in a frame. Parsing stops all other threads, and takes about a second for so many."""
 _PREFIX = 4
 
 
@@ -16,10 +18,10 @@ class InvalidFrame(ValueError):
 
 
 def encode_frame(message: Message) -> bytes:
-    """Encode a message. Raises InvalidFrame if it is larger than MAX_BYTES."""
+    """Encode a message. Raises InvalidFrame if it is larger than MAX_BYTES or contains more than MAX_ITEMS values."""
     body = json.dumps(message).encode()
-    if len(body) > MAX_BYTES:
-        raise InvalidFrame(f"{len(body)} bytes are more than the limit of {MAX_BYTES}")
+    _check_length(len(body))
+    _check_items(body)
     return len(body).to_bytes(_PREFIX, "big") + body
 
 
@@ -34,8 +36,7 @@ class FrameReader:
         self._buffer += data
         while len(self._buffer) >= _PREFIX:
             length = int.from_bytes(self._buffer[:_PREFIX], "big")
-            if length > MAX_BYTES:
-                raise InvalidFrame(f"{length} bytes are more than the limit of {MAX_BYTES}")
+            _check_length(length)
             if len(self._buffer) < _PREFIX + length:
                 return
             body = bytes(self._buffer[_PREFIX : _PREFIX + length])
@@ -43,7 +44,19 @@ class FrameReader:
             yield _decoded(body)
 
 
+def _check_length(length: int) -> None:
+    if length > MAX_BYTES:
+        raise InvalidFrame(f"{length} bytes are more than the limit of {MAX_BYTES}")
+
+
+def _check_items(body: bytes) -> None:
+    """Raise InvalidFrame if there are too many values. Commas in texts count too, so long texts are sent in base64."""
+    if body.count(b",") + body.count(b"[") > MAX_ITEMS:
+        raise InvalidFrame(f"there are more than {MAX_ITEMS} values")
+
+
 def _decoded(body: bytes) -> Message:
+    _check_items(body)
     try:
         message = json.loads(body)
     except (ValueError, RecursionError) as error:

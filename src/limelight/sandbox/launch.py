@@ -27,7 +27,7 @@ NETWORK_FILES = (
 INHERITED = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 """The variables that a sandbox gets from the server's environment. All others may be secret."""
 TEMPORARY_MB = 64
-"""Size of `/tmp` in a sandbox with namespaces. It is in memory."""
+"""Size of `/tmp` and of `/dev/shm` in a sandbox with namespaces. They are in memory."""
 BUBBLEWRAP = "bwrap"
 
 
@@ -47,7 +47,9 @@ def launch(level: Level, policy: Policy, program: str, arguments: Sequence[str] 
     module = f"limelight.sandbox.{program}"
     argv = [sys.executable, "-I", "-B", "-m", module, level, msgspec.json.encode(policy).decode(), *arguments]
     if level == "bubblewrap":
-        return Launch([*bubblewrap(policy), *argv], env)
+        # The first process of a namespace gets no signals of the others: a command cannot stop its runner.
+        first = ["--as-pid-1"] if program == "command_runner" else []
+        return Launch([*bubblewrap(policy), *first, "--", *argv], env)
     if level == "landlock":
         check_hidden(policy)
     return Launch(argv, env)
@@ -88,7 +90,7 @@ def _interpreter_paths() -> list[str]:
 def check_hidden(policy: Policy) -> None:
     """Raise SetupError if a path to hide is below a readable folder: Landlock cannot subtract paths."""
     for path in policy.hidden:
-        for readable in policy.read_only:
+        for readable in (*policy.read_only, policy.workspace):
             if _is_below(path, readable):
                 raise SetupError(f"the sandbox level landlock cannot hide {path}, because code may read {readable}")
 
@@ -99,13 +101,31 @@ def bubblewrap(policy: Policy) -> list[str]:
     argv += ["--unshare-user", "--disable-userns", "--hostname", "sandbox"]
     argv += ["--share-net"] if policy.network else []
     # Later mounts cover earlier ones, and any other path may be below /tmp.
-    argv += ["--proc", "/proc", "--dev", "/dev", "--size", str(TEMPORARY_MB * MB), "--tmpfs", "/tmp"]
+    argv += ["--proc", "/proc", "--dev", "/dev", *_tmpfs("/dev/shm"), *_tmpfs("/tmp")]
     for path in policy.read_only:
         argv += _mount(path)
-    for path in policy.hidden:
-        if any(_is_below(path, readable) for readable in policy.read_only):
-            argv += ["--tmpfs", path] if Path(path).is_dir() else ["--ro-bind", "/dev/null", path]
-    return [*argv, "--bind", policy.workspace, policy.workspace, "--chdir", policy.workspace, "--"]
+    readable = [path for path in policy.hidden if any(_is_below(path, folder) for folder in policy.read_only)]
+    writable = [path for path in policy.hidden if _is_below(path, policy.workspace)]
+    argv += [*_hide(readable), "--bind", policy.workspace, policy.workspace, *_hide(writable)]
+    # The folders of these mounts are in memory without a limit. Root might change kernel settings in /proc/sys.
+    for path in ("/proc", "/dev", "/"):
+        argv += ["--remount-ro", path]
+    return [*argv, "--chdir", policy.workspace]
+
+
+def _tmpfs(path: str) -> list[str]:
+    return ["--size", str(TEMPORARY_MB * MB), "--tmpfs", path]
+
+
+def _hide(paths: Iterable[str]) -> list[str]:
+    """Return the mounts that cover paths. What does not exist needs none, and has no place for one."""
+    argv: list[str] = []
+    for path in map(os.path.realpath, paths):
+        if Path(path).is_dir():
+            argv += ["--tmpfs", path, "--remount-ro", path]
+        elif Path(path).exists():
+            argv += ["--ro-bind", "/dev/null", path]
+    return argv
 
 
 def _mount(path: str) -> list[str]:

@@ -41,7 +41,9 @@ def spawn(launch: Launch, **options: object) -> "subprocess.Popen[bytes]":
 
 
 def kill(process: "subprocess.Popen[bytes]") -> None:
-    """Kill a process and its process group, and wait for its end."""
+    """Kill a process and its process group, and wait for its end. Does nothing if the process has ended."""
+    if process.poll() is not None:  # another process may have its id by now
+        return
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError):
@@ -60,14 +62,17 @@ class WorkerProcess:
         os.set_blocking(self._input, False)
         self._reader = FrameReader()
         self._messages: deque[Message] = deque()
-        self._lock = threading.Lock()
+        self._sending = threading.RLock()
+        self._receiving = threading.RLock()
+        """Held while the pipes are used: a file that another thread has closed may be a different one by now."""
+        self._killing = threading.Lock()
         self._is_killed = False
 
     def send(self, message: Message) -> None:
-        """Send a message. Raises WorkerLost, also if the worker does not read in time."""
+        """Send a message. Raises WorkerLost, also if the worker does not read in time, and InvalidFrame."""
         data = memoryview(encode_frame(message))
         deadline = time.monotonic() + SEND_SECONDS
-        with self._lock:
+        with self._sending:
             while data:
                 if self._is_killed:
                     raise WorkerLost("the sandbox was killed")
@@ -76,32 +81,39 @@ class WorkerProcess:
                 except BlockingIOError:
                     if time.monotonic() > deadline:
                         raise self._lost("the sandbox does not read") from None
-                    select.select([], [self._input], [], 0.1)
+                    _is_ready(self._input, select.POLLOUT, 0.1)
                 except OSError:
                     raise self._lost(self._end()) from None
 
     def receive(self, seconds: float) -> Message | None:
         """Return the next message, or None if there is none within that time. Raises WorkerLost."""
-        if not self._messages and not self._is_killed and select.select([self._output], [], [], seconds)[0]:
-            try:
-                data = os.read(self._output, READ_BYTES)
-                if not data:
-                    raise self._lost(self._end())
-                self._messages.extend(self._reader.feed(data))
-            except InvalidFrame as error:
-                raise self._lost(f"the sandbox has sent an invalid message: {error}") from error
-        if self._is_killed:
-            raise WorkerLost("the sandbox was killed")
-        return self._messages.popleft() if self._messages else None
+        with self._receiving:
+            if not self._messages and not self._is_killed and _is_ready(self._output, select.POLLIN, seconds):
+                try:
+                    data = os.read(self._output, READ_BYTES)
+                    if not data:
+                        raise self._lost(self._end())
+                    self._messages.extend(self._reader.feed(data))
+                except InvalidFrame as error:
+                    raise self._lost(f"the sandbox has sent an invalid message: {error}") from error
+            if self._is_killed:
+                raise WorkerLost("the sandbox was killed")
+            return self._messages.popleft() if self._messages else None
 
     def kill(self) -> None:
         """Kill the worker. Can be called more than once, by any thread."""
-        if not self._is_killed:
+        with self._killing:
+            if self._is_killed:
+                return
             self._is_killed = True
-            kill(self._process)
-            for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-                with contextlib.suppress(OSError):
-                    pipe.close()  # pyright: ignore[reportOptionalMemberAccess]
+        kill(self._process)
+        for lock, pipe in (
+            (self._sending, self._process.stdin),
+            (self._receiving, self._process.stdout),
+            (self._receiving, self._process.stderr),
+        ):
+            with lock, contextlib.suppress(OSError):
+                pipe.close()  # pyright: ignore[reportOptionalMemberAccess]
 
     def _lost(self, reason: str) -> WorkerLost:
         self.kill()
@@ -116,5 +128,19 @@ class WorkerProcess:
             os.set_blocking(self._process.stderr.fileno(), False)
             told = self._process.stderr.read(MAX_ERROR_BYTES) or b""
         last = told.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        how = _signal_name(-code) if code < 0 else f"exit code {code}"
         return f"the sandbox ended ({how})" + (f": {last}" if last else "")
+
+
+def _is_ready(file: int, event: int, seconds: float) -> bool:
+    """Wait until a file is ready. `select` would accept only the first thousand files of a process."""
+    poll = select.poll()
+    poll.register(file, event)
+    return bool(poll.poll(seconds * 1000))
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"

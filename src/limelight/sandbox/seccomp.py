@@ -34,7 +34,10 @@ _X86_64 = {
     "open_by_handle_at": 304, "clock_adjtime": 305, "adjtimex": 159, "setns": 308, "process_vm_readv": 310,
     "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320, "bpf": 321, "execveat": 322,
     "userfaultfd": 323, "ioctl": 16, "sched_setscheduler": 144, "vhangup": 153, "sysfs": 139, "syslog": 103,
-    "modify_ldt": 154, "nfsservctl": 180, "migrate_pages": 256, "move_pages": 279,
+    "modify_ldt": 154, "nfsservctl": 180, "migrate_pages": 256, "move_pages": 279, "shmat": 30, "shmctl": 31,
+    "semop": 65, "semctl": 66, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "semtimedop": 220, "mq_unlink": 241,
+    "socketpair": 53, "fcntl": 72, "setpriority": 141, "sched_setparam": 142, "sched_setaffinity": 203,
+    "ioprio_set": 251, "sched_setattr": 314, "memfd_create": 319,
 }  # fmt: skip
 _AARCH64 = {
     "socket": 198, "clone": 220, "execve": 221, "kill": 129, "semget": 190, "msgget": 186, "fchmod": 52, "fchown": 55,
@@ -49,7 +52,9 @@ _AARCH64 = {
     "adjtimex": 171, "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272,
     "finit_module": 273, "kexec_file_load": 294, "bpf": 280, "execveat": 281, "userfaultfd": 282, "ioctl": 29,
     "sched_setscheduler": 119, "vhangup": 58, "syslog": 116, "nfsservctl": 42, "migrate_pages": 238,
-    "move_pages": 239,
+    "move_pages": 239, "shmat": 196, "shmctl": 195, "semop": 193, "semctl": 191, "msgsnd": 189, "msgrcv": 188,
+    "msgctl": 187, "semtimedop": 192, "mq_unlink": 181, "socketpair": 199, "fcntl": 25, "setpriority": 140,
+    "sched_setparam": 118, "sched_setaffinity": 122, "ioprio_set": 30, "sched_setattr": 274, "memfd_create": 279,
 }  # fmt: skip
 NUMBERS = {"x86_64": _X86_64, "aarch64": _AARCH64}
 
@@ -70,8 +75,16 @@ ADMINISTRATION = (
     "umount2", "unshare", "uselib", "userfaultfd", "vhangup",
 )  # fmt: skip
 """Refused in every sandbox: changes of the system, and access to other processes."""
-IPC = ("mq_open", "msgget", "semget", "shmget", "inotify_add_watch")
-"""Refused where no namespace separates the sandbox from other processes of the same user."""
+SHARED_MEMORY = (
+    "memfd_create", "mq_open", "mq_unlink", "msgctl", "msgget", "msgrcv", "msgsnd", "semctl", "semget", "semop",
+    "semtimedop", "shmat", "shmctl", "shmget",
+)  # fmt: skip
+"""Refused in every sandbox: memory that no limit counts, and that other processes of the same user may share."""
+OTHER_PROCESSES = (
+    "inotify_add_watch", "ioprio_set", "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler",
+    "setpriority",
+)  # fmt: skip
+"""Refused where no namespace separates the sandbox from other files, and from other processes of the same user."""
 METADATA = (
     "chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat", "setxattr", "lsetxattr", "fsetxattr",
     "removexattr", "lremovexattr", "fremovexattr", "utime", "utimes", "utimensat", "futimesat",
@@ -85,7 +98,14 @@ CLONE_THREAD = 0x00010000
 CLONE_NAMESPACES = 0x7E020000
 AF_INET, AF_INET6 = 2, 10
 PR_SET_PDEATHSIG = 1
-TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+TERMINAL_INPUT = (0x5412, 0x541C)
+"""The ioctls TIOCSTI and TIOCLINUX, which type into a terminal."""
+SIGNAL_OWNERS = (0x8901, 0x8902)
+"""The ioctls FIOSETOWN and SIOCSPGRP: they choose a process that gets a signal when a file is ready."""
+F_SETOWN, F_SETSIG, F_SETOWN_EX = 8, 10, 15
+"""The commands of fcntl that do the same."""
+NOT_STREAM = 0b1110
+"""The bits of a socket type that SOCK_STREAM does not have."""
 
 _LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_SET, _JUMP = 0x15, 0x35, 0x45, 0x05
@@ -103,7 +123,8 @@ class Rules(NamedTuple):
     processes: bool = False
     """Whether processes may be created and signalled. Threads may always be created."""
     namespaces: bool = False
-    """Whether namespaces separate the sandbox from other processes and files. Otherwise IPC and METADATA apply."""
+    """Whether namespaces separate the sandbox from other processes and files. Otherwise OTHER_PROCESSES and METADATA
+    apply."""
 
 
 class Instruction(NamedTuple):
@@ -146,14 +167,16 @@ def program(machine: str, rules: Rules, pid: int) -> list[Instruction]:
         Instruction(_JUMP_GREATER_EQUAL, FIRST_COMMON, 0, 1),
         Instruction(_RETURN, _ERRNO | errno.ENOSYS),
     ]
-    for number in known(ADMINISTRATION) + ([] if rules.namespaces else known(IPC)):
+    for number in known(ADMINISTRATION) + known(SHARED_MEMORY) + ([] if rules.namespaces else known(OTHER_PROCESSES)):
         code += _when(number, [_refuse()])
     if not rules.namespaces:
         for number in known(METADATA):
             code += _when(number, [Instruction(_RETURN, _ERRNO)])
     code += _when(numbers["socket"], _socket_rule(rules.network))
-    code += _when(numbers["prctl"], _refuse_value(0, PR_SET_PDEATHSIG))
-    code += _when(numbers["ioctl"], [*_refuse_value(1, TIOCSTI)[:-1], *_refuse_value(1, TIOCLINUX)])
+    code += _when(numbers["socketpair"], _socket_pair_rule())
+    code += _when(numbers["prctl"], _refuse_values(0, PR_SET_PDEATHSIG))
+    code += _when(numbers["ioctl"], _refuse_values(1, *TERMINAL_INPUT, *SIGNAL_OWNERS))
+    code += _when(numbers["fcntl"], _refuse_values(1, F_SETOWN, F_SETSIG, F_SETOWN_EX))
     code += _when(numbers["clone"], _clone_rule(rules.processes))
     if not rules.processes:
         for number in known(NEW_PROCESSES) + known(SIGNALS) + [numbers["setrlimit"]]:
@@ -161,6 +184,8 @@ def program(machine: str, rules: Rules, pid: int) -> list[Instruction]:
         for name in ("kill", "tgkill"):
             code += _when(numbers[name], _only_value(0, pid))
         code += _when(numbers["prlimit64"], _refuse_pointer(2))
+    elif not rules.namespaces:
+        code += _when(numbers["prlimit64"], _only_value(0, 0))  # the process itself
     return [*code, Instruction(_RETURN, _ALLOW)]
 
 
@@ -185,9 +210,10 @@ def _high(argument: int) -> Instruction:
     return _load(_ARGUMENTS + 8 * argument + 4)
 
 
-def _refuse_value(argument: int, value: int) -> list[Instruction]:
-    """Refuse the call if the lower half of an argument has this value, otherwise allow it."""
-    return [_low(argument), Instruction(_JUMP_EQUAL, value, 0, 1), _refuse(), Instruction(_RETURN, _ALLOW)]
+def _refuse_values(argument: int, *values: int) -> list[Instruction]:
+    """Refuse the call if the lower half of an argument has one of these values, otherwise allow it."""
+    refusals = [code for value in values for code in (Instruction(_JUMP_EQUAL, value, 0, 1), _refuse())]
+    return [_low(argument), *refusals, Instruction(_RETURN, _ALLOW)]
 
 
 def _only_value(argument: int, value: int) -> list[Instruction]:
@@ -217,6 +243,11 @@ def _socket_rule(network: bool) -> list[Instruction]:
         _refuse(),
         Instruction(_RETURN, _ALLOW),
     ]
+
+
+def _socket_pair_rule() -> list[Instruction]:
+    """Refuse pairs other than streams: a datagram socket can be connected again, to a socket of another process."""
+    return [_low(1), Instruction(_JUMP_SET, NOT_STREAM, 0, 1), _refuse(), Instruction(_RETURN, _ALLOW)]
 
 
 def _clone_rule(processes: bool) -> list[Instruction]:

@@ -8,7 +8,10 @@ objects, which `decode` accepts only in the sandbox.
 import base64
 import binascii
 import io
+import math
 import pickle
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import date, datetime, time, timedelta
@@ -17,10 +20,18 @@ from importlib import import_module
 from pathlib import Path, PurePath
 from typing import Any, cast
 
+from limelight.sandbox.frames import MAX_BYTES
+
 MAX_DEPTH = 60
 """How deeply containers may be nested."""
 MAX_INTEGER = 2**63
 """Integers above this are sent as hexadecimal text: Python limits the digits of decimal ones."""
+LONG_TEXT = 10_000
+"""Texts longer than this are sent in base64: `frames` counts the commas in others."""
+MAX_PIXELS = 50_000_000
+"""The largest image that is decoded. It may need four bytes for each pixel."""
+MAX_EQUAL_HASHES = 100
+"""How many elements of a set, or keys of a dict, may have the same hash: each is compared with all others of them."""
 NUMERIC_KINDS = "biufc"
 """The kinds of NumPy types that are sent as arrays: booleans, integers, floats and complex numbers."""
 
@@ -36,7 +47,8 @@ def encode(value: Any, *, with_pickle: bool = False, depth: int = 0) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return str.__str__(value)
+        text = str.__str__(value)
+        return text if len(text) <= LONG_TEXT else ["text", _base64(text.encode("utf-8", "surrogatepass"))]
     if isinstance(value, int):
         number = int(value)
         return number if -MAX_INTEGER < number < MAX_INTEGER else ["int", hex(number)]
@@ -66,8 +78,12 @@ def _encode_other(value: Any, with_pickle: bool) -> Any:
             return ["bytes", _base64(bytes(cast("bytes", value)))]
         case complex():
             return ["complex", [value.real.hex(), value.imag.hex()]]
-        case datetime() | date() | time():
-            return [type(value).__name__, value.isoformat()]
+        case datetime():
+            return ["datetime", value.isoformat()]
+        case date():
+            return ["date", value.isoformat()]
+        case time():
+            return ["time", value.isoformat()]
         case timedelta():
             return ["timedelta", [value.days, value.seconds, value.microseconds]]
         case Decimal():
@@ -87,9 +103,17 @@ def _encode_other(value: Any, with_pickle: bool) -> Any:
 
 def _pickled(value: Any) -> Any:
     try:
-        return ["pickle", _base64(pickle.dumps(value))]
+        return ["pickle", [_base64(pickle.dumps(value)), str(value)[:LONG_TEXT]]]
     except Exception as error:  # classes define how they are pickled, and may raise anything
         raise NotEncodable(f"a value of type {type(value).__name__} cannot be sent: {error}") from error
+
+
+def _unpickled(data: str, text: str) -> Any:
+    """Return a pickled object, or its text if this process cannot import its class."""
+    try:
+        return pickle.loads(base64.b64decode(data))
+    except Exception:  # classes define how they are pickled, and may raise anything
+        return text
 
 
 def _png_of(value: Any) -> bytes | None:
@@ -125,51 +149,74 @@ def decode(encoded: Any, *, with_pickle: bool = False, depth: int = 0) -> Any:
         raise ValueError("an encoded value is a list of a tag and its content")
     tag, content = items
     if tag == "pickle" and with_pickle:
-        return pickle.loads(base64.b64decode(content))
-    make = _MAKERS.get(tag)
-    container = _CONTAINERS.get(tag)
+        return _unpickled(*content)
+
+    def inner(item: Any) -> Any:
+        return decode(item, with_pickle=with_pickle, depth=depth + 1)
+
     try:
-        if container is not None:
-            return container([decode(item, with_pickle=with_pickle, depth=depth + 1) for item in content])
         if tag == "dict":
-            return {
-                decode(key, with_pickle=with_pickle, depth=depth + 1): decode(
-                    item, with_pickle=with_pickle, depth=depth + 1
-                )
-                for key, item in content
-            }
-        if make is not None:
+            return _dict([(inner(key), inner(item)) for key, item in content])
+        if (container := _CONTAINERS.get(tag)) is not None:
+            return container([inner(item) for item in content])
+        if (make := _MAKERS.get(tag)) is not None:
             return make(content)
-    except (ValueError, TypeError, ArithmeticError, OSError, binascii.Error) as error:
+    except (ValueError, TypeError, ArithmeticError, LookupError, OSError, binascii.Error) as error:
         raise ValueError(f"{tag}: {error}") from error
     raise ValueError(f"there is no type {tag!r}")
+
+
+def _dict(items: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    _check_hashes([key for key, _ in items])
+    return dict(items)
+
+
+def _set(items: list[Any]) -> set[Any]:
+    _check_hashes(items)
+    return set(items)
+
+
+def _check_hashes(items: list[Any]) -> None:
+    """Raise ValueError if many items have the same hash: a set of them would take hours, and stop all threads."""
+    counts = Counter(map(hash, items))
+    if counts and max(counts.values()) > MAX_EQUAL_HASHES:
+        raise ValueError(f"more than {MAX_EQUAL_HASHES} items have the same hash")
 
 
 def _image(content: str) -> Any:
     from PIL import Image
 
-    image = Image.open(io.BytesIO(base64.b64decode(content)), formats=["PNG"])
-    image.load()
+    data = base64.b64decode(content)
+    try:
+        image = Image.open(io.BytesIO(data), formats=["PNG"])
+        if image.width * image.height > MAX_PIXELS:
+            raise ValueError(f"{image.width} x {image.height} pixels are too many")
+        image.load()
+    except Exception as error:  # decoders raise all kinds of errors for a broken image
+        raise ValueError(f"{type(error).__name__}: {error}") from error
     return image
 
 
 def _array(content: list[Any]) -> Any:
     np: Any = import_module("numpy")
     kind, shape, data = content
-    dtype = np.dtype(str(kind))
-    if dtype.kind not in NUMERIC_KINDS:
+    if not re.fullmatch(f"[<>|=]?[{NUMERIC_KINDS}][0-9]{{1,2}}", str(kind)):
         raise ValueError(f"arrays of type {kind} are not accepted")
-    array = np.frombuffer(base64.b64decode(data), dtype=dtype).reshape([int(length) for length in shape])
+    lengths = [int(length) for length in shape]
+    if math.prod(max(1, length) for length in lengths) > MAX_BYTES:  # an empty array may have any length
+        raise ValueError(f"an array of shape {lengths} is too large")
+    array = np.frombuffer(base64.b64decode(data), dtype=np.dtype(str(kind))).reshape(lengths)
     return array.copy() if shape else array[()]
 
 
 _CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
     "list": list,
     "tuple": tuple,
-    "set": set,
-    "frozenset": frozenset,
+    "set": _set,
+    "frozenset": lambda items: frozenset(_set(items)),
 }
 _MAKERS: dict[str, Callable[[Any], Any]] = {
+    "text": lambda text: base64.b64decode(text).decode("utf-8", "surrogatepass"),
     "int": lambda text: int(text, 16),
     "float": float.fromhex,
     "bytes": base64.b64decode,

@@ -26,6 +26,8 @@ READ_BYTES = 64 * 1024
 FINAL_ANSWER = "final_answer"
 MAX_TEXT = 1_000_000
 """Maximum length of the text of a value that cannot be sent."""
+MAX_OUTPUT = 100_000
+"""Maximum length of printed text in one message."""
 
 
 class Cancelled(BaseException):
@@ -152,7 +154,8 @@ class Interpreter:
             return {"type": "error", "error": type(error).__name__, "message": str(error), "logs": logs}
 
     def _print(self, text: str) -> None:
-        self._connection.send({"type": "output", "text": text})
+        for start in range(0, len(text), MAX_OUTPUT):
+            self._connection.send({"type": "output", "text": text[start : start + MAX_OUTPUT]})
 
 
 def _same(answer: Any) -> Any:
@@ -164,7 +167,7 @@ def _encoded_output(output: Any) -> Any:
     try:
         return encode(output)
     except NotEncodable:
-        return str(output)[:MAX_TEXT]
+        return encode(str(output)[:MAX_TEXT])
 
 
 def main(argv: list[str]) -> None:

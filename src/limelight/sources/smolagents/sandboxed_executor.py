@@ -15,7 +15,7 @@ from typing import Any
 from smolagents.local_python_executor import CodeOutput, ExecutionTimeoutError, InterpreterError, LocalPythonExecutor
 
 from limelight.json_values import safe_text
-from limelight.sandbox.frames import Message
+from limelight.sandbox.frames import InvalidFrame, Message
 from limelight.sandbox.process import WorkerLost, WorkerProcess
 from limelight.sandbox.sandbox import Sandbox
 from limelight.sandbox.values import NotEncodable, decode, encode
@@ -108,7 +108,8 @@ class SandboxedExecutor:
             self.state["_print_outputs"] = execution.logs or self.state["_print_outputs"]
 
     def _print(self, text: str) -> None:
-        self.state["_print_outputs"] += text
+        room = self._local.max_print_outputs_length - len(self.state["_print_outputs"])
+        self.state["_print_outputs"] += text[: max(0, room)]
         self._on_print(text)
 
     def _start(self) -> None:
@@ -211,7 +212,7 @@ class Execution:
         message = self._worker.receive(POLL_SECONDS)
         match message and message["type"]:
             case "output":
-                self._on_print(safe_text(message["text"]))  # type: ignore[index]
+                self._on_print(safe_text(message.get("text", "")))  # type: ignore[union-attr]
             case "call":
                 self._start_call(message)  # type: ignore[arg-type]
             case "result" | "error":
@@ -277,7 +278,11 @@ class Execution:
         with self._lock:
             self._calls -= 1
         with suppress(WorkerLost):  # the thread of the run notices by itself
-            self._worker.send({"type": "reply", "id": message.get("id"), **reply})
+            try:
+                self._worker.send({"type": "reply", "id": message.get("id"), **reply})
+            except InvalidFrame as error:
+                too_large = {"error": "ValueError", "message": f"the result cannot be sent to the sandbox: {error}"}
+                self._worker.send({"type": "reply", "id": message.get("id"), **too_large})
 
 
 def _attributes(tool: Any) -> dict[str, Any]:

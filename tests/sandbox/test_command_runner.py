@@ -1,0 +1,282 @@
+"""Shell commands in a sandbox: what they cannot reach, their limits, and their end."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import pytest
+
+from limelight.sandbox.command_runner import (
+    KILLED_EXIT_CODE,
+    ProcessInfo,
+    descendants,
+    exceeded_limit,
+)
+from limelight.sandbox.policy import MB, Level, Limits, Policy
+from tests.sandbox.attacker import Outside, processes_in
+from tests.support.wait import DEADLINE, wait_for
+
+
+class Ended(NamedTuple):
+    code: int
+    output: str
+
+
+def run(outside: Outside, level: Level, command: str, **options: Any) -> Ended:
+    """Run a command in a sandbox, as the backend of `deep` does, until it ends."""
+    with running(outside, level, command, **options) as process:
+        output = process.communicate(timeout=DEADLINE)[0].decode("utf-8", "replace")
+        return Ended(process.returncode, output)
+
+
+@contextlib.contextmanager
+def running(outside: Outside, level: Level, command: str, **options: Any) -> Any:
+    """Start a command. Its runner is killed at the end."""
+    launch = outside.sandbox(level, **options).command(outside.workspace, command)
+    read_end, write_end = os.pipe()  # `communicate` would close the input at once
+    process = subprocess.Popen(
+        launch.argv,
+        env=launch.env,
+        cwd="/",
+        stdin=read_end,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    os.close(read_end)
+    process.write_end = write_end  # type: ignore[attr-defined]
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(OSError):
+            os.close(write_end)
+        process.kill()
+        process.communicate()
+
+
+def is_gone(outside: Outside) -> bool:
+    return not processes_in(outside.workspace)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(outside: Outside, level: Level) -> Any:
+    """After each test, nothing outside has changed and no process of the command runs."""
+    before = outside.state()
+    yield
+    wait_for("the end of all processes", lambda: is_gone(outside))
+    assert outside.state() == before
+
+
+# What a command cannot reach
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat {database}",
+        "cat {config}",
+        "cat {home}/.ssh/id_rsa ~/.ssh/id_rsa",
+        "cat ../outside/config.toml",
+        "cat /proc/{server_pid}/environ /proc/{victim_pid}/environ /proc/1/environ /proc/$PPID/environ",
+        "cat /proc/self/root{database} /proc/1/root{database} /proc/$PPID/root{database}",
+        "cat /proc/{server_pid}/fd/{server_fd} /proc/$PPID/fd/{server_fd} <&{server_fd}",
+        "env; set; export",
+        "ln -s {database} link; cat link; rm link",
+        "ln {database} hard; cat hard",
+        "cp -r {outside} copy; cat copy/config.toml",
+        "tar cf - {outside} | tr -d '\\0'",
+        "find / -name config.toml -exec cat {{}} + 2>/dev/null",
+        "su -c 'cat {database}'; su nobody -c id",
+        "unshare -Ur cat {database}; unshare -m cat {database}",
+        "mount --bind {outside} . && cat config.toml",
+        "chroot . /bin/sh; nsenter -t {server_pid} -a cat {database}",
+        "dd if=/proc/{server_pid}/mem count=1",
+        "strings /dev/mem | head",
+        "ipcs -m; ipcrm -m {shared_memory}",
+        "cat /dev/shm/*",
+    ],
+)
+def test_command_does_not_read_outside_of_its_workspace(command: str, level: Level, outside: Outside) -> None:
+    ended = run(outside, level, f"({command.format(**outside.target(level))}); echo done")
+    assert outside.secret not in ended.output
+    assert "done" in ended.output
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x > {outside}/new",
+        "rm -rf {outside}",
+        "mv {config} .",
+        "chmod 777 {config}; chown 1 {config}; touch {config}; truncate -s 0 {config}",
+        "echo x > {library}/planted; echo x > /usr/planted; echo x > /etc/planted",
+        "setfattr -n user.x -v y {config}",
+        "kill -9 {victim_pid}; kill -9 -{victim_pid}",
+        "kill -USR1 {server_pid}",
+        "renice 19 -p {victim_pid}; ionice -c 3 -p {victim_pid}; taskset -p 1 {victim_pid}; chrt -i -p 0 {victim_pid}",
+        "prlimit --pid {victim_pid} --nofile=1:1; prlimit --pid {server_pid} --cpu=100000:100000",
+        "exec 3<>/dev/tcp/127.0.0.1/{tcp_port}",
+        "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {tcp_port}))'",
+        "logger -u {unix_datagram} hello; logger hello",
+        "ping -c 1 -W 1 127.0.0.1",
+        "echo x > /proc/sys/kernel/core_pattern",
+        "hostname taken",
+    ],
+)
+def test_command_changes_nothing_outside_of_its_workspace(command: str, level: Level, outside: Outside) -> None:
+    """`nothing_is_left` compares everything outside."""
+    before = Path("/proc/sys/kernel/core_pattern").read_text()
+    ended = run(outside, level, f"({command.format(**outside.target(level))}) 2>&1; echo done")
+    assert "done" in ended.output
+    assert Path("/proc/sys/kernel/core_pattern").read_text() == before
+
+
+def test_command_works_in_its_workspace(level: Level, outside: Outside) -> None:
+    ended = run(outside, level, 'mkdir -p a && cd a && echo hello > b && cat b && pwd && echo "$HOME" && exit 7')
+    folder = str(outside.workspace)
+    assert ended == Ended(7, f"hello\n{folder}/a\n{folder}\n")
+
+
+# Limits
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "bomb() {{ bomb | bomb & }}; bomb; sleep 600",
+        "while true; do sleep 600 & done",
+        "while true; do setsid sleep 600 & done",
+        "while true; do (sleep 600 &) & done",
+    ],
+)
+def test_fork_bomb_is_killed(command: str, level: Level, outside: Outside) -> None:
+    begun = time.monotonic()
+    ended = run(outside, level, command.replace("{{", "{").replace("}}", "}"))
+    assert ended.code == KILLED_EXIT_CODE, ended.output[-500:]
+    assert "more than 32 processes" in ended.output
+    assert time.monotonic() - begun < 60
+
+
+EATER = f"{sys.executable} -c 'import time; kept = bytearray(b\"x\") * (40 * 1024**2); time.sleep(600)'"
+
+
+@pytest.mark.parametrize("before", ["", "kill -STOP $PPID; kill -STOP 1; ", "kill -INT $PPID 1; "])
+def test_memory_of_all_processes_together_is_limited(before: str, level: Level, outside: Outside) -> None:
+    """A command cannot stop its runner either, which counts the memory."""
+    limits = Limits(memory_mb=200, processes=32)
+    command = f"{before} for n in 1 2 3 4 5 6 7 8; do {EATER} & done; wait"
+    ended = run(outside, level, command, limits=limits)
+    assert "(killed: more than 200 MB of memory)" in ended.output
+    assert ended.code == KILLED_EXIT_CODE
+
+
+def test_size_of_a_file_of_a_command_is_limited(level: Level, outside: Outside) -> None:
+    ended = run(outside, level, "head -c 50000000 /dev/zero > large; stat -c %s large; rm large")
+    assert int(ended.output.split()[-1]) <= 16 * MB
+
+
+def test_command_cannot_raise_its_limits(level: Level, outside: Outside) -> None:
+    ended = run(outside, level, "ulimit -v unlimited; ulimit -H -n 100000; ulimit -v; ulimit -n")
+    assert ended.output.split()[-2:] == [str(768 * 1024), "256"]
+
+
+# The end
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sleep {s} &",
+        "nohup sleep {s} >/dev/null 2>&1 &",
+        "setsid sleep {s} &",
+        "(setsid sh -c 'sleep {s} & sleep {s}' &) &",
+        "trap '' TERM INT HUP; sleep {s} &",
+        "sleep {s} > /dev/null & disown",
+        "sh -c 'sh -c \"sleep {s} &\" &' &",
+    ],
+)
+def test_background_process_ends_with_its_command(command: str, level: Level, outside: Outside) -> None:
+    seconds = f"600.{uuid4().int % 10**9}"
+    ended = run(outside, level, f"{command.format(s=seconds)}\necho started")
+    assert "started" in ended.output
+    wait_for("the end of the background process", lambda: not is_running(seconds))
+
+
+@pytest.mark.parametrize(
+    "command", ["sleep {s}", "setsid sleep {s} & wait", "trap '' TERM HUP INT; sleep {s}; sleep {s}"]
+)
+def test_command_ends_when_the_server_closes_its_input(command: str, level: Level, outside: Outside) -> None:
+    seconds = f"600.{uuid4().int % 10**9}"
+    with running(outside, level, f"{command.format(s=seconds)}") as process:
+        wait_for("the command", lambda: is_running(seconds))
+        os.close(process.write_end)
+        assert process.wait(DEADLINE) == KILLED_EXIT_CODE
+        assert not is_running(seconds)
+        process.write_end = os.open(os.devnull, os.O_RDONLY)
+
+
+SERVER = """
+import subprocess, sys, time
+from pathlib import Path
+from limelight.sandbox.sandbox import Sandbox
+launch = Sandbox(choice=sys.argv[1]).command(Path(sys.argv[2]), sys.argv[3])
+subprocess.Popen(launch.argv, env=launch.env, cwd="/", stdin=subprocess.PIPE, start_new_session=True)
+time.sleep(600)
+"""
+
+
+def test_command_ends_when_the_server_is_killed(level: Level, outside: Outside) -> None:
+    seconds = f"600.{uuid4().int % 10**9}"
+    command = f"setsid sleep {seconds} & sleep {seconds}"
+    server = subprocess.Popen([sys.executable, "-c", SERVER, level, str(outside.workspace), command])
+    try:
+        wait_for("the command", lambda: is_running(seconds))
+    finally:
+        server.kill()
+        server.wait()
+    wait_for("the end of the command", lambda: not is_running(seconds))
+
+
+def test_chain_of_processes_that_fork_and_end_is_killed(level: Level, outside: Outside) -> None:
+    """Each process of the chain starts the next one and ends, so that a list of processes can miss it."""
+    code = "import os\nopen('begun', 'w')\nwhile True:\n    if os.fork():\n        os._exit(0)"
+    begun = outside.workspace / "begun"
+    ended = run(outside, level, f'{sys.executable} -c "{code}" & until test -e begun; do :; done; exit 3')
+    assert ended.code == 3
+    begun.unlink()
+
+
+def is_running(seconds: str) -> bool:
+    wanted = f"sleep\0{seconds}\0".encode()
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # the process has ended
+            if entry.read_bytes() == wanted:
+                return True
+    return False
+
+
+# Parts
+
+
+def test_descendants_are_found_below_their_ancestor() -> None:
+    process = subprocess.Popen(["sh", "-c", "sleep 600 & wait"], start_new_session=True)
+    try:
+        found = wait_for("both processes", lambda: len(below := descendants(os.getpid())) >= 2 and below)
+        assert process.pid in {info.pid for info in found}
+        assert process.pid in {info.parent for info in found}
+        assert os.getpid() not in {info.pid for info in found}
+    finally:
+        os.killpg(process.pid, 9)
+        process.wait()
+
+
+def test_exceeded_limit_names_the_limit() -> None:
+    policy = Policy(workspace="/w", limits=Limits(memory_mb=10, processes=2))
+    assert exceeded_limit([ProcessInfo(1, 0, MB)] * 2, policy) == ""
+    assert exceeded_limit([ProcessInfo(1, 0, MB)] * 3, policy) == "more than 2 processes"
+    assert exceeded_limit([ProcessInfo(1, 0, 6 * MB)] * 2, policy) == "more than 10 MB of memory"

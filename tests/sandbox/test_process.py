@@ -1,0 +1,312 @@
+"""Workers that hostile code has taken over: floods, forged messages, exhausted resources, and their end."""
+
+import base64
+import os
+import pickle
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.sandbox import process as sandbox_process
+from limelight.sandbox.levels import availability
+from limelight.sandbox.policy import Level, Limits
+from limelight.sandbox.process import WorkerLost
+from limelight.sandbox.values import decode
+from tests.sandbox.attacker import Attacker, Outside, processes_in, receive_end
+from tests.support.wait import wait_for
+
+PIPE = """
+import gc, json
+connection = [one for one in gc.get_objects() if type(one).__name__ == "Connection"][0]
+pipe = connection._outgoing
+def forge(body):
+    body = body if isinstance(body, bytes) else json.dumps(body).encode()
+    data = len(body).to_bytes(4, "big") + body
+    while data:
+        data = data[os.write(pipe, data):]
+"""
+
+
+def started(attacker: Attacker, code: str) -> None:
+    """Start native code in the worker, and do not wait for its end."""
+    worker = attacker.start()
+    source = f"import os, sys, time\n{PIPE}\n{code}"
+    worker.send(
+        {"type": "run", "code": f"import timeit\ntimeit.timeit('exec(s, {{}})', number=1, globals={{'s': {source!r}}})"}
+    )
+
+
+def is_gone(outside: Outside) -> bool:
+    return not processes_in(outside.workspace)
+
+
+# Forged messages
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("os.write(pipe, b'\\xff\\xff\\xff\\xff')", "are more than the limit"),
+        ("forge(b'not JSON')", "not JSON"),
+        ("forge(b'[' * 1000000)", "not JSON"),
+        ("forge(b'[1]')", "not an object with a type"),
+        ("forge({'type': 5})", "not an object with a type"),
+        ("forge(b'{\"type\": \"x\", \"v\": [' + b'[],' * 5000000 + b'0]}')", "more than 1000000 values"),
+        ("forge(b'\\xff\\xfe')", "not JSON"),
+        ("forge(b'{\"type\": \"x\", \"v\": ' + b'9' * 5000 + b'}')", "not JSON"),
+        ("os._exit(3)", "exit code 3"),
+        ("os.kill(os.getpid(), 9)", ""),
+        ("os.kill(os.getpid(), 40)", ""),
+        ("import ctypes; ctypes.string_at(0)", ""),
+        ("import faulthandler; faulthandler._sigabrt()", ""),
+    ],
+)
+def test_worker_with_an_invalid_message_or_end_is_killed(
+    code: str, told: str, fresh: Attacker, outside: Outside
+) -> None:
+    started(fresh, code)
+    worker = fresh.worker
+    assert worker is not None
+    with pytest.raises(WorkerLost) as lost:
+        receive_end(worker)
+    assert told in str(lost.value)
+    wait_for("the end of the worker", lambda: is_gone(outside))
+    with pytest.raises(WorkerLost):
+        worker.send({"type": "run", "code": "1"})
+
+
+def test_pickle_of_a_worker_is_never_loaded(fresh: Attacker, tmp_path: Path) -> None:
+    planted = tmp_path / "planted"
+
+    class Evil:
+        def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
+            return os.mkdir, (str(planted),)
+
+    tag = ["pickle", [base64.b64encode(pickle.dumps(Evil())).decode(), "text"]]
+    started(fresh, f"forge({{'type': 'result', 'value': {tag!r}, 'logs': '', 'is_final_answer': True}})")
+    assert fresh.worker is not None
+    end = receive_end(fresh.worker)
+    for value in (end["value"], ["list", [end["value"]]], ["dict", [["key", end["value"]]]]):
+        with pytest.raises(ValueError, match="no type 'pickle'"):
+            decode(value)
+    assert not planted.exists()
+
+
+def test_messages_of_unknown_types_are_only_delivered(fresh: Attacker) -> None:
+    started(fresh, "forge({'type': 'reply', 'id': 77})\nforge({'type': 'configure'})\nforge({'type': 'ready'})")
+    assert fresh.worker is not None
+    assert receive_end(fresh.worker)["type"] == "result"
+
+
+# Floods
+
+
+def test_flood_of_messages_does_not_grow_the_memory_of_the_server(fresh: Attacker, outside: Outside) -> None:
+    """The pipe is the only buffer: a worker waits until the server reads."""
+    started(fresh, "while True:\n    forge({'type': 'output', 'text': 'x' * 1000000})")
+    assert fresh.worker is not None
+    seen = 0
+    while seen < 20:
+        seen += fresh.worker.receive(5) is not None
+    fresh.close()
+    wait_for("the end of the worker", lambda: is_gone(outside))
+
+
+def test_worker_that_does_not_read_is_killed(
+    fresh: Attacker, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox_process, "SEND_SECONDS", 0.2)
+    worker = fresh.start()
+    worker.send({"type": "run", "code": "import time\ntime.sleep(0)"})
+    receive_end(worker)
+    # The receiving thread of the worker reads all the time, so it has to be blocked.
+    started(fresh, "import signal, threading\nsys.setswitchinterval(600)\nprint\nwhile True:\n    pass")
+    worker = fresh.worker
+    assert worker is not None
+    with pytest.raises(WorkerLost, match="does not read"):
+        for _ in range(100):
+            worker.send({"type": "unknown", "text": "x" * 1_000_000})
+    wait_for("the end of the worker", lambda: is_gone(outside))
+
+
+# Resources
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "kept = bytearray(2 * 1024**3)",
+        "import mmap; kept = mmap.mmap(-1, 2 * 1024**3)",
+        "kept = []\nwhile True:\n    kept.append(bytearray(50 * 1024**2))",
+        "kept = open('sparse', 'wb').truncate(10 * 1024**3)",
+        "kept = open('large', 'wb').write(bytes(300 * 1024**2)); reached = os.path.getsize('large') > 17 * 1024**2",
+        "kept = [os.open('/dev/null', 0) for _ in range(10000)]",
+        "syscall('memfd_create', b'memory', 0); reached = 'memory without a limit'",
+        "libc.shmget.restype = ctypes.c_int\nif libc.shmget(0, 1 << 40, 0o1600) < 0:\n    raise OSError('shmget')",
+        "open('/planted', 'w')",
+        "open('/dev/planted', 'w')",
+        "open('/proc/planted', 'w')",
+        "open('/dev/shm/planted', 'wb', 0).write(bytes(100 * 1024**2)); raise OSError('limited by its file size')",
+    ],
+)
+def test_resource_of_a_worker_is_limited(code: str, fresh: Attacker) -> None:
+    report = fresh.attack(code)
+    assert not report.reached
+    assert {"MemoryError", "OSError"} & set(report.error.split()), report
+    assert fresh.attack("reached = 1").reached
+
+
+def test_files_in_memory_of_a_sandbox_with_namespaces_are_limited_together(fresh: Attacker, level: Level) -> None:
+    """At the level landlock, no folder in memory can be written."""
+    report = fresh.attack("""
+number = 0
+while number < 100:
+    with open(f"/dev/shm/{number}", "wb", 0) as stream:
+        stream.write(bytes(8 * 1024**2))
+    number += 1
+reached = number
+""")
+    assert not report.reached
+    assert "OSError" in report.error
+
+
+def test_threads_of_a_worker_do_not_outlive_it(fresh: Attacker, outside: Outside) -> None:
+    report = fresh.attack("""
+import _thread
+_thread.stack_size(64 * 1024)
+try:
+    for _ in range(2000):
+        _thread.start_new_thread(time.sleep, (600,))
+except RuntimeError:
+    pass
+""")
+    assert not report.error
+    assert processes_in(outside.workspace)
+    fresh.close()
+    wait_for("the end of the worker", lambda: is_gone(outside))
+
+
+def test_cpu_time_of_a_worker_is_limited(level: Level, outside: Outside) -> None:
+    attacker = Attacker(outside.sandbox(level, limits=Limits(cpu_seconds=4)), outside.workspace)
+    started(attacker, "while True:\n    pass")
+    assert attacker.worker is not None
+    with pytest.raises(WorkerLost):
+        receive_end(attacker.worker)
+    wait_for("the end of the worker", lambda: is_gone(outside))
+
+
+# The end
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "while True:\n    pass",
+        "time.sleep(600)",
+        "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32)); time.sleep(600)",
+        "os.setsid() if os.getpid() != os.getsid(0) else None\ntime.sleep(600)",
+        "import re; re.match('(a+)+$', 'a' * 50 + 'b')",
+        "os.setpgid(0, 0) if os.getpid() != os.getsid(0) else None\ntime.sleep(600)",
+    ],
+)
+def test_killed_worker_leaves_no_process(code: str, fresh: Attacker, outside: Outside) -> None:
+    started(fresh, f"forge({{'type': 'output', 'text': ''}})\n{code}")
+    worker = fresh.worker
+    assert worker is not None
+    wait_for("the code", lambda: worker.receive(1))
+    assert processes_in(outside.workspace)
+    begun = time.monotonic()
+    worker.kill()
+    worker.kill()
+    wait_for("the end of the worker", lambda: is_gone(outside), 5)
+    assert time.monotonic() - begun < 5
+
+
+SERVER = """
+import sys, time
+from pathlib import Path
+from limelight.sandbox.sandbox import Sandbox
+worker = Sandbox(choice=sys.argv[1]).start_worker(Path(sys.argv[2]))
+message = worker.receive(60)
+print(message and message["type"], flush=True)
+worker.send({"type": "configure", "imports": ["time"], "max_print": 1, "tools": [], "plain_final_answer": True})
+worker.send({"type": "run", "code": "import time\\ntime.sleep(600)"})
+time.sleep(600)
+"""
+
+
+def test_worker_ends_when_the_server_is_killed(level: Level, outside: Outside) -> None:
+    server = subprocess.Popen([sys.executable, "-c", SERVER, level, str(outside.workspace)], stdout=subprocess.PIPE)
+    assert server.stdout is not None
+    with server.stdout:
+        assert server.stdout.readline() == b"ready\n"
+        assert processes_in(outside.workspace)
+        server.kill()
+        server.wait()
+    wait_for("the end of the worker", lambda: is_gone(outside))
+
+
+def test_worker_starts_when_the_server_is_the_first_process_of_a_container(outside: Outside) -> None:
+    for needed in ("bubblewrap", "landlock"):
+        if not availability(needed).works:
+            pytest.skip(f"{needed} does not work here")
+    container = ["bwrap", "--dev-bind", "/", "/", "--unshare-pid", "--proc", "/proc", "--as-pid-1", "--die-with-parent"]
+    command = [*container, sys.executable, "-c", SERVER, "landlock", str(outside.workspace)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert server.stdout is not None
+    with server.stdout:
+        assert server.stdout.readline() == b"ready\n"
+        server.kill()
+        server.wait()
+    wait_for("the end of the worker", lambda: is_gone(outside))
+
+
+def test_worker_is_reached_although_the_server_has_a_thousand_open_files(fresh: Attacker) -> None:
+    """`select` accepts only smaller numbers of files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2000:
+        pytest.skip("this user may not open so many files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert fresh.attack("reached = 1").reached
+    finally:
+        for number in opened:
+            os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_kill_by_one_thread_ends_the_waiting_of_others(fresh: Attacker) -> None:
+    worker = fresh.start()
+    worker.send({"type": "run", "code": "while True:\n    pass"})
+    lost: list[WorkerLost] = []
+
+    def receive() -> None:
+        try:
+            while True:
+                worker.receive(60)
+        except WorkerLost as error:
+            lost.append(error)
+
+    waiting = threading.Thread(target=receive)
+    waiting.start()
+    threading.Thread(target=worker.kill).start()
+    waiting.join(20)
+    assert len(lost) == 1
+
+
+def test_secret_of_the_server_is_not_in_the_worker(fresh: Attacker, outside: Outside) -> None:
+    fresh.start()
+    for pid in processes_in(outside.workspace):
+        for name in ("environ", "cmdline"):
+            assert outside.secret.encode() not in Path(f"/proc/{pid}/{name}").read_bytes()
+        numbers = {int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+        targets = [str(Path(f"/proc/{pid}/fd/{number}").readlink()) for number in numbers]
+        assert not [target for target in targets if target.startswith("/") and not target.startswith("/dev/")]
