@@ -18,7 +18,7 @@ from limelight.sandbox.confinement import become_subreaper, confine, end_with_pa
 from limelight.sandbox.launch import read_arguments
 from limelight.sandbox.policy import MB, Level, Policy
 
-INTERVAL_SECONDS = 0.1
+INTERVAL_SECONDS = 0.05
 """How often the processes of the command are counted."""
 KILL_INTERVAL_SECONDS = 0.002
 SHELL = "/bin/sh"
@@ -41,12 +41,15 @@ def main(argv: list[str]) -> None:
     child = os.fork()
     if child == 0:
         run_command(level, policy, command)
+    with suppress(OSError):  # the child has done it itself, or has ended
+        os.setpgid(child, child)
     sys.exit(supervise(child, policy))
 
 
 def run_command(level: Level, policy: Policy, command: str) -> None:
     """Confine this process and replace it by the shell."""
     try:
+        os.setpgid(0, 0)
         end_with_parent()
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
@@ -65,7 +68,7 @@ def supervise(child: int, policy: Policy) -> int:
         is_closed = bool(select.select([0], [], [], INTERVAL_SECONDS)[0])  # by the server, or by its end
         excess = exceeded_limit(descendants(os.getpid()), policy)
         code = KILLED_EXIT_CODE if is_closed or excess else reap(child)
-    kill_descendants()
+    kill_descendants(child)
     if excess:
         with suppress(OSError):  # nobody reads
             os.write(2, f"\n(killed: {excess})\n".encode())
@@ -95,13 +98,19 @@ def reap(child: int) -> int | None:
             return code if code >= 0 else 128 - code
 
 
-def kill_descendants() -> None:
-    """Kill all processes of the command, including those that it creates meanwhile.
+def kill_descendants(group: int) -> None:
+    """Kill all processes of the command, including those that it creates meanwhile. `group` is its process group.
 
-    A list of processes can miss one whose parent ends while the list is made. This process becomes the parent of such a
-    process, so all have ended once it has no children.
+    One signal reaches a whole group or namespace, so that no process can create others before its turn. A list of
+    processes, for the level `none`, can miss one whose parent ends while the list is made. This process becomes the
+    parent of such a process, so all have ended once it has no children.
     """
     while True:
+        with suppress(OSError):  # all have ended
+            if os.getpid() == 1:  # in a namespace: the signal reaches all its other processes
+                os.kill(-1, signal.SIGKILL)
+            else:
+                os.killpg(group, signal.SIGKILL)
         for process in descendants(os.getpid()):
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)

@@ -4,6 +4,8 @@ import ctypes
 import os
 import resource
 import signal
+from contextlib import suppress
+from pathlib import Path
 
 from limelight.sandbox import landlock, seccomp
 from limelight.sandbox.policy import MB, Level, Policy
@@ -28,14 +30,17 @@ def become_subreaper() -> None:
 def confine(level: Level, policy: Policy, *, processes: bool) -> None:
     """Confine this process and its children. `processes` says whether it may create any. Raises OSError."""
     set_limits(policy)
+    lower_priority(processes=processes)
     if level == "none":
         return
     if _libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise OSError("the kernel refuses no_new_privs")
     drop_capabilities()
-    if level == "bubblewrap":  # elsewhere the limit would count the server's processes and threads too
-        _limit(resource.RLIMIT_NPROC, policy.limits.processes if processes else MAX_THREADS)
+    tasks = policy.limits.processes if processes else MAX_THREADS
+    if level == "bubblewrap":
+        _limit(resource.RLIMIT_NPROC, tasks)
     if level == "landlock":
+        _limit(resource.RLIMIT_NPROC, tasks_of_user() + tasks)  # without a namespace, the limit counts all of the user
         landlock.restrict(policy.read_only, writable_folders(policy), network=policy.network)
     seccomp.install(seccomp.Rules(policy.network, processes, namespaces=level == "bubblewrap"))
 
@@ -45,20 +50,40 @@ def writable_folders(policy: Policy) -> tuple[str, ...]:
 
 
 def set_limits(policy: Policy) -> None:
-    """Set the resource limits of this process and its children, and lower their priority."""
+    """Set the resource limits of this process and its children."""
     limits = policy.limits
     _limit(resource.RLIMIT_AS, limits.memory_mb * MB)
     _limit(resource.RLIMIT_CPU, limits.cpu_seconds)
     _limit(resource.RLIMIT_FSIZE, limits.file_mb * MB)
     _limit(resource.RLIMIT_NOFILE, limits.open_files)
     _limit(resource.RLIMIT_CORE, 0)
+
+
+def lower_priority(*, processes: bool) -> None:
+    """Lower the priority of this process and its children.
+
+    A process that may create others gets the idle class: its runner, which counts and kills them, would not get the
+    processor in time among thousands of processes of a fork bomb.
+    """
     os.nice(10)
+    if processes and hasattr(os, "SCHED_IDLE"):
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def _limit(kind: int, value: int) -> None:
     _, hard = resource.getrlimit(kind)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(kind, (value, value))
+
+
+def tasks_of_user() -> int:
+    """Return the number of processes and threads of this process's user."""
+    count = 0
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            if entry.stat().st_uid == os.getuid():
+                count += len(list((entry / "task").iterdir()))
+    return count
 
 
 def drop_capabilities() -> None:

@@ -37,7 +37,7 @@ _X86_64 = {
     "modify_ldt": 154, "nfsservctl": 180, "migrate_pages": 256, "move_pages": 279, "shmat": 30, "shmctl": 31,
     "semop": 65, "semctl": 66, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "semtimedop": 220, "mq_unlink": 241,
     "socketpair": 53, "fcntl": 72, "setpriority": 141, "sched_setparam": 142, "sched_setaffinity": 203,
-    "ioprio_set": 251, "sched_setattr": 314, "memfd_create": 319,
+    "setpgid": 109, "setsid": 112, "ioprio_set": 251, "sched_setattr": 314, "memfd_create": 319,
 }  # fmt: skip
 _AARCH64 = {
     "socket": 198, "clone": 220, "execve": 221, "kill": 129, "semget": 190, "msgget": 186, "fchmod": 52, "fchown": 55,
@@ -55,6 +55,7 @@ _AARCH64 = {
     "move_pages": 239, "shmat": 196, "shmctl": 195, "semop": 193, "semctl": 191, "msgsnd": 189, "msgrcv": 188,
     "msgctl": 187, "semtimedop": 192, "mq_unlink": 181, "socketpair": 199, "fcntl": 25, "setpriority": 140,
     "sched_setparam": 118, "sched_setaffinity": 122, "ioprio_set": 30, "sched_setattr": 274, "memfd_create": 279,
+    "setpgid": 154, "setsid": 157,
 }  # fmt: skip
 NUMBERS = {"x86_64": _X86_64, "aarch64": _AARCH64}
 
@@ -80,11 +81,13 @@ SHARED_MEMORY = (
     "semtimedop", "shmat", "shmctl", "shmget",
 )  # fmt: skip
 """Refused in every sandbox: memory that no limit counts, and that other processes of the same user may share."""
-OTHER_PROCESSES = (
-    "inotify_add_watch", "ioprio_set", "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler",
-    "setpriority",
-)  # fmt: skip
+PRIORITY = ("sched_setattr", "sched_setparam", "sched_setscheduler")
+"""Refused in every sandbox: code keeps the low priority that it starts with."""
+OTHER_PROCESSES = ("inotify_add_watch", "ioprio_set", "sched_setaffinity", "setpriority")
 """Refused where no namespace separates the sandbox from other files, and from other processes of the same user."""
+NEW_GROUPS = ("setpgid", "setsid")
+"""Refused to commands without namespaces: all processes of a command stay in one process group, which one signal kills.
+Signals to single processes would lose against a fork bomb."""
 METADATA = (
     "chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat", "setxattr", "lsetxattr", "fsetxattr",
     "removexattr", "lremovexattr", "fremovexattr", "utime", "utimes", "utimensat", "futimesat",
@@ -167,7 +170,9 @@ def program(machine: str, rules: Rules, pid: int) -> list[Instruction]:
         Instruction(_JUMP_GREATER_EQUAL, FIRST_COMMON, 0, 1),
         Instruction(_RETURN, _ERRNO | errno.ENOSYS),
     ]
-    for number in known(ADMINISTRATION) + known(SHARED_MEMORY) + ([] if rules.namespaces else known(OTHER_PROCESSES)):
+    for number in known(ADMINISTRATION + SHARED_MEMORY + PRIORITY) + (
+        [] if rules.namespaces else known(OTHER_PROCESSES)
+    ):
         code += _when(number, [_refuse()])
     if not rules.namespaces:
         for number in known(METADATA):
@@ -186,6 +191,8 @@ def program(machine: str, rules: Rules, pid: int) -> list[Instruction]:
         code += _when(numbers["prlimit64"], _refuse_pointer(2))
     elif not rules.namespaces:
         code += _when(numbers["prlimit64"], _only_value(0, 0))  # the process itself
+        for number in known(NEW_GROUPS):
+            code += _when(number, [_refuse()])
     return [*code, Instruction(_RETURN, _ALLOW)]
 
 
