@@ -4,7 +4,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -145,23 +144,6 @@ def test_command_works_in_its_workspace(level: Level, outside: Outside) -> None:
 # Limits
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "bomb() {{ bomb | bomb & }}; bomb; sleep 600",
-        "while true; do sleep 600 & done",
-        "while true; do setsid sleep 600 & done",
-        "while true; do (sleep 600 &) & done",
-    ],
-)
-def test_fork_bomb_is_killed(command: str, level: Level, outside: Outside) -> None:
-    begun = time.monotonic()
-    ended = run(outside, level, command.replace("{{", "{").replace("}}", "}"))
-    assert ended.code == KILLED_EXIT_CODE, ended.output[-500:]
-    assert "more than 32 processes" in ended.output
-    assert time.monotonic() - begun < 60
-
-
 EATER = f"{sys.executable} -c 'import time; kept = bytearray(b\"x\") * (40 * 1024**2); time.sleep(600)'"
 
 
@@ -242,15 +224,6 @@ def test_command_ends_when_the_server_is_killed(level: Level, outside: Outside) 
     wait_for("the end of the command", lambda: not is_running(seconds))
 
 
-def test_chain_of_processes_that_fork_and_end_is_killed(level: Level, outside: Outside) -> None:
-    """Each process of the chain starts the next one and ends, so that a list of processes can miss it."""
-    code = "import os\nopen('begun', 'w')\nwhile True:\n    if os.fork():\n        os._exit(0)"
-    begun = outside.workspace / "begun"
-    ended = run(outside, level, f'{sys.executable} -c "{code}" & until test -e begun; do :; done; exit 3')
-    assert ended.code == 3
-    begun.unlink()
-
-
 def is_running(seconds: str) -> bool:
     wanted = f"sleep\0{seconds}\0".encode()
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
@@ -266,10 +239,9 @@ def is_running(seconds: str) -> bool:
 def test_descendants_are_found_below_their_ancestor() -> None:
     process = subprocess.Popen(["sh", "-c", "sleep 600 & wait"], start_new_session=True)
     try:
-        found = wait_for("both processes", lambda: len(below := descendants(os.getpid())) >= 2 and below)
-        assert process.pid in {info.pid for info in found}
-        assert process.pid in {info.parent for info in found}
-        assert os.getpid() not in {info.pid for info in found}
+        found = wait_for("the process below it", lambda: descendants(process.pid))
+        assert {info.parent for info in found} == {process.pid}
+        assert process.pid in {info.pid for info in descendants(os.getpid())}
     finally:
         os.killpg(process.pid, 9)
         process.wait()
