@@ -18,7 +18,10 @@ from limelight.sources.lazy_agents import AsyncFactory, FactorySource
 
 
 def load_agent(target: str, *, name: str = "", options: Options = NO_OPTIONS) -> Agent:
-    """Import a target and return its agent, named after its variable unless `name` is given. Raises SetupError."""
+    """Import the agent that a target such as `my_module:agent` names. Raises SetupError.
+
+    The agent is called `name`; if `name` is empty, it is called like its variable in the module.
+    """
     module_name, _, attribute = target.rpartition(":") if ":" in target else (target, "", "agent")
     if not module_name or not attribute:
         raise SetupError(f"target {target!r}: write module:name or path/to/file.py:name")
@@ -33,7 +36,11 @@ def load_agent(target: str, *, name: str = "", options: Options = NO_OPTIONS) ->
 
 
 def wrap(agent: object, label: str, options: Options = NO_OPTIONS) -> Source:
-    """Return the source for an agent object. A function without parameters is called as a factory of the agent."""
+    """Return the source that runs an agent object. If the object is a factory function, call it to get the agent.
+
+    A function without required parameters that is not an agent itself counts as a factory. An async factory is called
+    later, when the source is opened.
+    """
     if inspect.iscoroutinefunction(agent) and not _takes_messages(agent):
         factory = AsyncFactory(agent, label, lambda created: _make_source(created, label, options))
         return FactorySource(factory, options)
@@ -54,7 +61,7 @@ def _make_source(agent: object, label: str, options: Options) -> Source:
 
 
 def _takes_messages(function: Any) -> bool:
-    """Whether a function is an agent, because it accepts messages and a context. Other functions are factories."""
+    """Whether a coroutine function is an agent, which accepts messages and a context. Otherwise it is a factory."""
     try:
         inspect.signature(function).bind(None, None)
     except TypeError:
@@ -120,7 +127,7 @@ def _load_file(file: str, target: str) -> ModuleType:
 
 
 def _import(target: str, name: str, load: Callable[[], ModuleType]) -> ModuleType:
-    """Import the module of a target with `load`. Raises SetupError with one line for any error."""
+    """Call `load` to import the module of a target. Turns any error into a SetupError of one line."""
     try:
         return load()
     except ModuleNotFoundError as error:

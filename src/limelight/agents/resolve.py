@@ -38,13 +38,14 @@ class ResolvedAgents(msgspec.Struct, frozen=True):
 
     @property
     def hint(self) -> str:
-        """The text about agents that were left out, and the warnings; "" if there are none."""
+        """Lines for the user: the built-in agents that are left out, with the reason, and the warnings; "" if none."""
         return "\n".join([*self._left_out_lines(), *self.warnings])
 
     def without_unconfined(self, choice: Choice) -> "ResolvedAgents":
-        """Leave out agents whose code would run unconfined, for a server that other machines can reach.
+        """Leave out agents that run a model's code unconfined, for a server that other machines can reach.
 
-        The setting `none` keeps them. Raises SetupError if no agent is left.
+        If `choice`, the configured sandbox level, is `none`, all agents stay on offer. Raises SetupError if no agent is
+        left.
         """
         unconfined = [agent for agent in self.agents if agent.sandbox is not None and agent.sandbox.level == "none"]
         if choice == "none" or not unconfined:
@@ -74,9 +75,9 @@ def resolve_agents(
     only: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> ResolvedAgents:
-    """Return the agents on offer. Raises SetupError with a line for each mistake.
+    """Return the agents that targets and settings offer. Raises SetupError with a line for each mistake.
 
-    `only` is the name of the single agent to load, "" for the default agent. None loads all.
+    `only` is the name of the single agent to load, or "" for the default agent. None loads all agents.
     """
     resolver = _Resolver(settings, environ)
     candidates = [resolver.from_target(target) for target in targets] if targets else resolver.from_settings()
@@ -99,12 +100,12 @@ class _Candidate(msgspec.Struct, frozen=True):
 
     @property
     def is_left_out(self) -> bool:
-        """Whether the agent is not offered: it is built-in, not requested, and its extra is not installed."""
+        """Whether the agent is left out, as a built-in agent that was not requested and whose extra is missing."""
         return self.built_in is not None and not self.is_requested and not self.built_in.is_installed
 
 
 def _load_all(candidates: Sequence[_Candidate]) -> list[Agent]:
-    """Load all agents. Raises one SetupError with the mistakes of all of them."""
+    """Load the agents of all candidates. Raises one SetupError with the mistakes of all of them."""
     agents: list[Agent] = []
     mistakes: list[str] = []
     for candidate in candidates:
@@ -127,7 +128,7 @@ def _find(candidates: Sequence[_Candidate], name: str) -> _Candidate:
 
 
 class _Resolver:
-    """Finds the candidates of targets and settings, and creates their agents."""
+    """Finds the candidates that targets and settings name, and creates their agents."""
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
         self._settings = settings
@@ -145,7 +146,7 @@ class _Resolver:
     def from_settings(self) -> list[_Candidate]:
         """Return the candidates of the `[agents]` tables and of the catalogue.
 
-        The catalogue is left out if a table has a target of the user.
+        If a table defines an agent of the user, only the tables count, and the catalogue is left out.
         """
         tables = self._settings.agents
         if any(self._built_in_of(name) is None for name in tables):
@@ -154,7 +155,7 @@ class _Resolver:
         return [*map(self._default, BUILT_INS), *additional]
 
     def warnings(self, candidate: _Candidate) -> list[str]:
-        """Return a line for each setting of a candidate that probably has no effect."""
+        """Return a warning line for each setting in a candidate's table that probably has no effect."""
         table = self._settings.agents.get(candidate.name)
         if table is None or candidate.built_in is None:
             return []
@@ -234,7 +235,7 @@ class _Resolver:
         return SearchTools(search_url=tools.search_url, web=tools.web, private_addresses=tools.private_addresses)
 
     def _sandbox(self) -> Sandbox:
-        """Return the sandbox of the settings. Raises SetupError if they name a level that does not work here."""
+        """Return the sandbox of the settings. Raises SetupError if this machine does not support the sandbox level."""
         settings = self._settings.sandbox
         limits = Limits(
             memory_mb=settings.memory_mb,
@@ -263,7 +264,7 @@ class _Resolver:
         return SetupError("\n".join(self._lines(name, mistakes)))
 
     def _lines(self, name: str, mistakes: Iterable[Mistake]) -> list[str]:
-        """Format each mistake as a line with its place in the file."""
+        """Return an error line for each mistake in an agent's table. Each line begins with the place in the file."""
         place = self._settings.origin.place
         return [
             f"{place('agents', name, *filter(None, key.split('.', 1)))}[agents.{name}] {message}"
@@ -283,7 +284,7 @@ def _load_target(target: str) -> Agent:
 
 
 def _with_built_in_hint(target: str, message: str) -> str:
-    """Append the names of built-in agents to an error, if the target is one word and may be meant as such a name."""
+    """Append the names of built-in agents to the error about a target, if the target looks like such a name."""
     return message if ":" in target or target.endswith(".py") else f"{message}{_built_in_hint(target)}"
 
 
@@ -299,7 +300,10 @@ def _search_url_error(url: str) -> str:
 
 
 def _approved_tools(agent: BuiltIn, table: AgentSettings) -> tuple[str, ...]:
-    """Return the tools that need approval: the list of the table, or the defaults and, if enabled, `execute`."""
+    """Return the names of the tools that need approval: the table's `approve`, or else the defaults of the agent.
+
+    The defaults include `execute` if the table enables that tool.
+    """
     if table.approve is not None:
         return tuple(dict.fromkeys(table.approve))
     return (*agent.approve, EXECUTE) if table.execute else agent.approve

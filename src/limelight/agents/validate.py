@@ -44,14 +44,17 @@ UNSUPPORTED_OPTIONS = {
 
 
 class Mistake(NamedTuple):
-    """A mistake in a table: the key, and a message about what is wrong."""
+    """A mistake in an agent's table: the key with the mistake, and a message about what is wrong."""
 
     key: str
     message: str
 
 
 def table_mistakes(table: AgentSettings, agent: BuiltIn | None) -> Iterator[Mistake]:
-    """Yield the mistakes that are found before loading. `agent` is the built-in agent that the table adjusts."""
+    """Yield the mistakes in an agent's table that can be found before the agent is loaded.
+
+    `agent` is the built-in agent that the table adjusts; None if the table defines an agent of the user.
+    """
     if agent is None:
         reasons = NOT_FOR_OWN_AGENTS
     else:
@@ -68,13 +71,16 @@ def table_mistakes(table: AgentSettings, agent: BuiltIn | None) -> Iterator[Mist
 
 
 def option_mistakes(table: AgentSettings, options: Iterable[str], framework: str) -> Iterator[Mistake]:
-    """Yield a mistake for each option that the framework of the agent does not support."""
+    """Yield a mistake for each option in an agent's table that the framework of the agent does not support."""
     reasons = {key: why.format(framework=framework) for key, why in UNSUPPORTED_OPTIONS.items() if key not in options}
     yield from _without_effect(table, reasons)
 
 
 def status_mistakes(table: AgentSettings, agent: BuiltIn) -> Iterator[Mistake]:
-    """Yield a warning for each status text of an unknown tool. No error: a newer framework may have such a tool."""
+    """Yield a warning for each status text in an agent's table whose tool is unknown.
+
+    It is not an error, because a newer version of the framework may have the tool.
+    """
     for name in table.status:
         if name not in agent.tools:
             hint = suggestion(name, agent.tools, f"; it has: {', '.join(agent.tools)}")
@@ -116,9 +122,9 @@ def _workspace_error(workspace: str) -> str:
 
 
 def _creation_error(existing: Path, missing: Path) -> str:
-    """Return the error of creating folders in `existing`; "" if it succeeds.
+    """Return the reason why folders cannot be created in the folder `existing`; "" if they can.
 
-    The folders are created and removed again, because in places like /proc the permissions alone are misleading.
+    As a test, folders are created and removed again: in places like /proc the permissions alone are misleading.
     """
     try:
         with tempfile.TemporaryDirectory(prefix=".limelight-", dir=existing) as trial:
@@ -133,7 +139,10 @@ def _reason(error: Exception) -> str:
 
 
 def _missing_modules(modules: Iterable[str]) -> Iterator[str]:
-    """Yield an error for each module whose package is not installed. `*` stands for all, `numpy.*` for submodules."""
+    """Yield an error for each module in the setting `imports` whose package is not installed.
+
+    `*` stands for all modules, and `numpy.*` for the submodules of numpy.
+    """
     for module in modules:
         package = module.partition(".")[0]
         if not package:

@@ -39,7 +39,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     revoked_at: int | None = None
 
     def accepts(self, secret: str) -> bool:
-        """Whether a secret belongs to this key, and the key is not revoked."""
+        """Whether a secret is the secret of this key, and the key is not revoked."""
         matches = hmac.compare_digest(self.secret_hash, _hash(secret))
         return matches and self.revoked_at is None
 
@@ -52,14 +52,14 @@ class ParsedKey(NamedTuple):
 
 
 def make_key(user: str, scopes: tuple[Scope, ...], at: int) -> tuple[ApiKey, str]:
-    """Create a key. Return its stored form, and the text with the secret, which only its owner gets."""
+    """Create an API key. Return its stored form, and its text with the secret, which only the owner gets."""
     key_id, secret = _random(_ID_LENGTH), _random(_SECRET_LENGTH)
     key = ApiKey(key_id=key_id, secret_hash=_hash(secret), user=user, scopes=scopes, created_at=at)
     return key, f"{PREFIX}_{key_id}_{secret}"
 
 
 def parse_key(text: str) -> ParsedKey | None:
-    """Return the parts of a key, None if the text is not a key."""
+    """Split the text of an API key into id and secret; None if the text does not have the form of a key."""
     match = KEY.fullmatch(text)
     return None if match is None else ParsedKey(match[1], match[2])
 

@@ -20,7 +20,7 @@ SYSTEM = "system"
 
 
 class Identity(NamedTuple):
-    """The user of a token, and its scopes."""
+    """The user and the scopes of a caller, as proved by a token."""
 
     user_id: str
     name: str
@@ -28,10 +28,10 @@ class Identity(NamedTuple):
 
 
 class TokenVerifier(Protocol):
-    """Verifies bearer tokens."""
+    """The interface of objects that verify bearer tokens."""
 
     async def verify(self, token: str) -> Identity:
-        """Return the identity that a token proves.
+        """Verify a bearer token and return the user and scopes of the caller.
 
         Raises Unauthorized for an invalid token, and IssuerUnavailable if the token cannot be checked.
         """
@@ -39,7 +39,7 @@ class TokenVerifier(Protocol):
 
 
 def looks_like_jwt(text: str) -> bool:
-    """Whether a text has the three parts of a JWT."""
+    """Whether a text has three parts, as a JWT does."""
     return text.count(".") == 2
 
 

@@ -31,7 +31,7 @@ _REASONS: dict[type[Exception], str] = {
 
 
 class TokenRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The required claims of a token, and the names of the claims with its user and scopes."""
+    """The claims that a token must have, and the names of the claims that contain its user and its scopes."""
 
     issuer: str
     audience: str
@@ -60,14 +60,17 @@ class KeySet:
             raise ValueError("there is no public key in it for signatures")
 
     def find(self, key_id: str | None) -> SigningKey | None:
-        """Return the key with this id; for None, the only key of the set. Returns None if no key fits."""
+        """Return the public key with this key id; for the id None, the only key of the set. None if no key fits."""
         if key_id is None:
             return self._keys[0] if len(self._keys) == 1 else None
         return next((key for key in self._keys if key.key_id == key_id), None)
 
 
 def _signing_key(entry: dict[str, Any]) -> SigningKey | None:
-    """Return the key of a JWKS entry; None if the entry is for encryption, a shared secret, or of an unknown type."""
+    """Return the public key in an entry of a JWKS document; None if the entry cannot be used to verify signatures.
+
+    That holds for keys for encryption, shared secrets and unknown types of keys.
+    """
     if entry.get("use", "sig") != "sig" or entry.get("kty") == "oct":
         return None
     try:
@@ -89,7 +92,7 @@ def key_id_of(token: str) -> str | None:
 
 
 def verify_token(token: str, key: SigningKey, rules: TokenRules) -> Identity:
-    """Verify a token and return its identity. Raises Unauthorized, with the reason, if the token is invalid."""
+    """Verify a token, and return its user and scopes. Raises Unauthorized, with the reason, if the token is invalid."""
     try:
         claims = jwt.decode(
             token,

@@ -46,9 +46,9 @@ class Issuer:
         self._fetching = asyncio.Lock()
 
     async def verify(self, token: str) -> Identity:
-        """Return the identity that a token proves.
+        """Verify a bearer token of this issuer, and return the user and scopes of the caller.
 
-        Raises Unauthorized for an invalid token, and IssuerUnavailable if the keys cannot be fetched.
+        Raises Unauthorized for an invalid token, and IssuerUnavailable if the issuer's keys cannot be fetched.
         """
         key = await self._key(key_id_of(token))
         if key is None:
@@ -87,7 +87,7 @@ class Issuer:
             self._attempted_at = self._clock()
 
     async def _discover(self, http: httpx.AsyncClient) -> str:
-        """Return the URL of the JWKS document from the issuer's OpenID configuration."""
+        """Fetch the issuer's OpenID configuration, and return the URL of the JWKS document that it names."""
         url = (await _fetch(http, self._rules.issuer.rstrip("/") + DISCOVERY, _OpenIdConfiguration)).jwks_uri
         _check_url(url)
         return url
@@ -108,7 +108,10 @@ async def _fetch(http: httpx.AsyncClient, url: str, type_: type[T]) -> T:
 
 
 def _check_url(url: str) -> None:
-    """Raise SetupError for a URL without https, except on this machine. Keys over plain HTTP could be forged."""
+    """Raise SetupError if the URL of an issuer does not use https: keys over plain HTTP could be forged.
+
+    A URL on this machine may use plain HTTP.
+    """
     parts = urlsplit(url)
     is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
     if not parts.hostname or (parts.scheme != "https" and not (parts.scheme == "http" and is_local)):

@@ -30,7 +30,7 @@ class Keyring:
         self._keys: dict[str, ApiKey] = {}
 
     def has_any(self) -> bool:
-        """Whether there are keys. Revoked keys count, so that revoking the last key does not make a server open."""
+        """Whether the data folder has any API key. Revoked keys count: revoking the last one must not open a server."""
         self._read()
         return bool(self._keys)
 
@@ -40,7 +40,7 @@ class Keyring:
         return list(self._keys.values())
 
     def find(self, text: str) -> ApiKey | None:
-        """Return the stored key for the text that a client has sent; None if the key is unknown, wrong or revoked."""
+        """Return the stored key that matches the text from a client; None if the key is unknown, wrong or revoked."""
         parsed = parse_key(text)
         if parsed is None:
             return None
@@ -55,7 +55,7 @@ class Keyring:
         return key, text
 
     def revoke(self, key_id: str, at: int) -> ApiKey | None:
-        """Revoke a key and return it; None if it does not exist. A second call does not change the date."""
+        """Revoke a key and return it; None if it does not exist. The date of an earlier revocation is kept."""
 
         def change(keys: dict[str, ApiKey]) -> None:
             key = keys.get(key_id)
@@ -68,10 +68,10 @@ class Keyring:
         return self._keys.get(key_id)
 
     def _read(self) -> None:
-        """Read the key file if it has changed.
+        """Reload the keys from the key file if the file has changed.
 
         Raises SetupError if the file cannot be read, or if a file that had keys is missing or empty. Otherwise a lost
-        file would make the server open.
+        file would open the server to callers without a key.
         """
         try:
             found = self._path.stat()

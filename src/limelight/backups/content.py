@@ -75,7 +75,7 @@ def _add(content: Content, path: Path) -> None:
 
 
 def _add_folder(content: Content, name: str) -> None:
-    """Add all regular files below a folder to `content`. Links are not followed."""
+    """Add all regular files below the folder `name` to the content of a backup. Links are not followed."""
     pending, found = [name], list[str]()
     while pending:
         name = pending.pop()
@@ -128,7 +128,7 @@ def write_last_backup(data: Path, backup: LastBackup) -> None:
 
 
 def read_last_backup(data: Path) -> LastBackup | None:
-    """Return the time and the path of the newest backup; None if no backup is known."""
+    """Return the time and the path of a data folder's newest backup; None if no backup is known."""
     try:
         return msgspec.json.decode((data / LAST_BACKUP).read_bytes(), type=LastBackup)
     except (OSError, msgspec.DecodeError):

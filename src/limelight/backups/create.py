@@ -92,9 +92,9 @@ def _fill(folder: Path, content: Content, at: int, version: str, progress: Progr
 
 @contextmanager
 def _skip_unreadable(name: str, unread: dict[str, str], missing: set[str]) -> Generator[None]:
-    """Ignore errors at reading one file inside of a `with` block: the file is left out of the backup.
+    """Context manager around the copying of one file. If the file cannot be read, it is left out of the backup.
 
-    A file that cannot be read is added to `unread`; a file that an agent has deleted is not.
+    An unreadable file is added to `unread`, with the reason. A file that was deleted in the meantime is not.
     """
     try:
         yield
@@ -114,7 +114,7 @@ def make_private(folder: Path) -> None:
 
 
 def _publish(draft: Path, target: Path, progress: Progress) -> None:
-    """Pack the backup if the target is an archive, and rename it to the target."""
+    """Rename the checked draft to the target of the backup. If the target is an archive, pack the draft first."""
     backup = draft / "backup"
     if is_archive(target):
         backup = draft / "backup.tar.gz"

@@ -26,7 +26,10 @@ Progress = Callable[[str, int, int], None]
 
 
 def copy_file(root: Path, name: str, target: Path) -> None:
-    """Copy a file up to its current size, even if it grows. Raises Gone or Unreadable; OSError if writing fails."""
+    """Copy a file into a backup. Of a file that grows, only the bytes up to its size at the start are copied.
+
+    Raises Gone or Unreadable if the file cannot be read, and OSError if the copy cannot be written.
+    """
     with translate_errors():
         source = open_inside(root, name)
     try:
@@ -61,7 +64,7 @@ def _read(source: int, size: int) -> bytes:
 
 
 def copy_databases(databases: dict[str, Path], folder: Path, progress: Progress) -> dict[str, str]:
-    """Copy databases and check the copies. Return the damaged or unreadable ones, with the reason.
+    """Copy databases into a backup and check the copies. Return the damaged or unreadable databases, with the reasons.
 
     Raises SetupError or sqlite3.Error if the store's database is damaged or unreadable: a backup without it is useless.
     """
@@ -105,7 +108,7 @@ def _add_damage(name: str, reason: str, doubtful: dict[str, str]) -> None:
 
 
 def copy_database_bytes(path: Path, target: Path) -> None:
-    """Copy the files of a database that SQLite cannot copy, byte by byte. Raises Gone, Unreadable, OSError."""
+    """Copy the files of a database byte by byte, after SQLite could not copy it. Raises Gone, Unreadable, OSError."""
     _remove(target)  # an incomplete copy by SQLite may be there
     path = path.resolve()
     try:
@@ -124,7 +127,7 @@ def _remove(target: Path) -> None:
 
 
 def damage_in(database: Path) -> str:
-    """Return the first damage of a database, "" if there is none."""
+    """Check a database, and return a description of its first damage; "" if it is intact."""
     try:
         with closing(sqlite3.connect(database)) as db:
             return integrity_error(db)

@@ -20,9 +20,10 @@ from limelight.file_trees import remove_tree, walk
 
 
 def restore(source: Path, data: Path, examine: Callable[[Path], object]) -> Manifest:
-    """Restore a backup into a folder that is empty or does not exist. Return the manifest. Raises SetupError.
+    """Restore a backup into a data folder that is empty or does not exist. Return the manifest of the backup.
 
-    `examine` is called with the draft, and raises an error if the draft cannot be used as a data folder.
+    `examine` gets the unpacked draft, and raises an error if the draft cannot be used as a data folder. Raises
+    SetupError, and leaves the data folder unchanged, if the backup cannot be restored.
     """
     _check_paths(source, data)
     exists = data.is_dir()
@@ -79,7 +80,7 @@ def _make_draft(data: Path) -> Path:
 
 
 def _unpack(source: Path, draft: Path) -> Path:
-    """Copy or unpack the backup into the draft. The backup itself is not changed."""
+    """Copy or unpack a backup into the draft folder, and return the folder with its content."""
     folder = draft / "backup"
     if source.is_dir():
         folder.mkdir(mode=0o700)
@@ -103,7 +104,7 @@ def _unpack(source: Path, draft: Path) -> Path:
 
 
 def _move_up(folder: Path, data: Path) -> None:
-    """Move the content of the draft into the data folder. If a step fails, remove what was moved."""
+    """Move the content of the draft into the data folder. If that fails, remove what was already moved."""
     moved: list[Path] = []
     try:
         for path in sorted(folder.iterdir(), key=lambda path: path.name == DATABASE):

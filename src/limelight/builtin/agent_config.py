@@ -29,7 +29,7 @@ EXECUTE = "execute"
 
 
 class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The configuration of one built-in agent."""
+    """The model, the tools and the settings from which one built-in agent is created."""
 
     model: ModelChoice
     search_tools: SearchTools

@@ -71,7 +71,7 @@ def _model(config: AgentConfig) -> Any:
 
 
 def _with_approvals(config: AgentConfig, *tools: Callable[..., Any]) -> list[Any]:
-    """Return the tools, where those in `approve` require a confirmation."""
+    """Return the tools for Agno, in which the tools that the setting `approve` names need a person's confirmation."""
     return [_with_confirmation(tool) if tool.__name__ in config.approve else tool for tool in tools]
 
 

@@ -18,7 +18,7 @@ from limelight.sources.lazy_agents import LazyAgent, lazy_source, needs_extra
 
 
 class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent of the catalogue."""
+    """A built-in agent: its name and description, the factory that creates it, and its tools and supported settings."""
 
     name: str
     title: str
@@ -150,12 +150,15 @@ BUILT_INS = (
 
 
 def built_in(name: str) -> BuiltIn | None:
-    """Return the built-in agent of this name, or None."""
+    """Return the built-in agent with this name; None if there is none."""
     return next((agent for agent in BUILT_INS if agent.name == name), None)
 
 
 def make_source(agent: BuiltIn, name: str, config: AgentConfig, options: Options) -> Source:
-    """Return a source that creates the agent when it is opened. Raises SetupError if its extra is not installed."""
+    """Return the source of a built-in agent, which creates the agent when it is opened.
+
+    Raises SetupError if the extra of the agent is not installed.
+    """
     if not agent.is_installed:
         raise SetupError(needs_extra(name, agent.extra))
     on_close: list[Callable[[], Awaitable[None]]] = []

@@ -29,7 +29,7 @@ TIMEOUT_EXIT_CODE = 124
 
 
 class SessionFilesBackend(FilesystemBackend):
-    """The file tools of deepagents. One object serves all sessions; `cwd` is the workspace of the current run."""
+    """Backend of deepagents' file tools. One object serves all sessions: `cwd` is the workspace of the current run."""
 
     def __init__(self, *, sample_files: bool) -> None:
         self._sample_files = sample_files
@@ -41,7 +41,7 @@ class SessionFilesBackend(FilesystemBackend):
 
     @cwd.setter
     def cwd(self, _: Any) -> None:
-        """Ignore the assignment in the constructor of the base class."""
+        """Ignore the folder that the constructor of the base class assigns: `cwd` depends on the current run."""
 
     def _resolve_path(self, key: str) -> Path:
         # The base class raises ValueError, which would end the run, with the real path in its message.
@@ -49,7 +49,7 @@ class SessionFilesBackend(FilesystemBackend):
 
 
 class SessionShellBackend(SessionFilesBackend, SandboxBackendProtocol):
-    """File tools, and `execute` for shell commands that run in a sandbox, with the workspace as their folder."""
+    """Backend for the file tools and for `execute`, whose commands run in a sandbox, in the session's workspace."""
 
     def __init__(self, sandbox: Sandbox, *, sample_files: bool) -> None:
         super().__init__(sample_files=sample_files)
@@ -84,7 +84,7 @@ class SessionShellBackend(SessionFilesBackend, SandboxBackendProtocol):
 
 
 async def _wait_and_kill(process: asyncio.subprocess.Process, seconds: int) -> int | None:
-    """Wait for a command and return its exit code, None after a timeout. Its processes have ended then in any case."""
+    """Wait for a command and return its exit code; None after a timeout. In any case, end all its processes."""
     try:
         return await asyncio.wait_for(process.wait(), seconds)
     except TimeoutError:
@@ -94,7 +94,10 @@ async def _wait_and_kill(process: asyncio.subprocess.Process, seconds: int) -> i
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """End a command. Its runner kills all its processes when its input is closed, and is killed if it does not."""
+    """End a command with all its processes: close the input of its runner, which then kills them.
+
+    If the runner does not end in time, kill the runner's process group.
+    """
     if process.stdin is not None:
         process.stdin.close()
     with suppress(TimeoutError):
@@ -105,10 +108,10 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 class _OutputReader:
-    """Reads the output of a command from a pipe. Reads on beyond the limit, so that the command is not blocked.
+    """Reader of a command's output from a pipe. It stores the output up to a limit and discards the rest.
 
-    The pipe is not created by asyncio, which would wait until all processes have closed it, including
-    background processes of the command.
+    The rest is read, too, so that the command is not blocked. The pipe is not created by asyncio, which would wait
+    until all processes have closed it, including background processes of the command.
     """
 
     def __init__(self) -> None:

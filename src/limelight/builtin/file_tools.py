@@ -20,7 +20,7 @@ _copy_lock = threading.Lock()
 
 
 def session_folder(*, sample_files: bool) -> Path:
-    """Return the workspace of the current run. Copies the sample files into an empty one if `sample_files` is true."""
+    """Return the workspace of the current run. With `sample_files`, copy the sample files into it if it is empty."""
     context = current()
     if context is None:
         raise RuntimeError("file tools work only while an agent of Limelight runs")
@@ -32,7 +32,7 @@ def session_folder(*, sample_files: bool) -> Path:
 
 
 def resolve_path(folder: Path, name: str) -> Path:
-    """Return the real path of a virtual name. Raises PermissionError if it is outside of the folder."""
+    """Return the real path of a virtual file name. Raises PermissionError if the path is outside of the workspace."""
     path = (folder / name.strip().lstrip("/")).resolve()
     if not path.is_relative_to(folder):
         raise PermissionError(f"{name} is outside the workspace")
@@ -40,7 +40,10 @@ def resolve_path(folder: Path, name: str) -> Path:
 
 
 def _files_below(folder: Path) -> Iterator[str]:
-    """Yield the names of all files, folder by folder, so that a caller can stop without scanning all folders."""
+    """Yield the names of all files below a folder.
+
+    The folders are scanned one by one, so that a caller can stop before all are scanned.
+    """
     for parent, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):

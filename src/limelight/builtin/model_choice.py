@@ -20,7 +20,7 @@ ADDRESS_RULE = "it has to begin with http:// or https://, as http://127.0.0.1:11
 
 
 class ModelChoice(msgspec.Struct, frozen=True):
-    """A model and its address. An empty address means the understudy."""
+    """The model of an agent, with the URL and the key of its server. An empty URL means the understudy."""
 
     model: str = UNDERSTUDY
     base_url: str = ""
@@ -32,7 +32,10 @@ class ModelChoice(msgspec.Struct, frozen=True):
 
 
 def choose_model(model: str, base_url: str, environ: Mapping[str, str]) -> ModelChoice:
-    """Return the model that the agent's settings and the environment name. Raises SetupError if they are incomplete."""
+    """Return the model that an agent's settings or the environment name; the understudy if they name none.
+
+    Raises SetupError if the name, the address or the key of the model is missing or invalid.
+    """
     named = model or environ.get("LIMELIGHT_MODEL", "")
     if not named:
         if base_url:
@@ -60,7 +63,7 @@ def is_address(url: str) -> bool:
 
 
 async def resolve_address(choice: ModelChoice, resources: AgentResources) -> ModelChoice:
-    """Return the choice with its address filled in. The first call for the understudy starts its server."""
+    """Return the model with its server's URL and key. For the understudy, the first call starts the server."""
     if not choice.is_understudy:
         return choice
     base_url, key = await resources.understudy()

@@ -40,7 +40,7 @@ class Page(msgspec.Struct, frozen=True):
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """Return all pages, by name."""
+    """Return all pages of the sample corpus, sorted by file name."""
     sources = sorted(files("limelight.builtin").joinpath("pages").iterdir(), key=lambda file: file.name)
     return tuple(_page(file.name, file.read_text(encoding="utf-8")) for file in sources if file.name.endswith(".md"))
 
@@ -50,7 +50,7 @@ def _page(name: str, text: str) -> Page:
 
 
 def search_corpus(query: str) -> list[dict[str, Any]]:
-    """Return the best pages for a query. Rare words count more than frequent ones, the title more than the text."""
+    """Return the best pages of the corpus for a query. Rare words and words in the title have more weight."""
     stems = {_stem(word) for word in _words(query) if word not in STOP_WORDS}
     ranked = sorted(((_score(page, stems), page) for page in pages()), key=lambda one: -one[0])
     least = ranked[0][0] * MIN_RELATIVE_SCORE
@@ -92,5 +92,5 @@ def _stem(word: str) -> str:
 
 
 def _snippet(page: Page, stems: set[str]) -> str:
-    """Return the sentence with most of the words, the first one if several have as many."""
+    """Return the sentence of a page that contains most words of the query; the first one if several are equal."""
     return max(page.sentences, key=lambda sentence: len(stems & {*_stems(sentence)}))[:300]

@@ -12,20 +12,20 @@ from limelight.builtin.web_fetch import FetchError, WebClient
 
 
 class SearchTools(msgspec.Struct, frozen=True, kw_only=True):
-    """The search tools and their settings. By default they use only the sample corpus."""
+    """The functions behind the tools `search` and `readurl`. By default they use only the sample corpus."""
 
     search_url: str = ""
     web: bool = False
     private_addresses: bool = False
 
     def search(self, query: str) -> list[dict[str, Any]]:
-        """The best pages for a query: title, URL and a snippet of each."""
+        """Return the best pages for a query, each with its title, URL and a snippet."""
         if not self.search_url:
             return search_corpus(query)
         return WebClient(private_addresses=self.private_addresses, search_url=self.search_url).search(query)
 
     def readurl(self, url: str) -> str:
-        """The text of a page. Raises FetchError."""
+        """Return the text of the page at a URL. Raises FetchError if the page cannot be read."""
         text = read_corpus(url)
         if text is not None:
             return text

@@ -35,7 +35,7 @@ def load_settings(
 def _overrides(
     setting: Setting, environ: Mapping[str, str], overrides: Mapping[tuple[str, str], Any]
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the values of one setting in the environment and on the command line, each with its place."""
+    """Yield the values that override one setting, from the environment and the command line, each with its origin."""
     name = f"`{setting.section}.{setting.key}`"
     if setting.env and setting.env in environ:
         yield f"{setting.env}, which sets {name},", environ[setting.env]

@@ -12,7 +12,10 @@ Path = tuple[str, ...]
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where the settings come from: the file, and overrides. Error messages name the place of a setting with it."""
+    """The origin of the settings: the configuration file, and the settings that were overridden elsewhere.
+
+    Error messages use it to name the place of a setting.
+    """
 
     file: str = ""
     text: str = ""
@@ -20,7 +23,7 @@ class Origin(msgspec.Struct, frozen=True):
     """Settings from the environment or the command line, each with a text that names the variable or option."""
 
     def place(self, *path: str) -> str:
-        """Return the place of a setting as the prefix of an error message: `config.toml:7: `, or `config.toml: `."""
+        """Return where a setting was set, as the prefix of an error message: `config.toml:7: `, or `config.toml: `."""
         if path in self.overridden:
             return f"{self.overridden[path].rstrip(',')}: "
         if not self.file:

@@ -60,7 +60,7 @@ FIELD_TYPES: dict[str, Any] = {"items": tuple[Todo, ...], "sources": tuple[str, 
 
 
 class EventRedactor:
-    """Redacts the events of one run, which must be passed in order."""
+    """Redacts the events of one run before they are logged. The events must be passed in order."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -74,19 +74,22 @@ class EventRedactor:
 
     @property
     def redacts_texts(self) -> bool:
-        """Whether texts of models are redacted, so that their deltas must be fed: only if there are secrets."""
+        """Whether there are secrets to remove from texts of models. If not, text deltas can be logged unchanged."""
         return self._text_redactor is not None
 
     def passes(self, piece: TextDelta | ReasoningDelta) -> bool:
-        """Whether a delta of an open text needs no redaction.
+        """Whether a text delta of a model contains nothing to redact, so that it can be logged unchanged.
 
-        If True, the state of the text includes the delta now. If False, the caller must `feed` the delta.
+        If True, the redactor has recorded the delta. If False, the caller must pass the delta to `feed`.
         """
         stream = self._text_streams.get((type(piece), piece.message_id))
         return stream is not None and stream.redactor.passes(piece.text)
 
     def redact(self, event: AnyEvent) -> AnyEvent:
-        """Return an event with its complete values redacted. A streamed answer is redacted like a text of a model."""
+        """Return an event with secrets removed from its complete values, such as arguments, results and errors.
+
+        A streamed answer is redacted like a text of a model: only the server's secrets are removed.
+        """
         redactor = self._redactor
         if isinstance(event, FinalAnswer) and event.message_id is not None:
             if self._text_redactor is None:
@@ -103,9 +106,9 @@ class EventRedactor:
         return msgspec.structs.replace(event, **changes) if changes else event
 
     def feed(self, event: AnyEvent) -> list[AnyEvent]:
-        """Return the events to log for an event: the held deltas that must precede it, and the event.
+        """Take the next event of the run, and return the events to log: deltas held before it, and the event.
 
-        Deltas are redacted, and may be held or dropped; other events are not redacted here.
+        A delta is redacted, and may be held or dropped. Other events are returned unredacted; `redact` does that.
         """
         match event:
             case ToolArgsDelta() | PlanDelta() if self._redactor.needs_complete_texts:
@@ -138,7 +141,7 @@ class EventRedactor:
                 return [event]
 
     def flush(self) -> list[AnyEvent]:
-        """Return the text that is still held, as redacted deltas."""
+        """Return all text that is still held, as redacted deltas to log."""
         calls = dict.fromkeys(key[1] for key in self._tool_streams)
         tools = [piece for call_id in calls for piece in self._flush_call(call_id)]
         plans = [piece for agent_id in list(self._plans) for piece in self._flush_plan(agent_id)]
@@ -173,9 +176,10 @@ class EventRedactor:
         return plan.events(plan.redactor.feed(event.text))
 
     def _finish_plan(self, event: Plan) -> list[AnyEvent]:
-        """Return a complete plan. If it came in deltas, its text is replaced by that of the redacted deltas.
+        """Return the held deltas of a plan and the complete plan, with the text of the redacted deltas as its text.
 
-        The two may differ: redacted deltas may contain the first characters of a secret.
+        The text of a plan that did not come in deltas is not changed. Otherwise the texts could differ: the redacted
+        deltas may contain the first characters of a secret.
         """
         plan = self._plans.get(event.agent_id)
         held = self._flush_plan(event.agent_id)
@@ -189,18 +193,18 @@ class EventRedactor:
 
 
 class _Stream(NamedTuple):
-    """The state of a text, or of the arguments or the output of a call, that comes in deltas."""
+    """The redaction state of one streamed text, tool output or argument text: its last delta and its redactor."""
 
     last: Delta
     redactor: StreamRedactor
 
     def events(self, text: str) -> list[AnyEvent]:
-        """Return the last delta with its text replaced by `text`, as a list; [] if `text` is empty."""
+        """Return redacted text as an event, which is a copy of the last delta, in a list; [] for an empty text."""
         return [msgspec.structs.replace(self.last, text=text)] if text else []
 
 
 class _PlanStream:
-    """The state of a plan that comes in deltas: the received texts, and the redacted texts."""
+    """The redaction state of one streamed plan: its redactor, the received texts and the redacted texts."""
 
     def __init__(self, redactor: StreamRedactor) -> None:
         self.redactor = redactor
@@ -209,7 +213,7 @@ class _PlanStream:
         self.last = PlanDelta(text="")
 
     def events(self, text: str) -> list[AnyEvent]:
-        """Return the last delta with its text replaced by `text`, as a list; [] if `text` is empty."""
+        """Record redacted text, and return it as a copy of the plan's last delta, in a list; [] for an empty text."""
         if not text:
             return []
         self.passed.append(text)

@@ -19,7 +19,7 @@ _LINE_END = re.compile(r"[\r\n]")
 
 
 class StreamRedactor:
-    """Redacts one text that comes in deltas."""
+    """Redactor of one text that comes in deltas."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -35,8 +35,8 @@ class StreamRedactor:
     def passes(self, piece: str) -> bool:
         """Whether a delta needs no redaction, because no text is held and no secret can begin in the delta.
 
-        If True, the state includes the delta now. If False, the caller must `feed` the delta. This is the fast path for
-        texts of models.
+        If True, the redactor has recorded the delta. If False, the caller must pass the delta to `feed`. This is the
+        fast path for texts of models.
         """
         if self._prefixes is None or self._done != len(self._text):
             return False
@@ -49,7 +49,7 @@ class StreamRedactor:
         return True
 
     def feed(self, piece: str) -> str:
-        """Add a delta, and return the redacted text that need not be held."""
+        """Take the next delta of the text, and return the redacted text that can be passed on now. The rest is held."""
         if self.passes(piece):
             return piece
         self._text += piece
@@ -69,7 +69,7 @@ class StreamRedactor:
         return passed
 
     def flush(self) -> str:
-        """Return the redacted text that is still held, at the end of the text."""
+        """Return the held text, redacted. Called at the end of the text."""
         return self._redacted(self._redactor.spans(self._text, self._done), len(self._text))
 
     @property
@@ -77,7 +77,10 @@ class StreamRedactor:
         return max(map(len, self._redactor.secrets), default=0)
 
     def _redacted(self, spans: list[Span], end: int) -> str:
-        """Return the redacted text up to `end`, and remove it from the held text. `end` is not inside of a span."""
+        """Return the held text up to the position `end`, redacted, and mark it as passed on.
+
+        `end` must not be inside of one of the `spans`, which are the positions of secrets.
+        """
         parts: list[str] = []
         position = self._done
         for start, stop in spans:
@@ -96,14 +99,14 @@ class StreamRedactor:
         self._text, self._done = self._text[since:], self._done - since
 
     def _skip_line(self) -> bool:
-        """Drop the rest of a redacted line from the held text. Return whether the line has ended."""
+        """Drop held text up to the end of a line that is redacted completely. Return whether the line has ended."""
         ends = _LINE_END.search(self._text)
         self._text = "" if ends is None else self._text[ends.start() :]
         self._skips_line = ends is None
         return ends is not None
 
     def _first_open(self) -> int:
-        """Return the position at which an incomplete secret may begin; the end of the text if there is none."""
+        """Return the position of the first secret that may still be incomplete; the text's length if there is none."""
         text = self._text
         key = api_keys.KEY_BEGINNING.search(text, max(0, len(text) - api_keys.LENGTH))
         positions = [
@@ -113,7 +116,7 @@ class StreamRedactor:
         return min(*positions, self._open_line() if self._redactor.needs_complete_texts else len(text))
 
     def _open_line(self) -> int:
-        """Return the position from which the last line is held."""
+        """Return where the text begins that is held for patterns: at the last line, or later in a very long line."""
         line = max(self._text.rfind("\n"), self._text.rfind("\r")) + 1
         if len(self._text) - line <= MAX_LINE:
             return line
@@ -122,7 +125,7 @@ class StreamRedactor:
 
 
 def _begin_of(secret: str, text: str) -> int:
-    """Return the position where an incomplete secret begins at the end of the text; the text's length if none does."""
+    """Return the position of an incomplete copy of this secret at the end of the text; the text's length if none."""
     prefix = secret[:PREFIX_LENGTH]
     start = text.find(prefix, max(0, len(text) - len(secret) + 1))
     while start >= 0 and not secret.startswith(text[start:]):

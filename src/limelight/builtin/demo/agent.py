@@ -80,7 +80,7 @@ async def demo(messages: list[Message], ctx: Context) -> AsyncIterator[str | Ite
 
 
 async def _write_report(report: str, ctx: Context, *, asks: bool) -> AsyncIterator[Item]:
-    """Write the report file; with `asks`, only after the approval of a person."""
+    """Write the report file of the demo. If `asks` is true, ask a person for approval first."""
     args = {"name": REPORT}
     yield ToolStarted(call_id="note", name="write_file", args=args)
     if asks and not (answer := await ctx.approve("write_file", args, call_id="note", decisions=("approve", "reject"))):
@@ -94,7 +94,7 @@ async def _write_report(report: str, ctx: Context, *, asks: bool) -> AsyncIterat
 async def _research(
     question: str, words: list[str], ctx: Context, hits: list[dict[str, Any]]
 ) -> AsyncIterator[AnyEvent]:
-    """Run the sub-agent: it searches, reads the best file, and reports."""
+    """Run the demo's sub-agent, which searches the files, reads the best one and reports. Adds its finds to `hits`."""
     agent_id = "librarian-1"
     yield ToolStarted(call_id="research", name="task", args={"agent": "librarian", "question": _short(question)})
     yield AgentStarted(agent_id=agent_id, name="librarian", call_id="research")
@@ -123,7 +123,7 @@ async def _research(
 async def _call(
     call_id: str, name: str, args: dict[str, Any], work: Callable[[], Any], agent_id: str = ""
 ) -> AsyncIterator[AnyEvent]:
-    """Run a tool and yield the events of its call. It runs in a thread: a slow disk must not block the event loop."""
+    """Run a tool of the demo in a thread, because a slow disk must not block the event loop, and yield its events."""
     yield ToolStarted(agent_id=agent_id, call_id=call_id, name=name, args=args)
     yield await _run_tool(call_id, work, agent_id)
 
@@ -158,7 +158,7 @@ def _report_text(question: str, hits: list[dict[str, Any]]) -> str:
 
 
 def _short(question: str) -> str:
-    """Return the question on one line, truncated."""
+    """Return the user's question on one line, truncated to the maximum length."""
     line = " ".join(question.split())
     if len(line) <= MAX_QUESTION_CHARACTERS:
         return line
@@ -179,5 +179,5 @@ def _answer(question: str, hits: list[dict[str, Any]]) -> str:
 
 
 def create_demo_agent(_: AgentConfig) -> Callable[..., Any]:
-    """Create the demo agent for the catalogue. The agent has no settings."""
+    """Return the demo agent for the catalogue. The configuration is ignored, because the demo has no settings."""
     return demo

@@ -10,7 +10,7 @@ MAX_BYTES = 1024 * 1024
 
 
 def copy_sample_files(folder: Path) -> None:
-    """Copy the sample files into an empty workspace."""
+    """Copy the sample files into a workspace, if the workspace is empty."""
     if any(folder.iterdir()):
         return
     for sample in files("limelight.builtin.demo").joinpath("files").iterdir():
@@ -18,7 +18,7 @@ def copy_sample_files(folder: Path) -> None:
 
 
 def list_files(folder: Path) -> list[dict[str, Any]]:
-    """The names and sizes of the files; beyond the limit, a last entry with the number of those left out."""
+    """Return the names and sizes of the workspace's files; beyond the limit, a last entry with the number of others."""
     paths = [path for path in sorted(folder.iterdir()) if path.is_file()]
     listed: list[dict[str, Any]] = [{"name": path.name, "bytes": path.stat().st_size} for path in paths[:MAX_FILES]]
     more = len(paths) - len(listed)
@@ -26,7 +26,7 @@ def list_files(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_file(folder: Path, name: str) -> str:
-    """The text of one file."""
+    """Return the text of one file in the workspace."""
     path = (folder / name).resolve()
     if path.parent != folder.resolve():
         raise PermissionError(f"{name} is outside the workspace")
@@ -36,7 +36,7 @@ def read_file(folder: Path, name: str) -> str:
 
 
 def search(folder: Path, words: list[str]) -> list[dict[str, Any]]:
-    """The lines with most of the words, the best first."""
+    """Return the lines of the workspace's files that contain most of the words, the best first."""
     found: list[dict[str, Any]] = []
     paths = [path for path in sorted(folder.iterdir()) if path.is_file() and path.name != "report.md"]
     for path in paths[:MAX_FILES]:
@@ -51,7 +51,7 @@ def search(folder: Path, words: list[str]) -> list[dict[str, Any]]:
 
 
 def write_file(folder: Path, name: str, text: str) -> str:
-    """Write a file of the workspace."""
+    """Write a file into the workspace, and return a message with its size."""
     (folder / Path(name).name).write_text(text, encoding="utf-8")
     return f"wrote {len(text.encode())} bytes to {name}"
 
