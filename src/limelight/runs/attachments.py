@@ -20,7 +20,7 @@ MAX_URL = 2000
 
 
 async def keep_files(store: Store, question: Message, run: Run) -> tuple[Attachment, ...]:
-    """Store the files of a question, and return the attachments for its `run_started`."""
+    """Store the files of a question as artifacts. Return the attachments for the `run_started` event of its run."""
     return tuple([await _keep_file(store, file, run) for file in files_of(question)[:MAX_FILES]])
 
 

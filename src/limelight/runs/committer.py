@@ -33,13 +33,13 @@ LARGE = 256 * 1024
 
 
 class CommittedRun(Protocol):
-    """A live run, as the committer uses it."""
+    """The interface of a live run that the committer uses."""
 
     @property
     def ref(self) -> SessionRef: ...
 
     def take(self) -> Append:
-        """Return the Records and results that were appended since the last call."""
+        """Return the Records and results to commit: those that the run has appended since the last call."""
         ...
 
     def committed(self) -> None:
@@ -47,7 +47,7 @@ class CommittedRun(Protocol):
         ...
 
     def lease_lost(self) -> None:
-        """Called when another process has sealed the run, so that it cannot write any more."""
+        """Called when another process has sealed the run, so that this process cannot commit its Records any more."""
         ...
 
 
@@ -156,7 +156,7 @@ class Committer:
         self._wake_viewers(self._unwoken - due)  # other viewers are woken after the commit that is due
 
     async def _commit_separately(self, run: CommittedRun, append: Append) -> None:
-        """Commit a run separately from others. Records that it appends during this commit are committed afterwards."""
+        """Commit a run separately from others. Records that the run appends meanwhile are committed afterwards."""
         await self._commit([(run, append)])
         del self._separate[id(run)]
         if self._again.pop(id(run), None) is not None:
@@ -208,7 +208,7 @@ class Committer:
         self._unwoken -= refs
 
     async def _commit_one_by_one(self, work: list[tuple[CommittedRun, Append]]) -> None:
-        """Commit the runs one by one, so that a run whose lease was lost does not affect the others."""
+        """Commit runs one by one after LeaseLost, to find the run whose lease is lost and to commit the others."""
         for run, append in work:
             if len(work) == 1:
                 about = log_fields(run_id=append.run_id, session_id=run.ref.session_id)
@@ -219,12 +219,12 @@ class Committer:
 
 
 def is_large(results: Sequence[Result]) -> bool:
-    """Whether the results are so large that other runs should not wait for their commit."""
+    """Whether the results of a run are so large that other runs should not wait for their commit."""
     return sum(len(result.body) for result in results) > LARGE
 
 
 def _notify(run_id: str, callback: Callable[[], None]) -> None:
-    """Call a callback of a run. An error in it does not affect other runs."""
+    """Tell a run the outcome of its commit, by a callback. An error that the callback raises is only logged."""
     try:
         callback()
     except Exception:

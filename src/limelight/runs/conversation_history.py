@@ -23,7 +23,7 @@ def past_as_results(past: Sequence[Message]) -> list[Result]:
 
 
 async def history_from_log(store: Store, run_ids: Sequence[str]) -> list[Message]:
-    """Return the messages of these runs, with the earlier messages that are stored with them.
+    """Return the conversation in these runs as messages, including the earlier messages stored with each run.
 
     Runs that retention has deleted are left out.
     """
@@ -70,7 +70,7 @@ async def _messages_of_run(store: Store, run: Run, summary: RunSummary) -> list[
 
 
 def _tool_content(printed: str, result: str) -> str:
-    """Return the output and the result of a tool as one text; either may be empty."""
+    """Return the content of a tool message: what the tool printed, then its result; either may be empty."""
     return "\n".join(part for part in (printed.rstrip("\n"), result) if part)
 
 

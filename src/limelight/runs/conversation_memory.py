@@ -79,13 +79,16 @@ class Memories:
         return Recalled(memory.key, history, given)
 
     def done(self, run_id: str) -> None:
-        """Mark the memory of an ended run as idle, so that `tidy` may release it."""
+        """Mark the memory of an ended run as idle, so that `tidy` can let the source free its data."""
         key = self._busy.pop(run_id, None)
         if key in self._used:
             self._used[key] = (self._used[key][0], time.monotonic())
 
     async def tidy(self) -> None:
-        """Delete stale memories of the agents that are served now, and release idle memories."""
+        """Delete stale memories of the agents that are served now, and let sources free the data of idle ones.
+
+        Only data in memory is freed: the conversation of an idle memory can still be continued.
+        """
         served = [agent.name for agent in self._agents]
         while stale := await self._store.stale_memories(served):
             for memory in stale:
@@ -106,9 +109,10 @@ class Memories:
 
 
 def continues(known: Memory, earlier: Sequence[str], past: Sequence[Message], continues_session: bool) -> bool:
-    """Whether a request continues the conversation of a memory: the earlier messages of the user are the same.
+    """Whether a request continues the conversation of a memory: its earlier user messages are those of the memory.
 
-    Answers are not compared, because clients change them.
+    Answers are not compared, because clients change them. `continues_session` decides for a request without earlier
+    messages.
     """
     if not past:
         return continues_session
@@ -127,7 +131,7 @@ def before_question(messages: Sequence[Message]) -> list[Message]:
 
 
 def fingerprint(message: Message) -> str:
-    """Return a hash of the text and the files of a message. It does not depend on how these are divided into parts."""
+    """Return a hash of the text and the files of a message, to recognize a message that a client sends again."""
     digest = hashlib.sha256(message.text.strip().encode("utf-8", "replace"))
     for file in files_of(message):
         digest.update(b"\0" + (file.data if file.data is not None else file.url.encode("utf-8", "replace")))

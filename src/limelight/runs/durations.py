@@ -21,7 +21,7 @@ from limelight.events import (
 
 
 class Durations:
-    """Measures the durations of the calls and steps of one run."""
+    """Measures the durations of the tool calls and steps of one run."""
 
     def __init__(self) -> None:
         self._calls: dict[str, float] = {}
@@ -32,7 +32,7 @@ class Durations:
         """The calls that wait for an approval, by the approval's id."""
 
     def measure(self, event: AnyEvent, now: float) -> AnyEvent:
-        """Return an event. If it ends a call or a step and has no duration, it gets the measured one."""
+        """Note the time of an event and return the event, with the measured duration if it ends a call or a step."""
         match event:
             case ToolStarted() | ToolReady():
                 self._calls[event.call_id] = now
@@ -52,7 +52,7 @@ class Durations:
         return event
 
     def restart(self, call_ids: Iterable[str], now: float) -> None:
-        """Measure these open calls from now on, because they could not run before."""
+        """Restart the measurement of those of these calls that are open, because the calls could not run until now."""
         self._calls.update((call_id, now) for call_id in call_ids if call_id in self._calls)
 
 

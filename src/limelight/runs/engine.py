@@ -128,7 +128,7 @@ class Execution:
 
     @property
     def stopping(self) -> bool:
-        """Whether the terminal event of the run is decided, even if the source still runs."""
+        """Whether it is decided how the run ends, even if the source still runs."""
         return self._verdict.done() or self.grammar.terminal is not None
 
     # Lifecycle
@@ -186,7 +186,7 @@ class Execution:
             await items.aclose()
 
     async def _store_file(self, file: FileMade) -> None:
-        """Store a file and emit `artifact_made`, or a status if the file cannot be read."""
+        """Store a file that the source has made and emit `artifact_made`, or a status if the file cannot be read."""
         try:
             data = await file.read()
             size = memoryview(data).nbytes  # raises TypeError if `data` is not bytes
@@ -213,14 +213,14 @@ class Execution:
         )
 
     def _terminal_of(self, pump: "asyncio.Task[None]") -> Terminal:
-        """Return the terminal event after the source has ended: the one that it emitted, or a `run_failed`."""
+        """Return the terminal event of a run whose source has ended: the one the source emitted, or a `run_failed`."""
         if self.grammar.terminal is not None:
             return self.grammar.terminal
         error = AgentFailed("the agent has cancelled its own task") if pump.cancelled() else pump.exception()
         return self.failure(EndedEarly() if error is None else error)
 
     def failure(self, error: BaseException) -> RunFailed:
-        """Return the `run_failed` event for an error, and log the traceback with the `error_id` of the event."""
+        """Log an error that ends the run, and return the `run_failed` event. Both have the same `error_id`."""
         error_id = sortable_id("err_")
         code = error.code if isinstance(error, LimelightError) else AgentFailed.code
         message = error_message(error)
@@ -250,7 +250,10 @@ class Execution:
         self._watchdog.pause(self.grammar.waiting)
 
     def exclude_wait(self) -> None:
-        """Exclude the approval wait from tool durations, except for sub-agent calls."""
+        """Measure the durations of open tool calls from now on, so that they exclude the wait for an approval.
+
+        Calls that have started a sub-agent are still measured from their beginning.
+        """
         at_work = {agent.call_id for agent in self.grammar.agents.values()}
         self._durations.restart(self.grammar.calls.keys() - at_work, perf_counter())
 
@@ -269,7 +272,10 @@ class Execution:
             self._verdict.set_result(verdict)
 
     def seal(self, terminal: Terminal) -> None:
-        """Append the events that close what is open, and the terminal event, unless the run already has one."""
+        """End the log of the run: close open texts, calls and steps, and append the terminal event.
+
+        Does nothing if the run already has a terminal event.
+        """
         if self.grammar.terminal is not None:
             return
         for event in self._unstreamed.flush() if self._unstreamed is not None else ():
@@ -286,15 +292,15 @@ class Execution:
     # Events
 
     def store(self, values: Sequence[Result]) -> None:
-        """Add values to the run's results, to be stored with the next commit."""
+        """Store values in the results table of the run, with its next commit."""
         if values:
             self._results += values
             self._committer.schedule(self)
 
     def emit(self, event: AnyEvent) -> None:
-        """Append an event of the source, and before it the events that must precede it. Raises BadEvent.
+        """Append an event of the source to the log, after the events that must precede it. Raises BadEvent.
 
-        Events after the end of the run are dropped.
+        An event after the end of the run is dropped.
         """
         if self.grammar.terminal is not None or self._suspended.done() or self._bytes_left < 0:
             return
@@ -322,7 +328,7 @@ class Execution:
         return isinstance(message_id, str) and opened.get(message_id) == agent_id
 
     def _process(self, event: AnyEvent) -> None:
-        """Redact an event, append the events that must precede it, and append the event."""
+        """Redact an event, and append it to the log after the events that must precede it."""
         if isinstance(event, Delta):
             for part in self._redaction.feed(event):
                 self._append(part)
@@ -341,7 +347,10 @@ class Execution:
         self._watchdog.pause(self.grammar.waiting)
 
     def _close_before(self, event: AnyEvent) -> None:
-        """Append what must precede this event: text that redaction holds, then the events that close what is open."""
+        """Append the events that must precede an event: those that end texts, calls or steps, with their held text.
+
+        Redaction holds the end of a text until it is known whether a secret continues there.
+        """
         missing = self.grammar.missing_before(event, RUN_ENDED)
         rest = [part for ending in missing for part in self._redaction.feed(ending)[:-1]]
         for part in rest:
@@ -350,12 +359,15 @@ class Execution:
             self._append(ending)
 
     async def emit_when_ready(self, event: AnyEvent) -> None:
-        """Emit an event, after waiting until there are not too many uncommitted events."""
+        """Wait until there are not too many uncommitted events, then emit an event."""
         await self._wait_for_room()
         self.emit(self._placed(event))
 
     def emit_now(self, event: AnyEvent) -> None:
-        """Emit an event without waiting. Raises BadEvent or StoreUnavailable if MAX_EMITTED events are uncommitted."""
+        """Emit an event without waiting for commits.
+
+        If MAX_EMITTED events are uncommitted, raise StoreUnavailable if the store fails, else BadEvent.
+        """
         if self._buffer.uncommitted >= MAX_EMITTED:
             if self._committer.failing:
                 raise StoreUnavailable(f"{MAX_EMITTED} events wait for the log, which cannot be written now")
@@ -363,7 +375,7 @@ class Execution:
         self.emit(self._placed(event))
 
     def _placed(self, event: AnyEvent) -> AnyEvent:
-        """Return an event. A status of a sub-agent that is not open becomes a status of the main agent."""
+        """Return the event, but a status of a sub-agent that is not open as a status of the main agent."""
         if isinstance(event, Status) and event.agent_id not in self.grammar.agents:
             return Status(text=event.text)
         return event
@@ -427,7 +439,7 @@ class Execution:
 
     @property
     def _waits_for_store(self) -> bool:
-        """Whether the source may be silent because it waits for the store."""
+        """Whether the source may be silent because it waits for the store. The watchdog then ignores the silence."""
         return self._storing or self._is_ahead or self._committer.failing
 
     async def _wait_for_room(self) -> None:

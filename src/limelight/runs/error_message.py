@@ -9,14 +9,14 @@ from limelight.redaction.rules import strip_credentials
 
 
 def error_message(error: BaseException) -> str:
-    """Return the text of an error, with the address of the server if a request got no response."""
+    """Return the message of an error. If a server did not respond to a request, the message includes its address."""
     text = error.detail if isinstance(error, LimelightError) else f"{type(error).__name__}: {error}"
     address = unanswered_address(error)
     return f"{text.rstrip('. ')}: {address}" if address and address not in text else text
 
 
 def unanswered_address(error: BaseException) -> str:
-    """Return the address of a request that got no response, from the error or one of its causes; "" if none."""
+    """Return the URL of the request that got no response, from an error or one of its causes; "" if there is none."""
     seen: list[BaseException] = []
     at: BaseException | None = error
     while at is not None and at not in seen:

@@ -48,7 +48,7 @@ class FrameBatch(msgspec.Struct, eq=False):
 
     @property
     def size(self) -> int:
-        """The bytes of all payloads."""
+        """The number of bytes in all payloads of the batch."""
         return sum([len(frame.payload) for frame in self.frames])
 
 
@@ -67,9 +67,10 @@ class FrameBuffer:
         self._batch: tuple[int, int, FrameBatch] = (0, 0, FrameBatch(()))
 
     def feed(self, records: Sequence[Record], shown: int) -> bool:
-        """Encode new Records. Return False if Records before them are missing, so that the buffer cannot be used.
+        """Encode new Records and add their frames to the buffer, which drops its oldest frames when it is full.
 
-        Frames of Records after `shown`, for which viewers were not woken yet, are dropped only if they are too large.
+        Viewers were not woken yet for Records after `shown`: their frames are dropped only if they are too large.
+        Return False if Records are missing between the buffer and these Records, so that the buffer cannot be used.
         """
         for record in records:
             if record.seq <= self.head:
@@ -91,7 +92,7 @@ class FrameBuffer:
         return True
 
     def _trim(self, shown: int) -> None:
-        """Drop the older half of the frames, or more if the rest is still too large. So a trim is rarely needed."""
+        """Drop the frames of the older half of the Records, or of more if the rest is still too large."""
         count = len(self._frames)
         dropped = max(0, min(max(count // 2, count - BUFFER_RECORDS), shown + 1 - self.base))
         while dropped < count and sum(self._sizes[dropped:]) > BUFFER_BYTES:
@@ -137,7 +138,7 @@ class Channel:
                 future.set_result(None)
 
     def wait(self) -> asyncio.Future[None]:
-        """Return a future that is done when viewers are woken."""
+        """Return a future that is done when `wake` is called."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if len(self._waiting) > 2 * self.viewers:  # futures that a heartbeat has ended are still in the list
             self._waiting = [waiting for waiting in self._waiting if not waiting.done()]
@@ -192,7 +193,7 @@ class Hub:
 
     @contextmanager
     def hold(self, owner: str) -> Generator[None]:
-        """Count a viewer that will enter soon, inside of a `with` block, so that limits include it."""
+        """Count one more viewer of an owner during a `with` block, for a stream that is being opened or answered."""
         self._owners[owner] += 1
         try:
             yield
@@ -211,7 +212,7 @@ class Hub:
             del self._channels[ref]
 
     def forget(self, ref: SessionRef) -> None:
-        """End the views of a deleted session. A new session with the same id gets a new channel."""
+        """End the streams of all viewers of a deleted session. A new session with the same id gets a new channel."""
         channel = self._channels.pop(ref, None)
         if channel is not None:
             channel.deleted = True

@@ -18,7 +18,7 @@ SWEEP_SECONDS = 3600
 
 
 class Maintenance:
-    """The maintenance task of a process."""
+    """The background task of a process that renews leases, recovers orphans and applies the retention."""
 
     def __init__(
         self,

@@ -127,7 +127,7 @@ def _fold_call(calls: dict[str, ToolCall], event: AnyEvent) -> None:
 
 
 class StoredValue(NamedTuple):
-    """A value of a run. If it is not complete, it is the beginning of the value, as text."""
+    """An input, an answer, arguments or a result of a run. If not complete, `value` is its beginning, as text."""
 
     value: JsonValue
     is_complete: bool
@@ -136,9 +136,9 @@ class StoredValue(NamedTuple):
 async def stored_value(
     store: Store, run: Run, field: str, call_id: str, inline: JsonValue, cut: bool, size: int = 0
 ) -> StoredValue:
-    """Return a value of a run: `inline` or, if that is only a preview (`cut`), the stored value.
+    """Return a value of an event: `inline` or, if that is only a preview (`cut`), the value in the results table.
 
-    A stored value is complete up to `result_max` bytes. `size` is the size of the complete value, if it is known.
+    The results table has up to `result_max` bytes of a value. `size` is the size of the complete value, if known.
     """
     kept = await store.result(run.run_id, result_key(field, call_id)) if cut else None
     if kept is None:
@@ -153,7 +153,7 @@ async def stored_value(
 
 
 async def complete_value(store: Store, run: Run, field: str, call_id: str, inline: JsonValue, cut: bool) -> JsonValue:
-    """Return a value of a run, for display: `inline` or, if that is only a preview (`cut`), the stored value.
+    """Return a value of an event: `inline` or, if that is only a preview (`cut`), the value in the results table.
 
     A value that was cut at `result_max` is returned as text.
     """
@@ -161,7 +161,7 @@ async def complete_value(store: Store, run: Run, field: str, call_id: str, inlin
 
 
 async def complete_answer(store: Store, run: Run, answer: FinalAnswer) -> FinalAnswer:
-    """Return an answer with its stored content and sources, if those in the log are only a part."""
+    """Return an answer with all its content and sources; from the results table if the log has only a part."""
     if not answer.truncated:
         return with_parts(answer)
     content = await complete_value(store, run, "content", "", answer.content, answer.truncated)
@@ -170,7 +170,10 @@ async def complete_answer(store: Store, run: Run, answer: FinalAnswer) -> FinalA
 
 
 async def complete_body(store: Store, run: Run, field: str, call_id: str, cut: bool, size: int) -> Result | None:
-    """Return the stored value if the log has only a preview (`cut`) and all `size` bytes are stored, else None."""
+    """Return the bytes of a value of an event from the results table, to send them to a client without decoding.
+
+    Return None if the event itself has the value (`cut` is False), or if not all `size` bytes are stored.
+    """
     kept = await store.result(run.run_id, result_key(field, call_id)) if cut else None
     return kept if kept is not None and len(kept.body) == size else None
 

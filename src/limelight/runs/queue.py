@@ -78,13 +78,13 @@ class QueuedRun(msgspec.Struct):
         return self.request.ref
 
     def release_messages(self) -> None:
-        """Remove the messages from this object, to free memory."""
+        """Drop the messages of the request, to free memory, and report this with `released`."""
         self.request = msgspec.structs.replace(self.request, messages=())
         if not self.released.done():
             self.released.set_result(None)
 
     def wake(self) -> None:
-        """Let a waiting request try again."""
+        """Let a request that waits in the queue try again to begin its run."""
         if self.woken is not None and not self.woken.done():
             self.woken.set_result(None)
 
@@ -94,12 +94,12 @@ class QueuedRun(msgspec.Struct):
         self.wake()
 
     def refusal_for_duplicate(self) -> Exception:
-        """Return the error for a repeated request that has waited for the run of this request, if no run began."""
+        """Return the error for a duplicate of this request, which has waited for its run, if that run did not begin."""
         return self.refusal or StoppedInQueue(self.stop_reason or "the request before it was refused")
 
 
 class SessionQueues:
-    """The queues of all sessions. Each is first in, first out."""
+    """The queues of all sessions, in which requests wait for the end of a run. Each is first in, first out."""
 
     def __init__(self) -> None:
         self._queues: dict[SessionRef, deque[QueuedRun]] = {}
@@ -120,8 +120,9 @@ class SessionQueues:
         return next((queued for queued in self.of(ref) if queued.request.request_id == request_id), None)
 
     async def wait(self, queued: QueuedRun) -> None:
-        """Wait in the queue until the session may be free. A request that waits again, after it was woken, stays first.
+        """Put a request into the queue of its session, and wait until the session may be free.
 
+        A request that was woken, and waits again because the session is still busy, is the first in the queue.
         Raises QueueFull, or StoppedInQueue if the request is stopped.
         """
         queue = self._queues.setdefault(queued.ref, deque())
@@ -144,13 +145,13 @@ class SessionQueues:
             raise StoppedInQueue(queued.stop_reason)
 
     def wake_next(self, ref: SessionRef) -> None:
-        """Let the first request of a session try again, because the session may be free."""
+        """Let the first waiting request of a session try to begin its run, because the session may be free."""
         queue = self._queues.get(ref)
         if queue:
             queue[0].wake()
 
     def wake_all(self) -> None:
-        """Let all waiting requests try again."""
+        """Let the waiting requests of all sessions try to begin their runs."""
         for queue in list(self._queues.values()):
             for queued in queue:
                 queued.wake()

@@ -75,7 +75,7 @@ class Recovery:
         self._reopen = reopen
 
     async def recover(self) -> int:
-        """Seal or reopen every orphan. Return how many were sealed."""
+        """Seal or reopen every orphan, which is a live run without a living process. Return how many were sealed."""
         sealed = 0
         for run in await self._store.orphans(now_ms()):
             if run.state == "waiting" and await self._keep_waiting(run):
@@ -103,7 +103,10 @@ class Recovery:
         return await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now)
 
     async def _write_end(self, run: Run, terminal: Terminal) -> Sequence[Record]:
-        """Commit the Records that close what is open in a run's log and end the run, and return them."""
+        """Commit the Records that end a run: those that close its open texts, calls and steps, and the terminal one.
+
+        Return these Records, for viewers.
+        """
         grammar = Grammar()
         last_seq, last_at = run.first_seq - 1, run.started_at
         async for record in records_of(self._store, run):
@@ -152,7 +155,7 @@ class Recovery:
         return True
 
     async def _complete(self, run: Run, event: AnyEvent) -> AnyEvent:
-        """Return the event with the stored values in place of previews."""
+        """Return an event of a reopened run with its complete input or arguments, if the log has only a preview."""
         match event:
             case RunStarted() if event.truncated:
                 text = await complete_value(self._store, run, "input", "", event.input, cut=True)
@@ -206,7 +209,7 @@ def logged_approvals(events: Sequence[AnyEvent]) -> list[LoggedApproval]:
 
 
 def _is_legal(records: Sequence[Record]) -> bool:
-    """Whether the grammar of this version accepts the log. If not, the run can only be sealed."""
+    """Whether the grammar of this version accepts the log of a run. If not, the run can only be sealed."""
     grammar = Grammar()
     try:
         for record in records:
@@ -217,7 +220,7 @@ def _is_legal(records: Sequence[Record]) -> bool:
 
 
 def _may_wait(approvals: Sequence[LoggedApproval]) -> bool:
-    """Whether an approval is open that has not expired."""
+    """Whether a run may continue to wait for a decision: one of its approvals is open and has not expired."""
     now = now_ms()
     return any(a.resolved is None and (a.request.expires_at is None or a.request.expires_at > now) for a in approvals)
 

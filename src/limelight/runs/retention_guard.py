@@ -50,11 +50,11 @@ class RetentionFiles:
         self._data = data
 
     def load(self) -> RetentionState | None:
-        """Return the saved state; None if no server has saved one. Raises SetupError if the file cannot be read."""
+        """Return the saved state of retention; None if there is none. Raises SetupError if its file cannot be read."""
         return self._read(STATE, RetentionState)
 
     def save(self, state: RetentionState) -> None:
-        """Save the state. Raises OSError."""
+        """Save the state of retention. Raises OSError."""
         self._write(STATE, state)
 
     def confirmed_at(self) -> int:
@@ -66,7 +66,7 @@ class RetentionFiles:
         return 0 if confirmation is None else confirmation.clock_at
 
     def confirm(self, confirmation: Confirmation) -> None:
-        """Save a confirmation. Raises SetupError if the file cannot be written."""
+        """Save the confirmation of an operator that the clock is right. Raises SetupError if this fails."""
         try:
             self._write(CONFIRMATION, confirmation)
         except OSError as error:
@@ -85,7 +85,7 @@ class RetentionFiles:
             raise SetupError(f"{path} cannot be read ({error}): make it readable, or remove it") from error
 
     def _write(self, name: str, value: msgspec.Struct) -> None:
-        """Write a file atomically. Only the owner of the folder may read it, even if root has written it."""
+        """Write a file of the data folder atomically. Only the owner of the folder can read it, even if root writes."""
         draft = self._data / f"{name}.new"
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -128,7 +128,7 @@ class RetentionGuard:
         return self._trusted.pause
 
     async def open(self, store: Store) -> None:
-        """Determine the trusted time at start. Raises StoreError."""
+        """Determine the trusted time when the server starts, from saved state and store. Raises StoreError."""
         self._store = store
         newest_at = await store.newest_at()
         try:
@@ -187,7 +187,7 @@ class RetentionGuard:
             self._saved, self._has_warned = state, False
 
     def _warn(self, message: str, reason: object) -> None:
-        """Log a warning, but only one until the next successful save, because checks are frequent."""
+        """Log a warning about the retention files, but only one until the next save of the state succeeds."""
         if not self._has_warned:
             self._has_warned = True
             log.warning(f"retention: {message}", reason)

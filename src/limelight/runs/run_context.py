@@ -28,23 +28,23 @@ class ApprovalCall(msgspec.Struct, frozen=True):
 
 
 class LoggedApproval(msgspec.Struct, frozen=True):
-    """An approval in the log of a reopened run, with its decision; None if the approval is open."""
+    """An approval in the log of a run, with its decision. `resolved` is None if the approval is open."""
 
     request: ApprovalRequested
     resolved: ApprovalResolved | None = None
 
     @property
     def is_lost(self) -> bool:
-        """Whether the decision cannot be used, because the log does not have all of its edited arguments.
+        """Whether a decision to edit cannot be used, because the log does not have the complete edited arguments.
 
-        They contain redacted values, or they were too large to be stored. The approval is then requested again.
+        The arguments contain redacted values, or were too large to be stored. The approval is then requested again.
         """
         if self.resolved is None or self.resolved.decision != "edit":
             return False
         return not isinstance(self.resolved.args, dict) or contains_redacted(self.resolved.args)
 
     def is_for(self, call: ApprovalCall, redactor: Redactor) -> bool:
-        """Whether a call requests this approval again: the call ids, or the contents, are equal."""
+        """Whether a call of `ctx.approve` requests this approval again: tool call ids, or else contents, are equal."""
         request = self.request
         if call.call_id or request.call_id:
             return request.call_id == call.call_id
@@ -180,7 +180,7 @@ class RunContext:
         self.resolve(expired)  # needed only if the store refused the signal because the run has ended or has no owner
 
     def resolve(self, decision: Decide) -> None:
-        """Log a decision, and pass it to the source that waits for it. Does nothing if the approval is not open."""
+        """Log a decision on an approval, and return it to the source that waits. Does nothing if none waits."""
         waiting = self._decisions.get(decision.approval_id)
         if waiting is None or waiting.done():
             return
@@ -197,7 +197,7 @@ class RunContext:
         waiting.set_result(resolved)
 
     def _restored_args(self, decision: Decide) -> dict[str, Any] | None:
-        """Return the edited arguments, with original values in place of the placeholders that the user has kept."""
+        """Return the arguments that a user has edited, with original values in place of redaction placeholders."""
         call = self._calls.get(decision.approval_id)
         if call is None or decision.args is None:
             return decision.args

@@ -189,7 +189,7 @@ class Sessions:
     # Executing a run
 
     def reopen(self, waiting: WaitingRun) -> None:
-        """Execute a run that waits for a decision and that this process has taken over."""
+        """Execute a run that waits for a decision, after this process has taken it over from another process."""
         execution = self._new_execution(waiting.agent, waiting.run)
         execution.reopen(waiting.records)
         self._start_task(waiting.agent, execution, waiting.user, waiting.resume, waiting.approvals)
@@ -202,7 +202,7 @@ class Sessions:
     def _start_task(
         self, agent: Agent, execution: Execution, user: User, work: RunWork, logged: Sequence[LoggedApproval] = ()
     ) -> None:
-        """Start a task that does the work of a run, which this process must own."""
+        """Start the task that executes a run, and register the run as live. This process must own the run."""
         run = execution.run
         shared, own = partial(shared_folder, agent.workspace), partial(self._workspaces.made, run.ref)
         context = RunContext(execution, user, shared if agent.workspace else own, logged)
@@ -279,17 +279,17 @@ class Sessions:
     # Shutdown
 
     def close(self) -> None:
-        """Begin no more runs, and refuse the requests that wait."""
+        """Refuse all further requests for runs, and the requests that wait in queues, because the server shuts down."""
         self.closed = True
         self._queues.wake_all()
 
     async def settled(self) -> None:
-        """Wait until every live run has ended or is suspended."""
+        """Wait until every live run of this process has ended, or waits for a decision and can be resumed later."""
         while tasks := [live.task for live in self._control.live_runs if not live.is_suspended]:
             await asyncio.wait(tasks, timeout=POLL_SECONDS)
 
     async def drain(self, verdict: Terminal) -> "Drained":
-        """End the live runs and wait until their ends are committed, but not longer than SEALING_SECONDS.
+        """End the live runs of this process, and wait at most SEALING_SECONDS until their ends are committed.
 
         Runs that wait for a decision, and that another process can resume, are not ended.
         """
@@ -317,7 +317,7 @@ class Drained(NamedTuple):
 
 
 def options_of(request: Request) -> RunOptions:
-    """Return the options of a request, which are stored so that the run can be resumed with them."""
+    """Return the options that a request sets for its run. They are stored, so that the run can be resumed with them."""
     return RunOptions(
         system=tuple(message.text for message in request.messages if message.role == "system"),
         max_steps=request.max_steps,

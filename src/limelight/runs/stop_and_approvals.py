@@ -61,7 +61,7 @@ class DecidedAt(NamedTuple):
 
 
 class Control:
-    """Registry of the live runs of this process. Sends signals to all runs, and applies signals to the live ones."""
+    """Stops runs and decides on approvals by signals. Also the registry of the live runs of this process."""
 
     def __init__(self, store: Store, queues: SessionQueues, agents: Agents, recovery: Recovery) -> None:
         self._store = store
@@ -181,7 +181,7 @@ class Control:
         return next((execution.run for execution in runs if approval_id in execution.grammar.approvals), None)
 
     async def approval(self, run: Run, approval_id: str) -> tuple[ApprovalRequested, DecidedAt | None]:
-        """Return an approval of a run and the decision on it, None if it is open. Raises ApprovalNotFound."""
+        """Return an approval of a run, and its decision or None if it is undecided. Raises ApprovalNotFound."""
         live = self._live.get(run.run_id)
         if live is not None and approval_id in live.execution.grammar.approvals:  # may not be committed yet
             return live.execution.grammar.approvals[approval_id], None
@@ -206,7 +206,7 @@ class Control:
                 log.exception("a signal to run %s could not be applied", run_id)
 
     async def apply_signals(self, run_id: str) -> None:
-        """Apply the signals that are stored for a live run. A signal that was applied before has no effect."""
+        """Apply the stored signals of a live run: stop it, or decide on its approvals. Repeated calls are harmless."""
         for signal in await self._store.signals(run_id):
             live = self._live.get(run_id)
             if live is None:

@@ -19,17 +19,20 @@ TRIES_UNEXPLAINED = len(RETRY_SECONDS)
 
 
 def is_logged(error: Exception) -> bool:
-    """Whether the store has logged this error itself."""
+    """Whether the store has already logged an error, so that the caller need not log it."""
     return isinstance(error, StoreUnavailable) and bool(error.words)
 
 
 async def pause_before_retry(tries: int) -> None:
-    """Wait before the next attempt."""
+    """Wait before the next attempt of a store operation: the longer, the more attempts (`tries`) have failed."""
     await asyncio.sleep(RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)])
 
 
 async def retry_while_unavailable(work: Callable[[], Awaitable[T]]) -> T:
-    """Repeat an operation until it succeeds. Raises StoreUnavailable after TRIES_UNEXPLAINED unexplained failures."""
+    """Call a store operation until it succeeds, and return its result.
+
+    Raises StoreUnavailable if the store names no fault and the operation fails more than TRIES_UNEXPLAINED times.
+    """
     tries = 0
     while True:
         try:

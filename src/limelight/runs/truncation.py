@@ -126,7 +126,7 @@ def fit(
 
 
 def _answer(event: FinalAnswer, given: FinalAnswer, run_id: str, result_max: int) -> Fitted:
-    """Return an answer within the size limits. `given` is the answer before `present`.
+    """Return a `final_answer` event within the size limits. `given` is the event before `present`.
 
     If the answer is too large, or some of its sources are dropped, the content of `given` is stored in the results
     table. The content of a structured answer contains all its sources.
@@ -145,7 +145,10 @@ def _answer(event: FinalAnswer, given: FinalAnswer, run_id: str, result_max: int
 
 
 def _started(event: RunStarted, run_id: str, result_max: int) -> Fitted:
-    """Return the start of a run within the size limits. If its attachments are cut, its input is stored too."""
+    """Return a `run_started` event within the size limits.
+
+    If attachments or their URLs are removed, the event is `truncated`, and its input is stored in the results table.
+    """
     shown = _with_room(event)
     fitted = _store_if_large(shown, "input", run_id, "", result_max)
     if shown is event or fitted.results:
@@ -180,12 +183,12 @@ def _store_large_text(event: AnyEvent, text: str, run_id: str, result_max: int, 
 
 
 def is_plain(text: Any) -> bool:
-    """Whether a text is so short, and free of lone surrogates, that `fit` does not change it."""
+    """Whether `fit` would not change the text of a delta: it is short, and has no lone surrogates."""
     return type(text) is str and len(text) * 6 <= MAX_DELTA and (text.isascii() or _writable(text))
 
 
 def preview_of(text: str) -> str:
-    """Return the beginning of a text: at most PREVIEW_CHARACTERS, and at most PREVIEW_BYTES as JSON."""
+    """Return the preview of a text, its beginning: at most PREVIEW_CHARACTERS, and at most PREVIEW_BYTES as JSON."""
     preview = text[:PREVIEW_CHARACTERS]
     while json_size(preview) > PREVIEW_BYTES:
         preview = preview[: len(preview) // 2]
@@ -237,9 +240,9 @@ def _plain(event: AnyEvent) -> AnyEvent:
 
 
 def _store_if_large(event: Any, field: str, run_id: str, id_: str, result_max: int, kind: str = "") -> Fitted:
-    """Return the event unchanged if the value of `field` is small; else with a preview, and the value as a Result.
+    """Return an event in which a large value of `field` is replaced by a preview, and the value as a Result.
 
-    `kind` is the kind of the value in its key and its link; the default is the name of the field.
+    `kind` names the value in the results table and in its link; the default is the name of the field.
     """
     kind = kind or field
     value: Any = getattr(event, field)
@@ -258,16 +261,16 @@ def _store_if_large(event: Any, field: str, run_id: str, id_: str, result_max: i
 def _with_preview(
     event: Any, kind: str, id_: str, body: bytes, media_type: str, run_id: str, result_max: int
 ) -> Fitted:
-    """Return an event that has a preview, with the link and the size of the complete value, and a Result to store.
+    """Add to an event with a preview the link and the size of the complete value. Return it with a Result to store.
 
-    The Result has the first `result_max` bytes of the complete value, which is `body`.
+    `body` is the complete value; the Result has its first `result_max` bytes.
     """
     event = msgspec.structs.replace(event, truncated=True, size=len(body), result_url=result_url(run_id, kind, id_))
     return _fitted([event], Result(key=result_key(kind, id_), media_type=media_type, body=body[:result_max]))
 
 
 def result_key(kind: str, id_: str = "") -> str:
-    """Return the key of a value in the results table: its kind, and the id of its call or approval."""
+    """Return the key of a value in the results table, made of its kind and the id of its tool call or approval."""
     return f"{kind}:{id_}"
 
 
@@ -277,7 +280,7 @@ def _fitted(events: list[AnyEvent], *results: Result) -> Fitted:
 
 
 def _size_of(event: AnyEvent) -> int:
-    """Return the bytes of an event as JSON. Raises BadEvent if they exceed MAX_EVENT, or if a name exceeds MAX_NAME."""
+    """Return the number of bytes of an event as JSON. Raises BadEvent above MAX_EVENT, or for a name above MAX_NAME."""
     for field in _NAMES[type(event)]:
         if len(getattr(event, field) or "") > MAX_NAME:
             raise BadEvent(f"{kind_of(event)}: its {field} has more than {MAX_NAME} characters")
@@ -288,7 +291,10 @@ def _size_of(event: AnyEvent) -> int:
 
 
 def _with_room(event: RunStarted) -> RunStarted:
-    """If the attachments are too large for the event, remove their URLs, then the last attachments until they fit."""
+    """Return a `run_started` event whose attachments have room in it.
+
+    If they are too large, their URLs are removed, and then the last attachments until the rest fits.
+    """
     room = MAX_EVENT - MAX_INLINE - SHORT_CHARACTERS
     if len(msgspec.json.encode(event.attachments)) <= room:
         return event
@@ -299,7 +305,7 @@ def _with_room(event: RunStarted) -> RunStarted:
 
 
 def _with_sources(event: FinalAnswer) -> FinalAnswer:
-    """Shorten the title of an answer, and drop its last sources until they fit into the event."""
+    """Shorten the title of an answer, and drop its last sources until the rest fits into the event."""
     event = _shortened(event, "title")
     room = MAX_EVENT - MAX_INLINE - 6 * SHORT_CHARACTERS
     sources = event.sources
@@ -318,7 +324,7 @@ def _plan(event: Plan) -> Plan:
 
 
 def _source(event: SourceCited) -> SourceCited:
-    """Remove a URL that is too long, because a shortened URL is useless, and shorten the text and the title."""
+    """Shorten the text and the title of a cited source, and remove its URL if that is too long."""
     if json_size(event.url) > MAX_LINK:
         event = msgspec.structs.replace(event, url="", truncated=True)
     if json_size(event.text) > MAX_INLINE:

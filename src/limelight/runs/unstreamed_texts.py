@@ -61,17 +61,17 @@ class UnstreamedTexts:
                 return [event]
 
     def flush(self) -> list[AnyEvent]:
-        """Return the deltas of all texts that are held."""
+        """Return one delta with the complete text for each text or reasoning that is held."""
         return [text for kind, message_id in list(self._held) for text in self._release(kind, message_id)]
 
     def _release_below(self, agent_id: str) -> list[AnyEvent]:
-        """Return the held texts of the sub-agents of an agent, then those of the agent."""
+        """Release the held texts of an agent that ends, after those of its sub-agents. Return them as deltas."""
         self._agents.pop(agent_id, None)
         children = [a.agent_id for a in self._agents.values() if a.parent_id == agent_id]
         return [*(text for child in children for text in self._release_below(child)), *self._release_agent(agent_id)]
 
     def _release_above(self, agent_id: str) -> list[AnyEvent]:
-        """Return the held texts of the parents of an agent, then those of the agent."""
+        """Release the held texts of an agent and of its parents, from the main agent down. Return them as deltas."""
         above = self._release_above(self._agents[agent_id].parent_id) if agent_id in self._agents else []
         return above + self._release_agent(agent_id)
 
@@ -80,7 +80,7 @@ class UnstreamedTexts:
         return [text for kind, message_id in held for text in self._release(kind, message_id)]
 
     def _release(self, kind: type[AnyEvent], message_id: str) -> list[AnyEvent]:
-        """Return the held deltas of a text as one delta, if there are any."""
+        """Release a held text or reasoning: return its deltas as one delta; [] if none are held."""
         deltas = self._held.pop((kind, message_id), [])
         if not deltas:
             return []

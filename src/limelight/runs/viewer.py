@@ -91,7 +91,7 @@ class Viewer:
         self._hub.leave(self._ref, self._channel, self.format.buffer)
 
     def start(self, cursor: Cursor, *, only_run: bool = False, through: int = 0, fresh: bool = False) -> None:
-        """Set the position: the first frame is the one after `cursor`.
+        """Set the position in the log: `next` returns the frames after `cursor`.
 
         With `only_run`, the view ends with the first run that ends after `cursor`, but not before Record `through`.
         `fresh` says that a new run begins after `cursor`, so that usually nothing has to be replayed.
@@ -106,11 +106,11 @@ class Viewer:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the session was deleted."""
+        """Whether the session of this viewer was deleted."""
         return self._channel.deleted
 
     def next_run(self) -> None:
-        """Continue a view that has ended with a run: `next` returns the frames of the next run."""
+        """Continue after the end of a run: `next` returns the frames of the next run."""
         self._ended = False
 
     def wake(self, *, in_read: bool = False) -> None:
@@ -162,7 +162,7 @@ class Viewer:
         return self._encoder is not None or buffer is None or not buffer.base - 1 <= self._at < buffer.head
 
     def _buffer(self) -> FrameBuffer | None:
-        """Return the frame buffer if its frames continue at the position; None if this viewer has to replay."""
+        """Return the hub's frame buffer if it has the frames after the position; None if this viewer has to replay."""
         buffer = self._channel.buffers.get(self.format.buffer)
         return buffer if buffer is not None and not self._skip and self._at >= buffer.base - 1 else None
 
@@ -208,7 +208,7 @@ class Viewer:
         return batch
 
     async def _read(self) -> list[Record] | None:
-        """Return the next Records of the store; None if a heartbeat is due before the read has ended."""
+        """Return the next Records from the store; None if a heartbeat has to be sent before this read is done."""
         reading = self._reading
         if reading is None:
             self._published = self._channel.published
@@ -222,16 +222,16 @@ class Viewer:
         return reading.result()
 
     def _adapt_batch(self, size: int) -> None:
-        """Double the number of Records per read after a small batch, and halve it after a large one."""
+        """Adapt how many Records a replay reads at once: more after a small batch, fewer after a large one."""
         if size > BATCH_BYTES:
             self._batch = max(BATCH, self._batch // 2)
         elif 2 * size < BATCH_BYTES:
             self._batch = min(self.format.batch, self._batch * 2)
 
     def _go_live(self, encoder: FrameEncoder) -> None:
-        """End the replay if the frame buffer continues at the position; create the buffer if there is none.
+        """End the replay if the frame buffer of the hub has all Records that follow. Else the replay continues.
 
-        If newer Records were published that the buffer does not have, the replay continues.
+        If the hub has no buffer of this format, create it, unless newer Records were already published.
         """
         buffer = self._channel.buffers.get(self.format.buffer)
         if buffer is None and self._fed >= self._channel.published:

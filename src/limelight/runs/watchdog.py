@@ -11,7 +11,7 @@ from limelight.errors import RunError, RunTimeout, SilenceTimeout
 
 
 class Watchdog:
-    """The timer of one run. Calls `on_timeout` once when a limit is reached. Ignores silence while `busy()` is True."""
+    """The time limits of one run. Calls `on_timeout` when one is reached. Ignores silence while `busy()` is True."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Watchdog:
         self._deadline = self.last_event_at + run_seconds
 
     def check(self) -> None:
-        """Check the limits now, and schedule the next check for the earliest time at which a limit can be reached."""
+        """Check the time limits of the run, and schedule the next check for the earliest time of a timeout."""
         self.stop()
         if self._paused_at is not None:
             return
@@ -49,7 +49,7 @@ class Watchdog:
             )
 
     def pause(self, waiting: bool) -> None:
-        """Pause the limits while an approval is open (`waiting`), else resume them. Called after each event."""
+        """Pause the time limits if an approval is open (`waiting`), else resume them. Called after each event."""
         if waiting and self._paused_at is None:
             self._paused_at = self._loop.time()
             self.stop()

@@ -42,7 +42,7 @@ class WriteBuffer:
         return bool(self._records)
 
     def not_before(self, at: int) -> None:
-        """Set the earliest time of the Records that follow."""
+        """Give the Records that follow no time before `at`, so that the times in a log never decrease."""
         self._at = max(self._at, at)
 
     def append(self, events: Iterable[AnyEvent]) -> None:
@@ -75,7 +75,7 @@ class WriteBuffer:
         self._delta, self._pieces, self._room = event, [event.text], MAX_JOINED - size
 
     def take(self) -> list[Record]:
-        """Return the Records to commit, and remove them from the buffer. Call `committed` once after each call."""
+        """Remove all Records from the buffer, and return them to be committed. Call `committed` when they are."""
         self._finish_delta()
         records, self._records = self._records, []
         self._taken.append((self._waiting, self._seq))
@@ -83,12 +83,12 @@ class WriteBuffer:
         return records
 
     def committed(self) -> None:
-        """Count the Records of the oldest uncommitted `take` as committed."""
+        """Count the Records that the oldest pending `take` has returned as committed."""
         count, self.committed_seq = self._taken.popleft()
         self.uncommitted -= count
 
     def _finish_delta(self) -> None:
-        """Replace the newest Record by one with the joined text, before another event follows or Records are taken."""
+        """Finish the newest delta, so that no text is joined to it any more: put the joined text into its Record."""
         delta = self._delta
         if delta is None:
             return

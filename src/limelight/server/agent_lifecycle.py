@@ -17,7 +17,7 @@ CLOSE_SECONDS = 3
 
 
 class ServerResources:
-    """The `AgentResources` of a server. The first call of `understudy` starts the offline model."""
+    """The resources that agents of a server use: the data folder, and the offline model that `understudy` starts."""
 
     def __init__(self, data: Path, pace_seconds: float = 0) -> None:
         self.data = data
@@ -56,7 +56,10 @@ class AgentLifecycle:
                 raise error
 
     def _make_resources(self) -> ServerResources:
-        """Create the data folder, and return the resources. Later code does not create it again if it is moved away."""
+        """Create the data folder, and return the resources for agents. Raises SetupError.
+
+        Only this method creates the folder: if it is moved away later, no new one takes its place.
+        """
         data = Path(self._settings.store.data)
         try:
             data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -70,7 +73,7 @@ class AgentLifecycle:
         self._opened.append(agent)
 
     async def close(self) -> None:
-        """Close all open sources, then the resources. Errors of sources are logged."""
+        """Close the sources of all agents, then the resources that they use. Errors of sources are logged."""
         if self._resources is None:
             return
         await asyncio.gather(*map(self._close, self._opened))

@@ -61,7 +61,7 @@ EXAMPLE_ADDRESS = "://127.0.0.1:8000"
 
 
 def docs_page(endpoints: Iterable[Endpoint], root: str = "") -> str:
-    """Return the document as HTML. `root` is the root path of the server."""
+    """Return the API documentation as an HTML document. `root` is the root path of the server."""
     return _document(endpoints).replace(EXAMPLE_ADDRESS, EXAMPLE_ADDRESS + html.escape(root))
 
 
@@ -91,7 +91,7 @@ Times are milliseconds since 1970, in Web API v2 ISO 8601.</p>
 
 
 def _errors() -> str:
-    """Return the HTML tables of all error codes that clients can get. Errors at the start of a server are left out."""
+    """Return HTML tables of all error codes that clients can get, without those at the start of a server."""
     groups: list[list[str]] = [[] for _ in _ERROR_GROUPS]
     for error in sorted(all_errors(), key=lambda e: (e.status, e.code)):
         if not issubclass(error, SetupError):
@@ -170,7 +170,7 @@ def _example(endpoint: Endpoint) -> str:
 
 
 def _sample(schema: type) -> dict[str, Any]:
-    """Return an example of a request body, with its required fields."""
+    """Return an example of a request body for a curl command. It has only the required fields."""
     samples: dict[str, Any] = {
         "messages": [{"role": "user", "content": "What is in my files?"}],
         "title": "Notes on bees",
@@ -208,7 +208,7 @@ def _schema(struct: type) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _outline(schema: dict[str, Any], components: dict[str, Any]) -> Any:
-    """Return the outline of a JSON schema: nested objects and lists, with the names of types as values."""
+    """Return the shape of the JSON that a schema describes: its objects and lists, with names of types as values."""
     if "$ref" in schema:
         return _outline(components[schema["$ref"]], components)
     if "properties" in schema:

@@ -79,14 +79,14 @@ class Metrics(Collector):
     # Methods that the server calls
 
     def count_refusal(self, error: BaseException) -> None:
-        """Count an error response, if it is a limit or an error of the store. `run_ended` counts failures of runs."""
+        """Count the error of a refused request, if it is a reached limit or an error of the store."""
         if isinstance(error, RequestError) and error.is_limit:
             self._limit_hits.labels(error.code).inc()
         elif isinstance(error, StoreError):
             self._store_errors.labels("request", error.code).inc()
 
     def count_task_error(self, task: "asyncio.Task[Any]") -> None:
-        """Count the error of a task whose response had already begun, if the task failed."""
+        """Count the error of a finished task that began a run, if it failed. Its response had already begun."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self.count_refusal(error)
 
@@ -97,7 +97,7 @@ class Metrics(Collector):
         return generate_latest(self)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield all metrics, without the `_created` samples, which would double their number."""
+        """Yield all metrics of the registry for `render`, without `_created` samples, which would double the output."""
         for metric in self.registry.collect():
             metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
             yield metric

@@ -24,7 +24,7 @@ Kind = Literal["stream", "socket"]
 
 
 class OpenStream(Protocol):
-    """An open SSE stream or WebSocket, as `Heartbeat` uses it."""
+    """The interface of an open SSE stream or WebSocket that `Heartbeat` uses."""
 
     last_sent: float
     """Time of the last send, by the clock of the event loop. Infinity disables heartbeats, as sockets do."""
@@ -39,7 +39,7 @@ class OpenStream(Protocol):
     def is_still_authorized(self) -> Callable[[], Awaitable[bool]]: ...
 
     def ping(self) -> None:
-        """Send a heartbeat."""
+        """Send a heartbeat to the client, because nothing else was sent for some time."""
         ...
 
     def revoke(self) -> None:
@@ -52,7 +52,7 @@ class OpenStream(Protocol):
 
 
 class Heartbeat:
-    """The registry of open streams and sockets: sends heartbeats, revokes, counts, and closes them at shutdown."""
+    """The registry of open streams and sockets: sends heartbeats, ends unauthorized ones, closes all at shutdown."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -87,13 +87,13 @@ class Heartbeat:
             self._all_closed.set()
 
     def close(self) -> None:
-        """Close all open streams. A stream that is added later has to check `is_closing` itself."""
+        """Close all open streams and sockets at shutdown. One that is added later has to check `is_closing` itself."""
         self.is_closing = True
         for stream in list(self._streams):
             stream.close()
 
     async def wait_closed(self, seconds: float) -> None:
-        """Wait until all streams have ended, but at most `seconds`, because some clients do not read."""
+        """Wait until all streams and sockets have ended, but at most `seconds`, because some clients do not read."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._all_closed.wait(), seconds)
 
@@ -102,7 +102,7 @@ class Heartbeat:
         return len(self._streams)
 
     def count_by_kind(self) -> Counter[tuple[Kind, str]]:
-        """Return the number of open streams by kind and format."""
+        """Return the number of open streams and sockets by kind and format, for metrics."""
         return Counter((stream.kind, stream.format) for stream in self._streams)
 
     async def _ping_streams(self) -> None:
@@ -116,7 +116,7 @@ class Heartbeat:
                     stream.ping()
 
     async def _check_authorization(self) -> None:
-        """Revoke streams whose clients are no longer authorized, once per heartbeat interval.
+        """End the streams and sockets whose clients are no longer authorized, once per heartbeat interval.
 
         This is a separate task because a check may send a request to a token issuer, which must not delay heartbeats.
         """
@@ -129,7 +129,7 @@ class Heartbeat:
                 self._logged_error = ""
 
     async def _check_streams(self, streams: Iterator[OpenStream]) -> None:
-        """Check the streams that an iterator returns, one by one.
+        """Revoke each stream of an iterator whose client is no longer authorized.
 
         Several calls share one iterator, so that a slow check does not delay the checks of other streams.
         """

@@ -27,7 +27,7 @@ class FieldError(msgspec.Struct):
 
 
 class Problem(msgspec.Struct, kw_only=True):
-    """The body of every error response."""
+    """The JSON body of every error response, a problem document of RFC 9457."""
 
     type: str
     title: str
@@ -50,7 +50,7 @@ class UnexpectedError(LimelightError):
 
 
 def problem_response(error: LimelightError, scope: Scope) -> Response:
-    """Return the problem response for a Limelight error."""
+    """Return the error response for a Limelight error, with its status, headers and problem body."""
     problem = Problem(
         type=f"{root_of(scope)}/docs#error-{error.code}",
         title=error.title,
@@ -70,9 +70,9 @@ def problem_response(error: LimelightError, scope: Scope) -> Response:
 
 
 async def send_problem(error: LimelightError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request or a WebSocket handshake with a problem response.
+    """Refuse a request or a WebSocket handshake with a problem response.
 
-    An ASGI server that does not support responses to handshakes answers them with 403.
+    An ASGI server that cannot send responses to handshakes refuses a handshake with status 403.
     """
     if scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
         await problem_response(error, scope)(scope, receive, send)
@@ -87,7 +87,7 @@ async def on_limelight_error(request: Request, error: Exception) -> Response:
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
-    """Return the problem response for an unknown path, or for a method that a path does not support."""
+    """Return the error response for an unknown path, or for a method that a path does not support."""
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         not_allowed = MethodNotAllowed(f"{request.url.path} does not take {request.method}")
@@ -96,13 +96,13 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
 
 
 def path_ids(scope: Scope) -> dict[str, str]:
-    """Return the log fields with the run and session ids of a request path."""
+    """Return the run id and the session id in the path of a request, as fields for log messages."""
     params: Mapping[str, str] = scope.get("path_params", {})
     return log_fields(run_id=params.get("run_id", ""), session_id=params.get("session_id", ""))
 
 
 async def on_unexpected_error(request: Request, error: Exception) -> Response:
-    """Log an unexpected error with its traceback, and return a problem response with the id of the log entry."""
+    """Log an unexpected error with its traceback, and return an error response with the id of the log message."""
     error_id = sortable_id("err_")
     extra = {**path_ids(request.scope), **log_fields(error_id=error_id)}
     log.error("unexpected error in %s %s, %s", request.method, request.url.path, error_id, exc_info=error, extra=extra)

@@ -17,13 +17,13 @@ CHECK_SECONDS = 5.0
 
 
 class StoreFailure(NamedTuple):
-    """The reason why a check failed, for clients without a key; "" if the reason may appear only in the log."""
+    """The result of a store check that failed. `reason` is for any client; "" if it may appear only in the log."""
 
     reason: str
 
 
 class CachedCheck(Generic[T]):
-    """A check whose result is cached for CACHE_SECONDS. Concurrent callers share one execution."""
+    """A check of the store whose result is cached for CACHE_SECONDS. Concurrent callers share one check."""
 
     def __init__(self, check: Callable[[], Awaitable[T]]) -> None:
         self._check = check
@@ -61,7 +61,7 @@ class Readiness:
         self._active_sessions = CachedCheck(self._count_active_sessions)
 
     async def store_failure(self) -> StoreFailure | None:
-        """Return the reason why the store cannot be written, None if it can."""
+        """Return why the store cannot be written, from a check of the last seconds; None if it can be written."""
         return await self._ping.result()
 
     async def active_sessions(self) -> int | None:

@@ -115,9 +115,9 @@ class ApprovalView(msgspec.Struct, kw_only=True):
 
 
 class DecidedView(msgspec.Struct, kw_only=True):
-    """An approval with its decision, and its complete arguments: requested by the agent (`args`) and edited.
+    """An approval with its decision and its complete arguments: of the agent (`args`) and of the user (`edited_args`).
 
-    If the arguments exceed `limits.result_bytes`, `truncated` is true, and they are the text of their beginning.
+    Of arguments that exceed `limits.result_bytes`, only the beginning is given, as text; `truncated` is then true.
     """
 
     approval_id: str
@@ -179,7 +179,7 @@ class AnswerMessage(msgspec.Struct):
 
 
 class AnswerView(msgspec.Struct, kw_only=True):
-    """A structured answer. `data` is the original object of the agent, if it has more than the other fields."""
+    """A structured answer. `data` is the agent's complete object, if it has more than title, content and sources."""
 
     title: str
     content: JsonValue
@@ -213,7 +213,7 @@ class ReadyView(msgspec.Struct):
 
 
 def session_state(session: Session, now: int, expiry_seconds: float) -> SessionState:
-    """Return the state of a session, from the state of its newest run and the time of its last activity."""
+    """Return the state of a session that clients see, from its newest run and the time of its last activity."""
     state = "idle" if session.run_state is None else STATE_AFTER_RUN[session.run_state]
     return "expired" if state != "processing" and now - session.active_at > expiry_seconds * 1000 else state
 

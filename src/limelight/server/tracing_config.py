@@ -20,7 +20,7 @@ PATH = "/v1/traces"
 
 
 def make_tracing(settings: Settings, store: Store, environ: Mapping[str, str] = os.environ) -> Tracer | None:
-    """Return the tracer of the server, None if tracing has no endpoint or is disabled.
+    """Return the tracer of the server; None if tracing is disabled or no endpoint is configured.
 
     Raises SetupError if the endpoint or the protocol is invalid, or if OpenTelemetry's SDK is not installed.
     """
@@ -47,9 +47,9 @@ def make_tracing(settings: Settings, store: Store, environ: Mapping[str, str] = 
 
 
 def _endpoint(settings: Settings, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Return the URL of the collector, and a prefix for error messages that says where the URL is configured.
+    """Return the URL to which traces are sent, and a prefix for error messages that says where it is configured.
 
-    TRACES_ENDPOINT contains the complete URL. To a URL from the settings, PATH is added.
+    The environment variable TRACES_ENDPOINT has the complete URL. PATH is appended to a URL from the settings.
     """
     if environ.get(TRACES_ENDPOINT):
         return environ[TRACES_ENDPOINT], f"{TRACES_ENDPOINT}: "

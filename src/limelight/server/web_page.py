@@ -52,7 +52,10 @@ load this again. That needs Node 20.19 or newer; where there is none, one is fet
 
 
 def is_page_file(path: str) -> bool:
-    """Whether a path is a file of the page, which needs no key. "" is the index of a mounted application."""
+    """Whether a request path names a file of the page, for which no key is needed.
+
+    "" is the index of the page if the application is mounted into another one.
+    """
     return path in ("", "/") or path.removeprefix("/") in FIXED_NAMES or path.startswith(f"/{ASSETS}")
 
 
@@ -100,7 +103,7 @@ class Page:
         return file
 
     def file(self, name: str) -> File | None:
-        """Return the file with a name; None if it does not exist or the page is not built."""
+        """Return the file of the page with a name; None if it does not exist or the page is not built."""
         try:
             mtimes = [(self._folder / name).stat().st_mtime_ns for name in (INDEX, ASSETS)]
         except OSError:
@@ -111,7 +114,7 @@ class Page:
 
 
 def read_files(folder: Path) -> dict[str, File]:
-    """Read all files in a folder, by their relative paths. A file `x.gz` becomes the gzip form of `x`."""
+    """Return the files of a folder, by their relative paths. A file `x.gz` becomes the gzip form of `x`."""
     bodies = {path.relative_to(folder).as_posix(): path.read_bytes() for path in _files_in(folder)}
     return {
         name: File(name, body, bodies.get(f"{name}.gz")) for name, body in bodies.items() if not name.endswith(".gz")

@@ -128,7 +128,7 @@ class Store(ABC):
     async def create(self, new: NewSession) -> bool:
         """Create a session without a run. Return False, and change nothing, if the session exists.
 
-        Raises TooManySessions, also if concurrent calls together would exceed the limit.
+        Raises TooManySessions if the owner has reached the session limit, also by concurrent calls.
         """
 
     @abstractmethod
@@ -146,7 +146,7 @@ class Store(ABC):
 
     @abstractmethod
     async def begin(self, new: NewRun) -> Begun:
-        """Begin a run, owned by this process, or return the run that a request with this request id has begun before.
+        """Begin a run, owned by this process. If a run with the same request id exists, return that run instead.
 
         Raises SessionBusy if the session has a live run, SessionNotFound if the session does not exist and must not be
         created, TooManySessions, and SessionFull. If it raises, nothing has changed.
@@ -163,15 +163,16 @@ class Store(ABC):
 
     @abstractmethod
     async def append(self, batch: Sequence[Append]) -> None:
-        """Commit the records, results and state changes of a batch: all of them, or none. It has each run at most once.
+        """Commit the records, results and state changes of several runs: all of them, or none.
 
-        A state in ENDED_STATES comes with the terminal record; it ends the run and frees the session. Raises LeaseLost
-        if this process does not own one of the runs. After StoreUnavailable, the caller sends the same batch again.
+        `batch` has at most one entry for each run. A state in ENDED_STATES comes with the terminal record; it ends the
+        run and frees the session. Raises LeaseLost if this process does not own one of the runs. After
+        StoreUnavailable, the caller sends the same batch again.
         """
 
     @abstractmethod
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
-        """Return up to `limit` committed records with `seq > after`, in order. Retention deletes the oldest."""
+        """Return up to `limit` committed records of a session with `seq > after`, in order; without deleted records."""
 
     @abstractmethod
     async def result(self, run_id: str, key: str) -> Result | None: ...
@@ -195,7 +196,7 @@ class Store(ABC):
 
     @abstractmethod
     async def stale_memories(self, agents: Collection[str], limit: int = 100) -> list[Memory]:
-        """Return memories of these agents that no turn will use: replaced memories, and those of deleted sessions."""
+        """Return the stale memories of these agents: replaced memories, and memories of deleted sessions."""
 
     @abstractmethod
     async def drop_memory(self, key: str) -> None: ...
@@ -204,7 +205,7 @@ class Store(ABC):
 
     @abstractmethod
     async def renew(self, until: int) -> None:
-        """Extend the leases of all runs that this process owns."""
+        """Extend the leases of all runs that this process owns to this time."""
 
     @abstractmethod
     async def orphans(self, now: int) -> list[Run]:
@@ -212,29 +213,32 @@ class Store(ABC):
 
     @abstractmethod
     async def take_over(self, run_id: str, *, until: int, now: int) -> bool:
-        """Make this process the owner of an orphan. Return False if the run is not an orphan (any more)."""
+        """Make this process the owner of an orphan. Return False if the run has ended or its lease has not expired."""
 
     # Retention
 
     @abstractmethod
     async def sweep(self, before: int, limit: int = 500) -> Swept:
-        """Delete up to `limit` runs that ended before a time, and idle sessions that then have no run."""
+        """Apply the retention: delete up to `limit` runs that ended before a time, and old sessions without runs."""
 
     # 2. Members with defaults: opening and closing
 
     async def open(self) -> None:  # noqa: B027
-        """Connect, migrate the data, and repair it after a crash. Raises StoreNewer, StoreCorrupt or StoreLocked."""
+        """Open the store: connect, migrate the data, and repair it after a crash.
+
+        Raises StoreNewer, StoreCorrupt or StoreLocked.
+        """
 
     async def close(self) -> None:  # noqa: B027
-        """Finish queued writes, and release connections and locks. No other method is called afterwards."""
+        """Close the store: finish queued writes, and release connections and locks. It is not used afterwards."""
 
     async def ping(self) -> None:
-        """Test that the store can be written. Raises StoreError if not. The default only tests that it can be read."""
+        """Raise StoreError if the store cannot be written. The default only tests that it can be read."""
         await self.session(SessionRef("", ""))
 
     @property
     def is_failing(self) -> bool:
-        """Whether the last reads or writes of the store failed, for metrics. Does no I/O."""
+        """Whether reads or writes of the store are failing now, for metrics. Does no I/O."""
         return False
 
     # Signals. A store that several processes share overrides `signal`, `signals` and `wakes`.
@@ -259,12 +263,15 @@ class Store(ABC):
         return list(self._signals.get(run_id, {}).values())
 
     async def wakes(self) -> AsyncIterator[str]:
-        """Yield the id of a run of this process each time that the run gets a signal. Never ends."""
+        """Wait for signals to the runs of this process, and yield the run id of each signal. Never ends."""
         while True:
             yield await self._wakes.get()
 
     def _send(self, signal: Signal) -> SignalOutcome:
-        """Store a signal in memory, and wake its run. For stores that serve one process."""
+        """Store a signal in memory, unless its run has one with the same key, and wake the run. Return the outcome.
+
+        For stores that serve one process.
+        """
         signals = self._signals.setdefault(signal.run_id, {})
         if signal.key in signals:
             return "duplicate"
@@ -279,7 +286,7 @@ class Store(ABC):
     # Queries
 
     async def requested(self, ref: SessionRef, request_id: str) -> Run | None:
-        """Return the run that the request with this id has begun; None if there is none."""
+        """Return the run of a session that the request with this id has begun; None if there is none."""
         return next((run for run in await self.runs(ref) if run.request_id == request_id != ""), None)
 
     async def run_covering(self, ref: SessionRef, seq: int) -> Run | None:
@@ -301,7 +308,7 @@ class Store(ABC):
         """Store the message count of an ended run as `Run.messages`. The default does nothing."""
 
     async def active_sessions(self, since: int) -> int:
-        """Count the sessions of all owners that have a live run or were active at or after this time."""
+        """Return the number of sessions, of all owners, that have a live run or were active at or after this time."""
         return sum([s.active_at >= since or s.run_state in LIVE_STATES async for s in self._all_sessions()])
 
     # Inspection. Command-line tools use these members while the store is not open, or is open in another process. A
@@ -313,7 +320,7 @@ class Store(ABC):
         return None
 
     def check_place(self) -> None:  # noqa: B027
-        """Raise StoreUnavailable if a server is running that has another file open than `file`."""
+        """Raise StoreUnavailable if a running server has another file open than `file`, which a tool wants to open."""
 
     async def examine(self) -> str:
         """Return a description of the store's condition, without changing the store. Another process may have it open.
@@ -331,7 +338,7 @@ class Store(ABC):
         return max(times, default=None)
 
     async def retention_counts(self, before: int) -> RetentionCounts:
-        """Count all sessions and runs, and those that `sweep` with this time and no limit would delete."""
+        """Count all sessions and runs, and those that the retention would delete: older than the time `before`."""
         sessions = runs = sessions_to_delete = runs_to_delete = 0
         async for session in self._all_sessions():
             kept = await self.runs(session.ref)
@@ -345,7 +352,7 @@ class Store(ABC):
         )
 
     async def _all_sessions(self) -> AsyncIterator[Session]:
-        """Yield the sessions of all owners."""
+        """Yield the sessions of all owners, read in pages."""
         after = ""
         while owners := await self.owners(after=after, limit=_PAGE):
             for owner in owners:

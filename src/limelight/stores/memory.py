@@ -38,7 +38,7 @@ from limelight.stores.record_packing import pack
 
 @dataclass(slots=True, eq=False)
 class StoredRun:
-    """A run with all its data. `holder` is the store object that owns the run, or None."""
+    """A stored run with all its data. `holder` is the store object that owns the run; None if no process owns it."""
 
     run: Run
     holder: "MemoryStore | None"
@@ -61,7 +61,7 @@ class StoredRun:
 
 @dataclass(slots=True, eq=False)
 class StoredSession:
-    """A session with its runs, oldest first."""
+    """A stored session with its runs, oldest first."""
 
     session: Session
     runs: list[StoredRun] = field(default_factory=list[StoredRun])
@@ -69,7 +69,7 @@ class StoredSession:
 
 @dataclass(slots=True, eq=False)
 class StoredMemory:
-    """An agent memory. After its session is deleted, it is stale until `drop_memory` deletes it."""
+    """A stored agent memory. It is stale if it was replaced or its session was deleted."""
 
     ref: SessionRef
     memory: Memory
@@ -77,7 +77,7 @@ class StoredMemory:
 
 
 class MemoryDatabase:
-    """The data of one or several MemoryStores."""
+    """The data of one MemoryStore, or of several that share it."""
 
     def __init__(self) -> None:
         self.sessions: dict[SessionRef, StoredSession] = {}
@@ -353,5 +353,5 @@ class MemoryStore(Store):
 
 
 def _list_order(session: Session) -> tuple[int, str]:
-    """Return the sort key of a listed session: the last active sessions come first, then by id."""
+    """Return the sort key of a session in lists: last active first; equally old sessions are ordered by id."""
     return -session.active_at, session.ref.session_id

@@ -15,14 +15,14 @@ from limelight.models import refers_to
 
 
 class Single(msgspec.Struct, array_like=True, tag="e"):
-    """One record. Its time is relative to the time of the previous record."""
+    """One record in a pack. `at` is relative to the time of the previous record."""
 
     at: int
     event: AnyEvent
 
 
 class Deltas(msgspec.Struct, array_like=True, tag="d"):
-    """Consecutive deltas that differ only in text and time: one event without text, and all times and texts."""
+    """Consecutive deltas in a pack that differ only in text and time: one event without text, all times and texts."""
 
     head: Delta
     ats: list[int]
@@ -30,7 +30,7 @@ class Deltas(msgspec.Struct, array_like=True, tag="d"):
 
 
 class Pack(msgspec.Struct, array_like=True):
-    """The records `first_seq`, `first_seq` + 1, … of one run."""
+    """The packed form of consecutive records of one run, before compression. `first_seq` numbers the first one."""
 
     run_id: str
     first_seq: int
@@ -42,7 +42,7 @@ _decoder = msgspec.json.Decoder(Pack)
 
 
 def pack(records: Sequence[Record]) -> bytes:
-    """Encode records, which must be consecutive records of one run."""
+    """Return consecutive records of one run as compressed bytes, which `unpack` decodes."""
     first, last = records[0], records[-1]
     assert (last.seq - first.seq, last.run_id) == (len(records) - 1, first.run_id)
     parts: list[Single | Deltas] = []
@@ -66,12 +66,15 @@ def pack(records: Sequence[Record]) -> bytes:
 
 
 def unpack(body: bytes) -> list[Record]:
-    """Decode the records of a packed body."""
+    """Return the records that `pack` has encoded as `body`."""
     return _records(_decoder.decode(zlib.decompress(body)))
 
 
 def unpack_naming(body: bytes, id_: str) -> list[Record]:
-    """Decode the records that have this `call_id` or `approval_id`. A body without the id is not parsed."""
+    """Return those of the records in a packed `body` that have this `call_id` or `approval_id`.
+
+    A body that does not contain the id is not parsed.
+    """
     encoded = zlib.decompress(body)
     if _encoder.encode(id_) not in encoded:
         return []

@@ -32,13 +32,13 @@ class Caller(msgspec.Struct, frozen=True):
         return scope in self.scopes
 
     def require(self, scope: Scope) -> None:
-        """Raise Forbidden if the caller does not have a scope."""
+        """Raise Forbidden if the key of the caller does not have this scope."""
         if scope not in self.scopes:
             scopes = ", ".join(sorted(self.scopes)) or "none"
             raise Forbidden(f"this needs a key with the scope {scope!r}; the scopes of yours: {scopes}")
 
     def check_user(self, user_id: str, path: str) -> None:
-        """Raise BadRequest if another caller tries to act as the server's own user `local`, which has no limits."""
+        """Raise BadRequest if a request names the user `local`, which has no limits, and the caller is another user."""
         if user_id == LOCAL_OWNER != self.user.user_id:
             detail = f"the user {LOCAL_OWNER!r} is the server's own: only LIMELIGHT_API_KEY speaks for them"
             raise BadRequest(detail, path=path)
@@ -75,7 +75,7 @@ class Authenticator:
         return not self._api_key and self._issuer is None and not self._read(self._keyring.has_any)
 
     async def authenticate(self, token: str) -> Caller | None:
-        """Return the caller that a key or token belongs to; None if the key is unknown or revoked.
+        """Return the caller whose key or token this is; None if the key is unknown or revoked.
 
         Raises Unauthorized, with the reason, for an invalid token, and IssuerUnavailable if a token cannot be checked.
         """
@@ -112,7 +112,7 @@ def _token_caller(identity: Identity) -> Caller:
 
 
 def _make_issuer(settings: Settings) -> TokenVerifier | None:
-    """Return the verifier for tokens of the issuer in the settings, None without one.
+    """Return the verifier for tokens of the issuer in the settings; None if the settings have no issuer.
 
     Raises SetupError if the settings are inconsistent or a package is missing.
     """

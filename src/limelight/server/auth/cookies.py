@@ -25,7 +25,7 @@ def cookie_name(headers: dict[bytes, bytes], root: str = "") -> str:
 
 
 def key_from_cookie(headers: dict[bytes, bytes], root: str = "") -> str | None:
-    """Return the API key from the cookie of this server, None without such a cookie."""
+    """Return the API key from the cookie of this server; None if the request has no such cookie."""
     cookies = cookie_parser(headers.get(b"cookie", b"").decode("latin-1"))
     return cookies.get(cookie_name(headers, root)) or None
 
@@ -47,7 +47,7 @@ def is_same_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, .
 
 
 def is_cross_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, ...] = ()) -> bool:
-    """Whether a page of another site sends an unsafe request or opens a socket.
+    """Whether a request must be refused because a page of another site sends it: an unsafe request or a socket.
 
     A client that sends neither `Origin` nor `Sec-Fetch-Site` is not a browser. Safe requests are allowed: browsers do
     not let other sites read the responses.
@@ -57,7 +57,7 @@ def is_cross_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, 
 
 
 def set_key_cookie(request: Request, response: Response, key: str) -> None:
-    """Set the cookie with an API key, for the root path of this server only. A key of "" deletes the cookie."""
+    """Add to a response the cookie with an API key, for the root path of this server. "" deletes the cookie."""
     root, secure = root_of(request.scope), request.url.scheme == "https"
     name = cookie_name(dict(request.headers.raw), root)
     if key:

@@ -17,9 +17,9 @@ MAX_LENGTH = 200
 
 
 def below(path: str, root: str) -> str:
-    """Return a path relative to the root path; the path unchanged if it is not below the root path.
+    """Return a path without the root path before it; the path unchanged if it does not begin with the root path.
 
-    The result is "" for the root path without a trailing slash.
+    The result is "" for the root path itself, without a trailing slash.
     """
     rest = path.removeprefix(root)
     return rest if not rest or rest.startswith("/") else path

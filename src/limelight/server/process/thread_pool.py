@@ -57,7 +57,7 @@ class AgentThreadPool(ThreadPoolExecutor):
         return future
 
     def _work(self, run_id: str, future: "Future[Any]", work: Callable[[], Any]) -> None:
-        """Execute work in a thread of the pool, and then all waiting work of the same run."""
+        """Execute a function of a run in a thread of the pool, and then the functions of this run that wait."""
         current: Work | None = (future, work)
         del future, work  # so that completed work can be freed
         while current is not None:
@@ -75,7 +75,7 @@ class AgentThreadPool(ThreadPoolExecutor):
             return None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Shut down the pool, and cancel work that waits for a thread of its run."""
+        """Shut down the pool, and cancel functions that wait because their run uses all its threads."""
         with self._run_lock:
             waiting = [future for work in self._waiting.values() for future, _ in work]
         for future in waiting:

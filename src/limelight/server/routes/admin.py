@@ -18,7 +18,7 @@ router = Router("Administration", scope="admin")
 
 
 class UserView(msgspec.Struct, kw_only=True):
-    """A user who has sessions. `active_at` is the time of the last activity in any of them."""
+    """A user who has sessions. `active_at` is the time of the last activity in any of these sessions."""
 
     user: str
     sessions: int

@@ -33,5 +33,5 @@ async def list_agents(request: ApiRequest) -> AgentsView:
 
 
 def sandbox_level(agent: Agent) -> str:
-    """Return the level of an agent's sandbox; "" if it has none. Blocks until the level is known."""
+    """Return how the code of an agent's model is confined; "" if the agent runs no code. Blocks until this is known."""
     return agent.sandbox.level if agent.sandbox is not None else ""

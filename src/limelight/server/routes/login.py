@@ -24,7 +24,7 @@ class LoginBody(msgspec.Struct):
 
 
 class MeView(msgspec.Struct, kw_only=True):
-    """The caller of a request. `open` is true on a server without keys, where all callers are the same user."""
+    """The user and the scopes of a caller. `open` is true on a server without keys, where all callers are one user."""
 
     user: str
     name: str
@@ -42,7 +42,7 @@ class MeView(msgspec.Struct, kw_only=True):
     public=True,
 )
 async def login(request: ApiRequest) -> Response:
-    """Log in with a key. The browser stores it in a cookie and sends it with each request."""
+    """Log in with a key. The browser stores the key in a cookie and sends it with each request."""
     if _is_cross_site(request):
         raise Forbidden("a page of another site cannot hand in a key")
     key = (await request.body(LoginBody, max_bytes=MAX_BODY)).key.strip()

@@ -32,7 +32,7 @@ async def list_sessions(request: ApiRequest) -> SessionsView:
 
 
 async def session_page(request: ApiRequest, owner: str) -> SessionsView:
-    """Return the page of an owner's sessions that the query parameters of the request select."""
+    """Return a page of the sessions of an owner. The query parameters of the request select the page."""
     state = request.query("state")
     if state is not None and state not in STATES:
         raise BadRequest(f"state is one of {', '.join(STATES)}", path="state")

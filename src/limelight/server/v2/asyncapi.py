@@ -44,14 +44,14 @@ QUERY = (
 
 
 class SessionRecord(Record, frozen=True, kw_only=True):
-    """A Record of the log, with `format=records`. A client that reconnects resumes after its `cursor`."""
+    """A Record of the log, sent with `format=records`. A client that reconnects resumes after the last `cursor`."""
 
     session_id: str
     cursor: str
 
 
 class PackedRecords(msgspec.Struct, frozen=True, kw_only=True):
-    """Several Records of the log, with `packed=1`. `cursor` is the cursor of the last one."""
+    """Several Records of the log, sent with `packed=1`. `cursor` is the cursor of the last Record."""
 
     session_id: str
     cursor: str
@@ -75,7 +75,7 @@ class Range(msgspec.Struct, kw_only=True):
 
 
 class RecordGap(msgspec.Struct, kw_only=True):
-    """A gap in the log, with `format=records`: the Records from `from` to `to` were deleted."""
+    """A gap in the log, sent with `format=records`: the Records from `from` to `to` were deleted."""
 
     session_id: str
     cursor: str
@@ -86,7 +86,7 @@ LogFrame = RunMessage | SessionRecord | PackedRecords | Gap | RecordGap
 
 
 class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A command, its examples, and the frames that may answer it besides `error`."""
+    """The documentation of a command: its schema, examples, and the frames besides `error` that may answer it."""
 
     schema: type[Command]
     examples: tuple[dict[str, Any], ...]
@@ -140,12 +140,12 @@ _NAMES: dict[type, str] = {
 
 
 def name_of(schema: type) -> str:
-    """Return the name of a frame in the document: its `type`, or else a fixed name."""
+    """Return the name of a command or frame in the AsyncAPI document: its `type`, or a fixed name if it has none."""
     return _NAMES.get(schema) or str(schema.__struct_config__.tag)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
 
 
 def summary(schema: type) -> str:
-    """Return the description of a frame, which is the docstring of its class."""
+    """Return the description of a command or frame in the AsyncAPI document: the docstring of its class."""
     return " ".join((schema.__doc__ or "").split())
 
 
@@ -153,7 +153,7 @@ _CHANNEL = {"$ref": "#/channels/session"}
 
 
 def asyncapi(root: str = "") -> bytes:
-    """Return the AsyncAPI document as JSON. `root` is the root path of the server."""
+    """Return the AsyncAPI document of the socket as JSON. `root` is the root path of the server."""
     structs = [*(command.schema for command in COMMANDS), *SERVER_MESSAGES]
     refs, schemas = msgspec.json.schema_components(structs, ref_template="#/components/schemas/{name}")
     examples = {command.schema: command.examples for command in COMMANDS}

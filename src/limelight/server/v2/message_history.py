@@ -42,7 +42,7 @@ class MessagePage(NamedTuple):
 
 
 class PageQuery(NamedTuple):
-    """A client's query for a page of messages. `after` and `before` are cursors."""
+    """A client's query for a page of messages: the newest, or those directly `after` or `before` a cursor."""
 
     limit: int | None = None
     after: str | None = None
@@ -58,7 +58,7 @@ class History:
         self._format = format_
 
     async def page(self, query: PageQuery, max_limit: int) -> MessagePage:
-        """Return the page for a query. Raises BadRequest if the query is invalid."""
+        """Return the page of messages that a client's query selects. Raises BadRequest if the query is invalid."""
         limit = min(DEFAULT_LIMIT, max_limit) if query.limit is None else query.limit
         if not 1 <= limit <= max_limit:
             raise BadRequest(f"limit is a whole number from 1 to {max_limit}", path="limit")
@@ -130,7 +130,7 @@ class History:
 
 
 class MessageCounts:
-    """Counts the messages of sessions. The store has the counts of ended runs."""
+    """Counts the messages of sessions. Counts of ended runs are stored, those of live runs are updated."""
 
     def __init__(self, store: Store, format_: Format) -> None:
         self._store = store
@@ -156,7 +156,7 @@ class MessageCounts:
 
 
 class RunCounter:
-    """Counts the complete messages of one run, incrementally."""
+    """Counts the complete messages of one run. While the run is live, only new Records are counted."""
 
     def __init__(self, encoder: FrameEncoder, first_seq: int) -> None:
         self.count = 0
@@ -164,7 +164,7 @@ class RunCounter:
         self._seq = first_seq - 1
 
     async def advance(self, store: Store, run: Run) -> None:
-        """Count the messages up to `run.last_seq`. Later Records of the session may belong to another run."""
+        """Count the messages of Records that the run has got since the last call, up to `run.last_seq`."""
         while self._seq < run.last_seq:
             records = await store.records(run.ref, after=self._seq, limit=COUNT_BATCH)
             own = [record for record in records if record.seq <= run.last_seq]
@@ -180,7 +180,7 @@ class RunCounter:
 
 
 def _without_streaming(record: Record) -> Record:
-    """Return a `run_started` Record with streaming disabled, and any other Record unchanged.
+    """Disable streaming in a `run_started` Record, so that its run can be counted faster; return others unchanged.
 
     Without streaming, the encoder produces the same complete messages, and no increments.
     """

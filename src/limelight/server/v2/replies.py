@@ -15,11 +15,11 @@ log = logging.getLogger(__name__)
 
 
 class Reply(msgspec.Struct, kw_only=True, tag_field="type"):
-    """A frame that is not in the log. It has no cursor and is not replayed."""
+    """A frame that the server sends on a socket and that is not in the log. It has no cursor and is not replayed."""
 
 
 class Pong(Reply, tag="pong"):
-    """The answer to `ping`."""
+    """The answer to the command `ping`."""
 
 
 class State(Reply, tag="state"):
@@ -43,28 +43,28 @@ class Error(Reply, tag="error"):
 
 
 class MessagesEnd(Reply, tag="messages_end"):
-    """The end of the answer to `get_messages`: the number of messages, and whether `more` exist in that direction."""
+    """The end of the answer to `get_messages`: the `count` of messages sent, and whether `more` exist beyond them."""
 
     count: int
     more: bool
 
 
 class Accepted(Reply, tag="accepted"):
-    """The answer to a query with a `request_id`: its run. A repeated query with the same id gets the same run."""
+    """The answer to a query with a `request_id`: the id of its run. A repeated query with this id gets the same run."""
 
     request_id: str
     run_id: str
 
 
 class Decided(Reply, tag="decided"):
-    """The decision on an approval was accepted."""
+    """The answer to `approve`: the decision on the approval was accepted."""
 
     approval_id: str
     decision: Decision
 
 
 def error_reply(error: Exception, request_id: str = "") -> Error:
-    """Return the frame for an error. An unexpected error is logged, and the frame has the id of the log entry."""
+    """Return the `error` frame for an exception. An unexpected one is logged, with an id that is also in the frame."""
     reply = Error(message=_message(error), error_code=error.code if isinstance(error, LimelightError) else "internal")
     reply.request_id = request_id or msgspec.UNSET
     if isinstance(error, LimelightError):

@@ -34,7 +34,10 @@ router = Router(TAG)
 
 
 class NewSessionBody(msgspec.Struct, kw_only=True):
-    """A new session. `agent_type` is a name from `GET /agents`. Its default is codact, or else the server's default."""
+    """The agent and the step limit of a new session.
+
+    `agent_type` is a name from `GET /agents`; the default is codact or, without codact, the server's default agent.
+    """
 
     agent_type: str | None = None
     max_steps: int | None = None
@@ -99,7 +102,7 @@ async def create_session(request: ApiRequest) -> SessionCreated:
 
 
 async def _new_session_body(request: ApiRequest) -> NewSessionBody:
-    """Return the validated body. A field of the wrong type raises the same error as a value that is not allowed."""
+    """Return the body of `create_session`. A field of the wrong type raises the same error as an invalid value."""
     value = await request.json()
     try:
         return validate(value, NewSessionBody)

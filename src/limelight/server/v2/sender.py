@@ -25,12 +25,15 @@ MESSAGE_BYTES = 128 * 1024
 
 
 def packed_records(root: str = "") -> Format:
-    """Return the internal format of `packed=1`. Its name differs from `records`, so that frame buffers are separate."""
+    """Return the format of sockets with `packed=1`. Its frames are not shared with the format `records`."""
     return Format(PACKED, JoinedRecordsDialect, root, PACKED_BATCH)
 
 
 class SocketFraming:
-    """Encodes frames as text messages. `socket_framing` caches one per session, so that its sockets share the texts."""
+    """Encodes frames as WebSocket text messages.
+
+    `socket_framing` caches one object per session, so that the sockets of the session share the encoded messages.
+    """
 
     def __init__(self, session_id: str, packed: bool) -> None:
         self.session_id = session_id
@@ -52,7 +55,7 @@ class SocketFraming:
         return (message.decode() for message in messages)
 
     def _packed(self, frames: Iterable[Frame]) -> Iterator[bytes]:
-        """Yield messages that contain several Records each. A gap is a separate message."""
+        """Yield WebSocket messages that contain several Records each, for `packed=1`. A gap is a separate message."""
         payloads: list[bytes] = []
         size, cursor = 0, ""
         for frame in frames:
@@ -80,16 +83,16 @@ def socket_framing(session_id: str, *, packed: bool = False) -> SocketFraming:
 
 
 def addressed(frame: Frame, session_id: str) -> bytes:
-    """Return the JSON of a frame with its session id and cursor added."""
+    """Return the JSON message for a frame: its payload with the session id and the cursor added."""
     return b'{"session_id":"%b","cursor":"%b",%b' % (session_id.encode(), frame.cursor.encode(), frame.payload[1:])
 
 
 class ClientDisconnected(Exception):
-    """The client has closed the socket."""
+    """Raised when a message cannot be sent, because the socket is closed."""
 
 
 class Sender:
-    """Sends messages for both tasks of a socket, one at a time. If the client does not read, `send` waits."""
+    """Sends the messages of both tasks of a socket, one at a time. While the client does not read, sending waits."""
 
     def __init__(self, websocket: WebSocket, session_id: str, count_error: Callable[[Exception], None]) -> None:
         self._websocket = websocket
@@ -106,7 +109,7 @@ class Sender:
             await self._send_text(msgspec.json.encode(reply).decode())
 
     async def send_error(self, error: Exception, request_id: str = "") -> Error:
-        """Send an error frame, and count the error in the metrics."""
+        """Send an error frame and return it. The error is counted in the metrics."""
         self._count_error(error)
         reply = error_reply(error, request_id)
         await self.send(reply)

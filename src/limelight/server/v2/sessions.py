@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class SessionInfo(msgspec.Struct, kw_only=True):
-    """A session. `cursor` is the end of its log, and `run_id` its newest run.
+    """The description of a session. `cursor` is the end of its log, and `run_id` is its newest run.
 
     `message_count` is the number of complete v2 messages. It is missing from states on a socket with `format=records`,
     and if the messages cannot be counted.
@@ -42,7 +42,10 @@ class SessionInfo(msgspec.Struct, kw_only=True):
 
 
 async def session_info(runtime: Runtime, session: Session, *, counted: bool = True) -> SessionInfo:
-    """Return the description of a session. With `counted`, the first call reads and encodes the complete log."""
+    """Return the description of a session that clients get.
+
+    With `counted`, it has the number of messages. The first call then reads and encodes the complete log.
+    """
     return SessionInfo(
         session_id=session.ref.session_id,
         agent_type=session.agent,
@@ -104,7 +107,7 @@ def unknown_agent(agents: Agents, agent_type: object) -> InvalidBody:
 
 
 def check_cursor(after: Cursor, last_seq: int) -> None:
-    """Raise BadCursor if a cursor is beyond the end of the log. It is then from a deleted session with the same id."""
+    """Raise BadCursor if a cursor is beyond the end of the log: it is then from a deleted session with the same id."""
     if after.seq > last_seq:
         raise BadCursor(f"the session's log ends at {last_seq}: after is from another one", path="after")
 

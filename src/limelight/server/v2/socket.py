@@ -110,7 +110,10 @@ class SessionSocket:
         return None if after is None else Cursor.parse(after)
 
     async def _open_session(self, after: Cursor | None) -> None:
-        """Create the session if it does not exist. Raises RequestError if the query of the socket's URL is invalid."""
+        """Create the session of the socket if it does not exist.
+
+        Raises RequestError if the query parameters of the socket's URL are invalid.
+        """
         query = self._websocket.query_params
         steps = query.get("max_steps")
         if steps is not None and not (steps.isascii() and steps.isdecimal() and len(steps) < 10):
@@ -142,7 +145,7 @@ class SessionSocket:
                 self._runtime.heartbeat.remove(self)
 
     async def _start_cursor(self, session: Session) -> Cursor:
-        """Return the cursor at which a client without a cursor starts.
+        """Return the cursor from which a client gets frames if it has connected without a cursor.
 
         It is the beginning of the run that was live when `session` was read, or else the end of the log.
         """
@@ -151,7 +154,10 @@ class SessionSocket:
         return Cursor(run.first_seq - 1 if run is not None and is_live else session.last_seq)
 
     async def _run_tasks(self, subscription: Subscription, start: Cursor, handler: CommandHandler) -> None:
-        """Run both tasks until one of them ends or the authorization is revoked. Then close the socket."""
+        """Run the subscription and the command handler until one ends, or the client is not authorized any more.
+
+        Then close the socket.
+        """
         sending = asyncio.create_task(subscription.run(start))
         receiving = asyncio.create_task(self._receive(handler))
         ends: set[asyncio.Future[object]] = {sending, receiving, self._revoked}  # pyright: ignore[reportAssignmentType]
@@ -189,7 +195,7 @@ class SessionSocket:
                 await self._close_deleted()
 
     async def _close_with_error(self, error: Exception) -> None:
-        """Send an error, and close the socket with a code that says whether a reconnect may succeed."""
+        """Send an error frame, and close the socket with a code that says whether a reconnect may succeed."""
         reply = await self._sender.send_error(error)
         await self._sender.close(close_code(error), reply.error_code)
 
@@ -210,7 +216,7 @@ class SessionSocket:
 
 
 def close_code(error: Exception) -> int:
-    """Return the close code for an error.
+    """Return the code with which a socket is closed after an error.
 
     It is TRY_AGAIN_LATER if a retry may succeed, POLICY_VIOLATION if the client caused the error, else INTERNAL_ERROR.
     """

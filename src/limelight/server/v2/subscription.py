@@ -12,7 +12,7 @@ from limelight.server.v2.sessions import session_info
 class Subscription:
     """Sends the frames and state changes of a session to one socket.
 
-    From entering this context manager on, all Records of the session are received. State changes are sent for runs that
+    After this context manager is entered, no Record of the session is missed. State changes are sent for runs that
     begin or end while the client is connected, not for replayed runs.
     """
 
@@ -43,12 +43,12 @@ class Subscription:
         self._viewer.__exit__()
 
     def close(self) -> None:
-        """End `run` after it has sent the frames that are available now."""
+        """Make `run` return after it has sent the frames that are available now."""
         self._is_closing = True
         self._viewer.wake()
 
     def resume(self, cursor: Cursor) -> None:
-        """Make `run` continue after another cursor."""
+        """Make `run` continue with the frames after another cursor, because the client has sent `resume`."""
         self._resume_at = cursor
         self._viewer.wake()
 
@@ -60,7 +60,7 @@ class Subscription:
         await self._sender.send(State(state=info))
 
     async def _last_end(self, session: Session) -> int:
-        """Return the number of the last Record of the newest ended run."""
+        """Return the number of the last Record of the session's newest run that has ended."""
         if session.run_state not in LIVE_STATES:
             return session.last_seq
         run = await self._runtime.store.run(session.run_id or "")
@@ -85,9 +85,9 @@ class Subscription:
                 return True
 
     async def _start_viewer(self, cursor: Cursor) -> None:
-        """Start the viewer after a cursor, and set the current run.
+        """Start the viewer after a cursor, and note the run to which the cursor belongs as the current run.
 
-        The run is looked up here because it may end without a further frame, and its end has to be sent all the same.
+        This run may end without a further frame, and the state after its end has to be sent all the same.
         """
         self._viewer.start(cursor, only_run=True, through=self._ended_seq)
         run = await self._runtime.store.run_covering(self._ref, cursor.seq + 1)
@@ -115,7 +115,10 @@ class Subscription:
         await self._sender.send_frames(batch)
 
     async def _end_run(self) -> bool:
-        """Send the state after the current run, and go on to the next run. Return False if the session was deleted."""
+        """Send the state of the session after the current run has ended, and let the viewer continue with the next run.
+
+        Return False if the session was deleted.
+        """
         run = None if self._current_run is None else await self._runtime.store.run(self._current_run.run_id)
         self._current_run = None
         self._viewer.next_run()
@@ -125,7 +128,7 @@ class Subscription:
         return await self._send_state(run, STATE_AFTER_RUN[run.state])
 
     async def _send_state(self, run: Run, state: SessionState) -> bool:
-        """Send the state of the session for a run. Return False if the session was deleted."""
+        """Send the state of the session when a run begins or ends. Return False if the session was deleted."""
         session = await self._runtime.store.session(self._ref)
         if session is None:
             return False

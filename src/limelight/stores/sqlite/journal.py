@@ -34,7 +34,7 @@ _decoder = msgspec.json.Decoder(list[PageEntry])
 
 
 class LiveState(msgspec.Struct):
-    """The in-memory state of a live run."""
+    """The in-memory state of a live run: its lease, and its newest records, which are not in a chunk yet."""
 
     run_id: str
     session: int
@@ -60,7 +60,7 @@ class Journal:
         self._commits = 0
 
     def recover(self, db: sqlite3.Connection) -> None:
-        """Load the live runs and their tails into memory at start, from the tables and the pages."""
+        """Load the live runs into memory when the store opens, with the records of their tails from the journal."""
         rows = db.execute("SELECT run_id, session, last_seq, state FROM runs WHERE state IN ('running', 'waiting')")
         for run_id, session, last_seq, state in rows.fetchall():
             # This process has the lock on the database, so the process that owned the run has ended.
@@ -83,7 +83,10 @@ class Journal:
         return live
 
     def write(self, db: sqlite3.Connection, batch: Sequence[Append]) -> Callable[[], None]:
-        """Write a commit. Return a function that updates the in-memory state; call it after the commit is durable."""
+        """Write the records, results and states of a batch inside of a transaction.
+
+        Return a function that updates the in-memory state. Call it after the transaction is committed.
+        """
         runs = [self.held(append.run_id) for append in batch]
         entries: list[PageEntry] = []
         updates: list[Callable[[], None]] = []
@@ -140,7 +143,10 @@ class Journal:
         return remove
 
     def _tidy(self, db: sqlite3.Connection, continuing: Collection[str], ended: set[str]) -> list[Callable[[], None]]:
-        """Pack long tails. Every TIDY_EVERY commits, also pack tails with very old pages, and delete unneeded pages."""
+        """Write long tails as chunks. Every TIDY_EVERY commits, also write tails on very old pages, and delete pages.
+
+        Return functions that remove these tails from memory after the commit.
+        """
         self._commits += 1
         if self.live.keys() <= ended:
             db.execute("DELETE FROM journal")
@@ -161,7 +167,7 @@ class Journal:
         return updates
 
     def _pack(self, db: sqlite3.Connection, live: LiveState) -> Callable[[], None]:
-        """Write the tail as a chunk, and return a function that removes it from memory after the commit.
+        """Write the tail of a live run as a chunk. Return a function that removes it from memory after the commit.
 
         The records of the current commit are not in the chunk; they become the new tail.
         """
@@ -184,7 +190,7 @@ def _set_state(db: sqlite3.Connection, live: LiveState, state: RunState) -> None
 
 
 def _insert_chunks(db: sqlite3.Connection, live: LiveState, records: Sequence[Record]) -> None:
-    """Insert records as one chunk, or as several of at most MAX_CHUNK records, so that each can be read quickly."""
+    """Write records of a run as chunks of at most MAX_CHUNK records, so that each chunk can be read quickly."""
     slices = [records[start : start + MAX_CHUNK] for start in range(0, len(records), MAX_CHUNK)]
     db.executemany(
         "INSERT INTO chunks (session, first_seq, last_seq, run_id, body) VALUES (?, ?, ?, ?, ?)",
@@ -199,12 +205,12 @@ def _insert_chunks(db: sqlite3.Connection, live: LiveState, records: Sequence[Re
 
 
 def last_results(results: Sequence[Result]) -> list[Result]:
-    """Return the last result with each key. One commit may contain several results with the same key."""
+    """Return the results of a commit without those that a later result of the commit with the same key replaces."""
     return list({result.key: result for result in results}.values())
 
 
 def put_part(db: sqlite3.Connection, run_id: str, result: Result, part: int) -> None:
-    """Write one of the parts 1, 2, … of a result."""
+    """Write one of the parts 1, 2, … of a large result. `_put_results` writes part 0."""
     is_replacement = db.execute("SELECT 1 FROM results WHERE run_id = ? AND key = ?", (run_id, result.key)).fetchone()
     body = memoryview(result.body)[part * PART_BYTES : (part + 1) * PART_BYTES]
     db.execute(
@@ -214,7 +220,7 @@ def put_part(db: sqlite3.Connection, run_id: str, result: Result, part: int) -> 
 
 
 def last_part(result: Result) -> int:
-    """Return the number of the last part of a result; 0 if it has only one."""
+    """Return the number of the last part of a result; 0 if the result has only part 0."""
     return max(0, len(result.body) - 1) // PART_BYTES
 
 
@@ -223,7 +229,7 @@ def _staging_key(result: Result) -> str:
 
 
 def _put_results(db: sqlite3.Connection, run_id: str, results: Sequence[Result]) -> None:
-    """Write part 0 of results, move their staged parts to them, and delete the parts of results that they replace."""
+    """Write part 0 of results, which makes them readable with their other parts. Delete the results they replace."""
     for result in last_results(results):
         last, staged = last_part(result), (run_id, _staging_key(result))
         row = (run_id, result.key, result.media_type, result.body[:PART_BYTES])

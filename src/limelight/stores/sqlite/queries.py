@@ -51,7 +51,10 @@ _RUN = (
 def _with_live(
     db: sqlite3.Connection, query: str, values: Sequence[Any], live: Live
 ) -> list[tuple[Row, LiveState | None]]:
-    """Run a query whose rows end in a run's id and state. Return each row with the LiveState of its run, or None."""
+    """Return the rows of a query for sessions or runs, each with the LiveState of its run; None if it is not live.
+
+    The last two columns of the query must be the id and the state of the run.
+    """
 
     def select() -> list[tuple[Row, LiveState | None]]:
         found = db.execute(query, values).fetchall()
@@ -172,9 +175,9 @@ def sweep(db: sqlite3.Connection, before: int, limit: int) -> Swept:
 
 
 def newest_at(db: sqlite3.Connection) -> int | None:
-    """Return the latest time at which a session was active or a run ended; None if there is none.
+    """Return the latest time at which a session was active or a run ended; None if the store is empty.
 
-    A run may have ended after its session was active, if the clock was set back.
+    If the clock was set back, a run may have an end that is later than the activity of its session.
     """
     (active,) = db.execute("SELECT max(active_at) FROM sessions").fetchone()
     (ended,) = db.execute("SELECT max(ended_at) FROM runs").fetchone()
@@ -203,7 +206,10 @@ def _delete_run(db: sqlite3.Connection, run_id: str) -> None:
 
 
 def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
-    """Insert a run, and return it with the row number of its session. All checks come before the first write."""
+    """Begin a run, or find the run with the same request id. Return it with the row number of its session.
+
+    Makes all checks before its first write.
+    """
     row = db.execute(
         "SELECT id, turns, last_seq, run_id, run_state FROM sessions WHERE owner = ? AND session_id = ?",
         new.ref,
@@ -236,7 +242,7 @@ def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
 
 
 def _session_bytes(db: sqlite3.Connection, session: int) -> int:
-    """Return the size of a session's log, results and artifacts. SQLite gets lengths without reading the bodies."""
+    """Return the bytes of a session: its log, results and artifacts. SQLite does not read bodies for their lengths."""
     (size,) = db.execute(
         "SELECT (SELECT ifnull(sum(length(body)), 0) FROM chunks WHERE session = ?1)"
         " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN results b USING (run_id) WHERE r.session = ?1)"
@@ -319,7 +325,7 @@ def records(db: sqlite3.Connection, ref: SessionRef, after: int, limit: int, liv
 
 
 def _tail(db: sqlite3.Connection, ref: SessionRef, live: Live) -> tuple[int, list[Record]]:
-    """Return the row number of a session, and the tail of its live run, which may be empty."""
+    """Return the row number of a session, and the records of its live run that are not in a chunk yet."""
     row = db.execute("SELECT id, run_id FROM sessions WHERE owner = ? AND session_id = ?", ref).fetchone()
     if row is None:
         return 0, []
@@ -332,7 +338,7 @@ def records_naming(
 ) -> tuple[list[Record], int | None]:
     """Search up to CHUNKS_PER_SEARCH chunks of a run for records that have this `call_id` or `approval_id`.
 
-    Return the records, and the `after` of the next search; None at the end of the run.
+    Return the records, and the value of `after` for the next search; None if all chunks were searched.
     """
     now = live.get(run_id)
     tail = [] if now is None else list(now.tail)  # before the chunks, as in `records`

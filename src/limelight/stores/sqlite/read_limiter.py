@@ -18,9 +18,9 @@ class ReadLimiter:
         """The lock of each owner who has a long read that runs or waits."""
 
     async def read(self, owner: str, start: Callable[[], "asyncio.Future[T]"]) -> T:
-        """Start a read when the owner's previous reads are done, and return its result.
+        """Call `start`, which begins a read, when the owner's previous reads are done. Return the result of the read.
 
-        If the caller is cancelled, the lock is held until the read is done, because a thread is still working on it.
+        If the caller is cancelled, the next read of the owner still waits for this one, which occupies a thread.
         """
         if owner == LOCAL_OWNER:
             return await start()

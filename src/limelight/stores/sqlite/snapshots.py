@@ -55,9 +55,9 @@ def _connect(path: Path, option: str) -> sqlite3.Connection:
 
 @contextmanager
 def read_transaction(db: sqlite3.Connection) -> Generator[None]:
-    """Read one version of a database inside of a `with` block, while others write.
+    """Make all reads inside of a `with` block see the same version of a database, while others write to it.
 
-    Does nothing if the database is not in WAL mode, because writers would have to wait.
+    Has no effect if the database is not in WAL mode, because writers would have to wait.
     """
     (mode,) = db.execute("PRAGMA journal_mode").fetchone()
     if mode != "wal" or db.in_transaction:
@@ -90,7 +90,7 @@ def copy(source: sqlite3.Connection, target: Path, progress: Progress | None = N
 
 
 def integrity_error(db: sqlite3.Connection, *, quick: bool = False) -> str:
-    """Return the first damage that SQLite finds, "" if there is none. Raises sqlite3.DatabaseError."""
+    """Check a database for damage: return the first one that SQLite finds, or "". Raises sqlite3.DatabaseError."""
     (found,) = db.execute("PRAGMA quick_check(1)" if quick else "PRAGMA integrity_check(1)").fetchone()
     return "" if found == "ok" else str(found)
 
@@ -99,7 +99,7 @@ def integrity_error(db: sqlite3.Connection, *, quick: bool = False) -> str:
 
 
 def copy_before_migration(db: sqlite3.Connection, path: Path, version: int) -> None:
-    """Copy a database of an older schema version to a file beside it. Raises TryLater if the disk is too full."""
+    """Copy a database, before its schema is migrated, to a file beside it. Raises TryLater if this fails."""
     draft = path.with_name(f"{path.name}.v{version}.part")
     draft.unlink(missing_ok=True)  # a crash may have left it
     try:
@@ -119,7 +119,7 @@ def copy_before_migration(db: sqlite3.Connection, path: Path, version: int) -> N
 
 
 def rescue_deleted(db: sqlite3.Connection, path: Path) -> None:
-    """Copy a database that was deleted while it was open to a new file, and log the outcome."""
+    """Save the content of a database that was deleted while it was open, as a new file. Logs the outcome."""
     name = next(name for name in _names(path, "rescued", "") if not name.exists())
     draft = name.with_name(f"{name.name}.part")
     try:
@@ -134,7 +134,7 @@ def rescue_deleted(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _names(path: Path, label: str, suffix: str) -> Iterator[Path]:
-    """Yield possible names of a copy: first without a number, then with the numbers 2, 3, …"""
+    """Yield possible paths for a copy beside a database: first without a number, then with the numbers 2, 3, …"""
     yield path.with_name(f"{path.name}.{label}{suffix}")
     for number in count(2):
         yield path.with_name(f"{path.name}.{label}-{number}{suffix}")

@@ -16,7 +16,7 @@ MAX_PAGES = 16_000
 
 
 class Checkpoints:
-    """The checkpoint thread. The writer calls `committed` after each commit."""
+    """The thread that makes WAL checkpoints. The writer calls `committed` after each commit."""
 
     def __init__(self) -> None:
         self._commits = 0
@@ -25,7 +25,7 @@ class Checkpoints:
         self._thread: threading.Thread | None = None
 
     def start(self, db: sqlite3.Connection) -> None:
-        """Start the thread, which then owns the connection."""
+        """Start the thread. It uses the connection alone, and closes it."""
         self._thread = threading.Thread(target=self._run, args=(db,), name="limelight-sqlite-checkpoints", daemon=True)
         self._thread.start()
 

@@ -22,7 +22,7 @@ from limelight.stores.sqlite.faults import Health
 
 @dataclass(slots=True)
 class Job:
-    """A function to call inside of a transaction, and a function to call with its result after the commit."""
+    """A write that waits for the writer thread: `work` is called in a transaction, `committed` after the commit."""
 
     work: Callable[[sqlite3.Connection], Any]
     committed: Callable[[Any], None] | None
@@ -46,7 +46,7 @@ class Writer:
         self._thread: threading.Thread | None = None
 
     def start(self, db: sqlite3.Connection) -> None:
-        """Start the thread, which then owns the connection."""
+        """Start the thread. It uses the connection alone, and closes it."""
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, args=(db,), name="limelight-sqlite-writer", daemon=True)
         self._thread.start()
@@ -73,9 +73,9 @@ class Writer:
     ) -> Any:
         """Run `work` in the next transaction, and return its result after the commit.
 
-        `committed` is called with the result in the writer thread, right after the commit. `runs` are the runs that
-        the job concerns. The runs in `retried_by` will repeat the job if it fails. `is_last` is False if
-        further jobs belong to the same write.
+        `committed` is called with the result in the writer thread, right after the commit. `runs` are the runs that the
+        job concerns: a transaction has one job of each. The runs in `retried_by` will repeat the job if it fails.
+        `is_last` is False if further jobs belong to the same write.
         """
         if self._thread is None:
             raise StoreUnavailable("the database is closed")
@@ -91,7 +91,7 @@ class Writer:
         db.close()
 
     def _next_group(self) -> list[Job]:
-        """Return the queued jobs for one transaction, at most one for each run; [] means that the thread must stop."""
+        """Wait for jobs, and return those for the next transaction, at most one for each run; [] to stop the thread."""
         if not self._backlog:
             self._backlog.append(self._jobs.get())
         while not self._jobs.empty():
