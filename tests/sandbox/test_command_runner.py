@@ -189,8 +189,23 @@ def test_background_process_ends_with_its_command(command: str, level: Level, ou
     wait_for("the end of the background process", lambda: not is_running(seconds))
 
 
+def test_command_that_creates_more_processes_than_its_limit_is_killed(level: Level, outside: Outside) -> None:
+    """The number of processes is bounded here: a fork bomb would fill the process table if this test failed as root."""
+    seconds = f"600.{uuid4().int % 10**9}"
+    loop = "i=0; while [ $i -lt 300 ]; do sleep {s} & i=$((i+1)); done; wait"
+    ended = run(outside, level, loop.replace("{s}", seconds), limits=Limits(processes=32))
+    assert ended.code == KILLED_EXIT_CODE, ended.output[-500:]
+    assert "more than 32 processes" in ended.output
+    wait_for("the end of all processes", lambda: not is_running(seconds))
+
+
+def test_command_without_a_namespace_cannot_leave_its_process_group(outside: Outside) -> None:
+    ended = run(outside, "landlock", "setsid true; echo $?")
+    assert "Operation not permitted" in ended.output
+
+
 @pytest.mark.parametrize(
-    "command", ["sleep {s}", "setsid sleep {s} & wait", "trap '' TERM HUP INT; sleep {s}; sleep {s}"]
+    "command", ["sleep {s}", "(sleep {s} &); wait; sleep {s}", "trap '' TERM HUP INT; sleep {s}; sleep {s}"]
 )
 def test_command_ends_when_the_server_closes_its_input(command: str, level: Level, outside: Outside) -> None:
     seconds = f"600.{uuid4().int % 10**9}"
@@ -241,7 +256,7 @@ def test_descendants_are_found_below_their_ancestor() -> None:
     try:
         found = wait_for("the process below it", lambda: descendants(process.pid))
         assert {info.parent for info in found} == {process.pid}
-        assert process.pid in {info.pid for info in descendants(os.getpid())}
+        wait_for("the process itself", lambda: process.pid in {info.pid for info in descendants(os.getpid())})
     finally:
         os.killpg(process.pid, 9)
         process.wait()
