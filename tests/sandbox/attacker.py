@@ -177,7 +177,10 @@ class Outside:
             self.posix = shared_memory.SharedMemory(create=True, size=4096)
             stack.callback(self.posix.unlink)
             stack.callback(self.posix.close)
-            self.posix.buf[: len(self.secret)] = self.secret.encode()
+            content = self.posix.buf
+            assert content is not None
+            content[: len(self.secret)] = self.secret.encode()
+            del content  # a view keeps the memory from being closed
             yield self
 
     def _sockets(self) -> dict[str, socket.socket]:
