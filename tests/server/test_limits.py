@@ -14,15 +14,17 @@ from websockets.exceptions import ConnectionClosed
 
 from limelight.auth.key_file import Keyring
 from limelight.messages import Message
+from limelight.runs import engine
 from limelight.server.process import connection_limits
 from limelight.server.process.connection_limits import WebSocketConnection
 from limelight.server.runtime import SIGNAL_BURST
 from limelight.server.v2.socket import MESSAGE_BURST, TOO_MANY_MESSAGES
+from limelight.sources.base import Context
 from tests.server.keyed_server import Headers, maker, serving_users, start_waiting_run
 from tests.server.v2.socket_client import socket
 from tests.support import agents
 from tests.support.server import Served, asking, serving
-from tests.support.wait import eventually
+from tests.support.wait import DEADLINE, eventually
 
 
 def code_of(reply: httpx.Response) -> str:
@@ -133,7 +135,16 @@ async def test_decision_is_not_refused_when_the_requests_are_spent(tmp_path: Pat
 async def test_repeated_stops_of_a_live_run_are_answered_and_send_one_signal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with serving_users(tmp_path, agents.deaf, requests_per_minute=5) as users:
+    monkeypatch.setattr(engine, "STOP_GRACE", DEADLINE)  # the run lives until all its Stops have arrived
+
+    async def deaf(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
+        yield "Deaf"
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.sleep(4)
+
+    async with serving_users(tmp_path, deaf, requests_per_minute=5) as users:
         served, ann = users.served, users.ann
         body = asking("hi", session_id="s", agent="deaf")
         await anext(served.stream("POST", "/chat/stream", json=body, headers=ann))
