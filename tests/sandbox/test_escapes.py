@@ -19,6 +19,7 @@ def attacker(level: Level, outside: Outside) -> Generator[Attacker]:
     attacker.close()
 
 
+@pytest.mark.requirement("sandbox-confines")
 @pytest.mark.parametrize("escape", NATIVE, ids=lambda escape: escape.name)
 def test_native_code_does_not_get_out(escape: Escape, level: Level, attacker: Attacker, outside: Outside) -> None:
     before = outside.state()
@@ -39,6 +40,7 @@ def interpreter(level: Level, outside: Outside) -> Generator[Attacker]:
     attacker.close()
 
 
+@pytest.mark.requirement("sandbox-confines")
 @pytest.mark.parametrize("escape", INTERPRETED, ids=lambda escape: escape.name)
 def test_interpreted_code_does_not_get_out(
     escape: Escape, level: Level, interpreter: Attacker, outside: Outside
