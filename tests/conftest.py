@@ -22,6 +22,14 @@ os.environ["LIMELIGHT_UNDERSTUDY_PACE_MS"] = "0"
 # A shell starts background jobs with SIGINT ignored, and child processes inherit this; tests send SIGINT to processes.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
+def _ignore_hangup(*_: object) -> None:
+    pass
+
+
+# The same for SIGHUP, which nohup ignores. Child processes get the default action in place of a handler.
+signal.signal(signal.SIGHUP, _ignore_hangup)
+
 # The load of the machine must not fail a test, and a failure must be reproducible. HYPOTHESIS_PROFILE=explore searches
 # for new cases.
 hypothesis.settings.register_profile("limelight", deadline=None, derandomize=True)
