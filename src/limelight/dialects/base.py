@@ -82,7 +82,7 @@ class Cursor(NamedTuple):
 
     @property
     def sort_key(self) -> tuple[int, float]:
-        """A key that sorts the end of a Record after the positions inside of it."""
+        """The sort key of a position. One Record can become several frames, and its end comes after all of them."""
         return self.seq, self.k or math.inf
 
 

@@ -118,7 +118,7 @@ class ThoughtsAndAnswer:
 
 
 def _answer_metadata(event: FinalAnswer) -> Metadata:
-    """Return the metadata that says whether an answer is structured, with its parts."""
+    """Return the metadata of an answer: whether it is structured and, if so, its title, content and sources."""
     if not is_structured(event):
         return {"has_structured_data": False}
     return {

@@ -180,9 +180,9 @@ class RunCounter:
 
 
 def _without_streaming(record: Record) -> Record:
-    """Disable streaming in a `run_started` Record, so that its run can be counted faster; return others unchanged.
+    """Return a `run_started` Record with streaming disabled, and any other Record unchanged.
 
-    Without streaming, the encoder produces the same complete messages, and no increments.
+    The encoder then produces the complete messages of the run without their increments, so that they are counted faster.
     """
     if not isinstance(record.event, RunStarted):
         return record

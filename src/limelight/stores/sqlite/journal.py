@@ -50,7 +50,11 @@ class LiveState(msgspec.Struct):
 
 
 class Journal:
-    """The journal of a database: writes commits, packs tails and deletes pages."""
+    """The write-ahead journal of Records in a database.
+
+    It writes each commit as a page, packs the newest Records of a run into compressed chunks, and deletes pages whose
+    Records are all in chunks.
+    """
 
     def __init__(self) -> None:
         self.live: dict[str, LiveState] = {}

@@ -73,9 +73,9 @@ class Writer:
     ) -> Any:
         """Run `work` in the next transaction, and return its result after the commit.
 
-        `committed` is called with the result in the writer thread, right after the commit. `runs` are the runs that the
-        job concerns: a transaction has one job of each. The runs in `retried_by` will repeat the job if it fails.
-        `is_last` is False if further jobs belong to the same write.
+        `committed` is called with the result in the writer thread, right after the commit. `runs` are the runs whose data
+        `work` changes; a transaction contains at most one job of each run. `retried_by` are the runs whose callers call
+        `do` again after a failure. `is_last` is False if the caller will add further jobs to the same write.
         """
         if self._thread is None:
             raise StoreUnavailable("the database is closed")
