@@ -182,7 +182,7 @@ class RunCounter:
 def _without_streaming(record: Record) -> Record:
     """Return a `run_started` Record with streaming disabled, and any other Record unchanged.
 
-    The encoder then produces the complete messages of the run without their increments, so that they are counted faster.
+    The encoder then produces the complete messages of the run without increments, so that they are counted faster.
     """
     if not isinstance(record.event, RunStarted):
         return record
