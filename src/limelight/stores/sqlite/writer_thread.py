@@ -74,8 +74,8 @@ class Writer:
         """Run `work` in the next transaction, and return its result after the commit.
 
         `committed` is called with the result in the writer thread, right after the commit. `runs` are the runs whose
-        data `work` changes; a transaction contains at most one job of each run. `retried_by` are the runs whose callers call
-        `do` again after a failure. `is_last` is False if the caller will add further jobs to the same write.
+        data `work` changes; a transaction contains at most one job of each run. `retried_by` are the runs whose callers
+        call `do` again after a failure. `is_last` is False if the caller will add further jobs to the same write.
         """
         if self._thread is None:
             raise StoreUnavailable("the database is closed")
