@@ -123,7 +123,9 @@ def kill_descendants(group: int) -> None:
 
 
 def descendants(root: int) -> list[ProcessInfo]:
-    """Return the processes below a process, without those that have ended."""
+    """Return the processes below a process, without those that have ended; none on a system without `/proc`."""
+    if not Path("/proc").is_dir():
+        return []
     processes = [info for entry in Path("/proc").iterdir() if entry.name.isdecimal() and (info := _read(entry))]
     children: dict[int, list[ProcessInfo]] = {}
     for process in processes:

@@ -4,7 +4,8 @@ import ctypes
 import os
 import resource
 import signal
-from contextlib import suppress
+import sys
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from limelight.sandbox import landlock, seccomp
@@ -18,13 +19,15 @@ MAX_THREADS = 256
 
 
 def end_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends."""
-    _libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    """Have the kernel kill this process when its parent ends. Only Linux can do this."""
+    if sys.platform == "linux":
+        _libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def become_subreaper() -> None:
-    """Make this process the parent of all processes below it whose own parent has ended."""
-    _libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    """Make this process the parent of all processes below it whose own parent has ended. Only Linux can do this."""
+    if sys.platform == "linux":
+        _libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def confine(level: Level, policy: Policy, *, processes: bool) -> None:
@@ -41,12 +44,8 @@ def confine(level: Level, policy: Policy, *, processes: bool) -> None:
         _limit(resource.RLIMIT_NPROC, tasks)
     if level == "landlock":
         _limit(resource.RLIMIT_NPROC, tasks_of_user() + tasks)  # without a namespace, the limit counts all of the user
-        landlock.restrict(policy.read_only, writable_folders(policy), network=policy.network)
+        landlock.restrict(policy.read_only, [policy.workspace], network=policy.network)
     seccomp.install(seccomp.Rules(policy.network, processes, namespaces=level == "bubblewrap"))
-
-
-def writable_folders(policy: Policy) -> tuple[str, ...]:
-    return (policy.workspace, *((policy.temporary,) if policy.temporary else ()))
 
 
 def set_limits(policy: Policy) -> None:
@@ -73,7 +72,8 @@ def lower_priority(*, processes: bool) -> None:
 def _limit(kind: int, value: int) -> None:
     _, hard = resource.getrlimit(kind)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(kind, (value, value))
+    with suppress(ValueError, OSError) if sys.platform != "linux" else nullcontext():  # macOS refuses some limits
+        resource.setrlimit(kind, (value, value))
 
 
 def tasks_of_user() -> int:

@@ -63,7 +63,7 @@ def environment(level: Level, policy: Policy) -> dict[str, str]:
         **inherited,
         "PATH": os.defpath if level == "none" else "/usr/local/bin:/usr/bin:/bin",
         "HOME": policy.workspace,
-        "TMPDIR": "/tmp" if level == "bubblewrap" else policy.temporary or policy.workspace,
+        "TMPDIR": "/tmp" if level == "bubblewrap" else policy.workspace,
         "TERM": "dumb",
         # One thread for each core would need more memory than the limit.
         "OMP_NUM_THREADS": "1",

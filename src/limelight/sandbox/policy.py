@@ -29,8 +29,6 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     workspace: str
     """The folder that code works in and may write to."""
-    temporary: str = ""
-    """A second folder that code may write to, for temporary files."""
     read_only: tuple[str, ...] = ()
     """Files and folders that code may read and execute: the interpreter and its libraries."""
     hidden: tuple[str, ...] = ()

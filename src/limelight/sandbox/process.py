@@ -31,11 +31,15 @@ def _spawner() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="limelight-sandbox")
 
 
-def spawn(launch: Launch, **options: object) -> "subprocess.Popen[bytes]":
+def spawn(
+    launch: Launch, *, stdin: int = subprocess.PIPE, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE
+) -> "subprocess.Popen[bytes]":
     """Start a process in a session of its own, without the files that the server has open."""
 
     def start() -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(launch.argv, env=launch.env, cwd="/", start_new_session=True, **options)  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownVariableType]
+        return subprocess.Popen(
+            launch.argv, env=launch.env, cwd="/", start_new_session=True, stdin=stdin, stdout=stdout, stderr=stderr
+        )
 
     return _spawner().submit(start).result()
 
@@ -56,7 +60,7 @@ class WorkerProcess:
 
     def __init__(self, launch: Launch) -> None:
         """Start the worker. It is not ready yet: its imports take half a second."""
-        self._process = spawn(launch, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self._process = spawn(launch)
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._input, False)

@@ -26,11 +26,10 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         """The level of these sandboxes. The first call may take a second: it starts a sandbox as a probe."""
         return choose_level(self.choice).level
 
-    def policy(self, workspace: Path, temporary: str = "") -> Policy:
+    def policy(self, workspace: Path) -> Policy:
         """Return the policy of a sandbox that works in a folder."""
         return Policy(
             workspace=str(workspace.resolve()),
-            temporary=temporary,
             read_only=readable_paths(self.read_only, network=self.network),
             hidden=self.hidden,
             network=self.network,

@@ -100,11 +100,9 @@ class SandboxedExecutor:
             if self._is_cancelled():
                 raise ThreadCancelled from error
             raise InterpreterError(f"{error}. {LOST_VARIABLES if had_variables else ''}".strip()) from error
-        except (ThreadCancelled, ExecutionTimeoutError):
+        finally:
             if execution.worker_is_lost:
                 self.cleanup()
-            raise
-        finally:
             self.state["_print_outputs"] = execution.logs or self.state["_print_outputs"]
 
     def _print(self, text: str) -> None:
@@ -210,11 +208,13 @@ class Execution:
     def _receive(self) -> Message | None:
         """Handle the next message. Return it if it ends the execution."""
         message = self._worker.receive(POLL_SECONDS)
-        match message and message["type"]:
+        if message is None:
+            return None
+        match message["type"]:
             case "output":
-                self._on_print(safe_text(message.get("text", "")))  # type: ignore[union-attr]
+                self._on_print(safe_text(message.get("text", "")))
             case "call":
-                self._start_call(message)  # type: ignore[arg-type]
+                self._start_call(message)
             case "result" | "error":
                 return message
             case _:
