@@ -84,7 +84,7 @@ pictures: setup page  ## Take the pictures of the page for the documents again; 
 pipe: setup  ## Generate openwebui/deep_agent_pipe.py from its parts
 	@$(BIN)/python tools/make_pipe.py
 
-types: setup  ## Generate web/src/wire/events.ts and web/src/log/panes.json from the Python side
+types: setup  ## Generate web/src/wire/events.ts and web/src/log/v2Components.json from the Python side
 	@$(BIN)/python tools/make_wire_types.py
 
 lock: setup  ## Complete web/package-lock.json with the packages of other platforms

@@ -4,12 +4,12 @@ import msgspec
 
 from limelight.events import EVENT_TYPES, Record, RunStarted, Todo, kind_of
 from tools import make_wire_types
-from tools.make_wire_types import EVENTS_FILE, PANES_FILE, events_text, panes_text
+from tools.make_wire_types import COMPONENTS_FILE, EVENTS_FILE, components_text, events_text
 
 
 def test_the_files_are_what_the_tool_makes() -> None:
     assert EVENTS_FILE.read_text(encoding="utf-8") == events_text(), "run `make types`"
-    assert PANES_FILE.read_text(encoding="utf-8") == panes_text(), "run `make types`"
+    assert COMPONENTS_FILE.read_text(encoding="utf-8") == components_text(), "run `make types`"
 
 
 def test_every_kind_has_an_interface_and_is_in_the_union() -> None:

@@ -1,4 +1,4 @@
-"""Generates the files that the page shares with the server: `web/src/wire/events.ts` and `web/src/log/panes.json`.
+"""Generates the files that the page shares with the server: `wire/events.ts` and `log/v2Components.json` in `web/src`.
 
 `make types` calls it, and a test fails if the files are stale. They are formatted as Biome formats them.
 """
@@ -18,7 +18,7 @@ from limelight.display_fields import PYTHON_KEYS
 
 WEB = Path(__file__).parents[1] / "web" / "src"
 EVENTS_FILE = WEB / "wire" / "events.ts"
-PANES_FILE = WEB / "log" / "panes.json"
+COMPONENTS_FILE = WEB / "log" / "v2Components.json"
 WIDTH = 120
 
 HEAD = """\
@@ -51,8 +51,8 @@ def events_text() -> str:
     return "\n".join([HEAD, JSON, *aliases, *interfaces, *unions, record])
 
 
-def panes_text() -> str:
-    """Return the text of `panes.json`."""
+def components_text() -> str:
+    """Return the text of `v2Components.json`."""
     table = {
         "panes": PANES,
         "code_pane": CODE_PANE,
@@ -136,6 +136,6 @@ def _comment(text: str, indent: str = "") -> str:
 
 
 if __name__ == "__main__":
-    for path, text in ((EVENTS_FILE, events_text()), (PANES_FILE, panes_text())):
+    for path, text in ((EVENTS_FILE, events_text()), (COMPONENTS_FILE, components_text())):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

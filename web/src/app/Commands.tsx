@@ -23,7 +23,7 @@ import { DeleteDialog, RenameDialog } from "../sessions/SessionDialogs";
 import { useSessionActions } from "../sessions/useSessionActions";
 import { Dialog } from "../ui/Dialog";
 import { Kbd } from "../ui/Kbd";
-import { type Command, type Shortcut, type ShortcutInfo, useShortcuts } from "../ui/shortcuts";
+import { type Command, type Shortcut, type ShortcutInfo, useShortcuts } from "../ui/useShortcuts";
 import { STOP_SHORTCUT } from "./Conversation";
 import { useLayout } from "./LayoutContext";
 import { useNavigation } from "./NavigationContext";
@@ -95,8 +95,8 @@ function useCommands(): readonly Command[] {
     { id: "new", title: "New conversation", keys: "mod+shift+o", icon: Plus, run: newSession },
     { id: "stop", title: "Stop the agent", icon: Square, disabled: !isRunning(newest), run: () => store?.stop() },
     ofSession("search", "Search in steps and results", Search, () => setSearching(true), "/"),
-    ...PANES.map(({ id, title: name, icon }, place) =>
-      ofSession(`pane-${id}`, `Show ${name.toLowerCase()}`, icon, () => showPane(id), `g ${"ctlf"[place]}`),
+    ...PANES.map(({ id, title: name, icon, keys }) =>
+      ofSession(`pane-${id}`, `Show ${name.toLowerCase()}`, icon, () => showPane(id), keys),
     ),
     ofSession("side", "Show or hide the side", PanelRight, toggleSidePanel, "mod+b"),
     ofSession("expand", "Expand all steps", ChevronsUpDown, () => stores.chat.setExpanded(runs, true), "e"),

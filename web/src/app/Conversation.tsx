@@ -1,18 +1,17 @@
-import { PlugZap, Trash2, TriangleAlert } from "lucide-react";
+import { PlugZap } from "lucide-react";
 import { memo, useEffect, useState } from "react";
 import { Chat } from "../chat/Chat";
 import { Composer } from "../chat/Composer";
 import { FilterBar } from "../chat/FilterBar";
 import { api } from "../client/api";
 import type { LiveSession, SessionStore } from "../client/sessionStore";
-import { formatDuration } from "../log/format";
 import { type Filter, NO_FILTER } from "../log/search";
 import { isRunning, type RunView } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
+import { Banner } from "../ui/Banner";
 import { Button } from "../ui/Button";
-import { useNow } from "../ui/clock";
-import { isOverlayOpen, type ShortcutInfo } from "../ui/shortcuts";
-import { Banner } from "./Banner";
+import { isOverlayOpen, type ShortcutInfo } from "../ui/useShortcuts";
+import { ConnectionBanner } from "./ConnectionBanner";
 import { useLayout } from "./LayoutContext";
 import { useNavigation } from "./NavigationContext";
 import { useCurrentSession } from "./SessionContext";
@@ -117,54 +116,6 @@ function useStopKey(store: SessionStore | null): boolean {
     };
   }, [store]);
   return isConfirming;
-}
-
-/** Shows that the connection is lost or ended, or the server's last error message. */
-function ConnectionBanner({ live: { connection, notice }, store }: { live: LiveSession; store: SessionStore }) {
-  if (connection.kind === "lost")
-    return (
-      <Banner icon={PlugZap}>
-        <Disconnected since={connection.since} reason={connection.reason ?? ""} />
-        <Button variant="quiet" onClick={() => store.reconnect()}>
-          Try now
-        </Button>
-      </Banner>
-    );
-  if (connection.kind === "ended" && connection.why === "deleted")
-    return (
-      <Banner icon={Trash2} isError>
-        This conversation was deleted. What you see is what was there.
-      </Banner>
-    );
-  if (connection.kind === "ended")
-    return (
-      <Banner icon={TriangleAlert} isError>
-        The server does not show this conversation: {notice ?? connection.reason}
-        <Button variant="quiet" onClick={() => store.reconnect()}>
-          Try again
-        </Button>
-      </Banner>
-    );
-  if (notice === null) return null;
-  return (
-    <Banner icon={TriangleAlert} isError>
-      {notice}
-      <Button variant="quiet" onClick={() => store.showNotice(null)}>
-        Dismiss
-      </Button>
-    </Banner>
-  );
-}
-
-function Disconnected({ since, reason }: { since: number; reason: string }) {
-  useNow();
-  return (
-    <span>
-      Disconnected since {new Date(since).toLocaleTimeString()}{" "}
-      <span aria-hidden="true">({formatDuration(Date.now() - since)})</span>
-      {reason === "" ? "" : `: ${reason.replace(/\.$/, "")}`}. It comes back by itself.
-    </span>
-  );
 }
 
 /** Announces to screen readers that the agent works, waits for an approval or has ended. */

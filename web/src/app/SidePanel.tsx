@@ -15,11 +15,20 @@ const TerminalPane = lazy(() => retryLoad(() => import("../terminal/TerminalPane
 const TimelinePane = lazy(() => retryLoad(() => import("../timeline/TimelinePane")));
 const FilesPane = lazy(() => retryLoad(() => import("../files/FilesPane")));
 
-export const PANES: readonly { readonly id: Pane; readonly title: string; readonly icon: typeof Code }[] = [
-  { id: "code", title: "Code", icon: Code },
-  { id: "terminal", title: "Terminal", icon: SquareTerminal },
-  { id: "timeline", title: "Timeline", icon: Clock },
-  { id: "files", title: "Files", icon: Files },
+interface PaneTab {
+  readonly id: Pane;
+  readonly title: string;
+  readonly icon: typeof Code;
+  /** The keys that show the pane. */
+  readonly keys: string;
+}
+
+/** The panes of the side panel, in the order of their tabs. */
+export const PANES: readonly PaneTab[] = [
+  { id: "code", title: "Code", icon: Code, keys: "g c" },
+  { id: "terminal", title: "Terminal", icon: SquareTerminal, keys: "g t" },
+  { id: "timeline", title: "Timeline", icon: Clock, keys: "g l" },
+  { id: "files", title: "Files", icon: Files, keys: "g f" },
 ];
 
 /** The side panel with the code, terminal, timeline and files panes. */

@@ -3,7 +3,7 @@ import { type KeyboardEvent, type ReactNode, useEffect, useId, useLayoutEffect, 
 import { readStored, writeStored } from "../client/browserStorage";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
-import type { ShortcutInfo } from "../ui/shortcuts";
+import type { ShortcutInfo } from "../ui/useShortcuts";
 import "./composer.css";
 
 interface Props {

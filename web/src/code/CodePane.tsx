@@ -9,7 +9,7 @@ import { CopyButton } from "../ui/CopyButton";
 import { download } from "../ui/download";
 import { Menu, MenuLabel, MenuRadioGroup, MenuRadioItem } from "../ui/Menu";
 import { StateIcon } from "../ui/StateIcon";
-import { useShortcuts } from "../ui/shortcuts";
+import { useShortcuts } from "../ui/useShortcuts";
 import { CodeEditor } from "./CodeEditor";
 import { CodeOutput } from "./CodeOutput";
 import { codeFileName, firstLine, type Version, type VersionCache, versionsOf } from "./codeVersions";

@@ -1,6 +1,6 @@
 /** The shortcuts of the code pane. In a module without CodeMirror, because the list of shortcuts shows them too. */
 
-import type { ShortcutInfo } from "../ui/shortcuts";
+import type { ShortcutInfo } from "../ui/useShortcuts";
 
 const group = "In the code";
 

@@ -1,6 +1,6 @@
 /** Finds the code in the arguments of a call. The server decides which calls have code, and in which argument. */
 
-import table from "./panes.json";
+import table from "./v2Components.json";
 import type { Args, ToolItem } from "./viewModel";
 
 /** The language of streaming code before the server has named its language. */

@@ -4,7 +4,7 @@ import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { SessionList } from "../client/sessionList";
 import { fakeSessionServer, sessionEntry } from "../testing/fakeSessions";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
-import type { Command } from "../ui/shortcuts";
+import type { Command } from "../ui/useShortcuts";
 import { CommandPalette } from "./CommandPalette";
 
 beforeAll(installJsdomPolyfills);

@@ -6,7 +6,7 @@ import { useStore } from "../client/store";
 import { escapeBidi } from "../text/invisibleCharacters";
 import { Dialog } from "../ui/Dialog";
 import { Kbd } from "../ui/Kbd";
-import type { Command } from "../ui/shortcuts";
+import type { Command } from "../ui/useShortcuts";
 import { SessionIcon } from "./SessionRows";
 import "./palette.css";
 

@@ -1,4 +1,4 @@
-import { keyLabels } from "./shortcuts";
+import { keyLabels } from "./useShortcuts";
 import "./kbd.css";
 
 /** Shows the keys of a shortcut. */

@@ -4,7 +4,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from limelight.dialects.base import text_of
+from limelight.dialects.base import is_structured, text_of
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -212,7 +212,7 @@ class RunState:
         self.title, self.sources = event.title, event.sources
         message = self.messages.get(event.message_id) if event.message_id is not None else None
         is_last = message is not None and self.items[-1] is message
-        if is_last and (event.title or event.sources or event.data) and not event.truncated:
+        if is_last and is_structured(event) and not event.truncated:
             self.items.pop()
         elif event.message_id is not None:
             return

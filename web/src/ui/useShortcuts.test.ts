@@ -2,7 +2,7 @@
 
 import { cleanup, fireEvent, renderHook } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { keyLabels, type Shortcut, useShortcuts } from "./shortcuts";
+import { keyLabels, type Shortcut, useShortcuts } from "./useShortcuts";
 
 let ran: string[];
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { dialectTranscripts, messagesOf, type V2Message } from "../testing/golden";
 import { codeOf } from "./codeArguments";
-import table from "./panes.json";
 import { reduce } from "./reduce";
+import table from "./v2Components.json";
 import { EMPTY, type RunView, type TerminalPiece, type ToolItem } from "./viewModel";
 
 const PANES: Record<string, string> = table.panes;
