@@ -20,7 +20,9 @@ import { NEXT_VERSION, PREVIOUS_VERSION } from "../code/versionShortcuts";
 import { isRunning } from "../log/viewModel";
 import { CommandPalette } from "../sessions/CommandPalette";
 import { DeleteDialog, RenameDialog } from "../sessions/SessionDialogs";
+import { SESSION_SHORTCUTS } from "../sessions/SessionRows";
 import { useSessionActions } from "../sessions/useSessionActions";
+import { TERMINAL_SHORTCUTS } from "../terminal/terminalShortcuts";
 import { Dialog } from "../ui/Dialog";
 import { Kbd } from "../ui/Kbd";
 import { type Command, type Shortcut, type ShortcutInfo, useShortcuts } from "../ui/useShortcuts";
@@ -72,7 +74,14 @@ export function Commands() {
 }
 
 /** Shortcuts of one part of the page. Each is declared beside the code that handles its keys. */
-const LOCAL_SHORTCUTS: readonly ShortcutInfo[] = [...COMPOSER_SHORTCUTS, STOP_SHORTCUT, PREVIOUS_VERSION, NEXT_VERSION];
+const LOCAL_SHORTCUTS: readonly ShortcutInfo[] = [
+  ...COMPOSER_SHORTCUTS,
+  STOP_SHORTCUT,
+  PREVIOUS_VERSION,
+  NEXT_VERSION,
+  ...TERMINAL_SHORTCUTS,
+  ...SESSION_SHORTCUTS,
+];
 
 function useCommands(): readonly Command[] {
   const stores = useStores();

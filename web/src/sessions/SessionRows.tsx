@@ -20,6 +20,7 @@ import { escapeBidi } from "../text/invisibleCharacters";
 import { copyText } from "../ui/clipboard";
 import { Menu, MenuItem, MenuSeparator } from "../ui/Menu";
 import { StateIcon } from "../ui/StateIcon";
+import type { ShortcutInfo } from "../ui/useShortcuts";
 import { grouped, type ListRow, startOfDay } from "./dateGroups";
 
 const PROGRESS: Record<SessionState, Progress | null> = {
@@ -226,6 +227,14 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
   Home: () => 0,
   End: (_, count) => count - 1,
 };
+
+const group = "In the list of conversations";
+
+/** The keys that `SessionRows` handles, for the list of shortcuts. */
+export const SESSION_SHORTCUTS: readonly ShortcutInfo[] = [
+  { keys: "f2", title: "Rename the conversation", group },
+  { keys: "delete", title: "Delete the conversation", group },
+];
 
 /** The virtual list of sessions. Arrow keys move the focus, Enter opens, F2 renames and Delete deletes a session. */
 export function SessionRows({ entries, current, hasMore, onMore, onRename, onRemove }: Props) {
