@@ -1,8 +1,8 @@
 # `make help` lists all commands. They need only make and Python 3.11 or newer.
 
 PORT ?= 8000
-# Tests mostly wait for servers that they start, so there are more workers than cores.
-WORKERS ?= 5
+# One worker more than two cores, because some tests wait. Each worker imports all frameworks: 13 s of CPU.
+WORKERS ?= 3
 # Arguments for pytest: make test ONLY="tests/runs -x"
 ONLY ?=
 SYSTEM := $(addprefix tests/system/,commands processes page faults benchmarks)
@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup page run test test-package test-page test-newest test-openwebui test-system test-proxy lint format \
-	bench soak attacks golden pictures pipe types lock clean
+	bench bench-floods soak golden pictures pipe types lock clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -23,29 +23,29 @@ setup:  ## Install everything into .venv (other targets do this when needed)
 	@tools/setup.sh
 
 page: setup  ## Build the page, if its sources have changed
-	@tools/page.sh
+	@tools/build_page.sh
 
 run: setup  ## Serve the built-in agents on http://127.0.0.1:8000 (PORT= changes it)
-	@tools/page.sh || echo "limelight: continuing with the previous build of the page, or without one" >&2
+	@tools/build_page.sh || echo "limelight: continuing with the previous build of the page, or without one" >&2
 	@exec $(BIN)/limelight serve --port $(PORT)
 
 test: setup page  ## Check style and types, run the tests of the package and of the page (some minutes)
 	@$(MAKE) --no-print-directory --jobs=3 lint test-page test-package
 
 test-package: setup  ## Test the Python package; part of `make test`
-	@tools/bubblewrap.sh
+	@tools/install_bubblewrap.sh
 	@$(BIN)/pytest $(or $(ONLY),--ignore=tests/system -n $(WORKERS) --dist worksteal)
 
 test-system: setup page  ## Test whole processes and the page in Chromium; kill, flood and starve servers (some minutes)
-	@tools/chromium.sh
-	@tools/bubblewrap.sh
+	@tools/install_chromium.sh
+	@tools/install_bubblewrap.sh
 	@$(BIN)/pytest $(or $(ONLY),$(SYSTEM) -n $(WORKERS) --dist worksteal)
 
 test-page: setup  ## Test the page without a browser; part of `make test`
 	@tools/web.sh run test
 
 test-newest: setup  ## Test with the newest versions of the frameworks, in a separate venv (some minutes)
-	@tools/newest.sh
+	@tools/test_newest.sh
 
 test-openwebui: setup  ## Test the pipe in a real Open WebUI with a real Chromium (installs both; some minutes)
 	@tools/test_openwebui.sh $(ONLY)
@@ -70,15 +70,15 @@ bench: setup  ## Measure against other servers, and frameworks with and without 
 soak: setup  ## Hold a thousand streams at the highest rate for ten minutes (SOAK_MINUTES= changes it)
 	@$(BIN)/python -m benchmarks.soak
 
-attacks: setup  ## Attack servers as hostile clients do, and measure what other users notice (ten minutes)
-	@$(BIN)/python -m tests.system.faults.attacks
+bench-floods: setup page  ## Flood each wire and route, and measure what another user notices (25 minutes; FLOODS= has options)
+	@$(BIN)/python -m benchmarks.floods $(or $(FLOODS),--write)
 
 golden: setup  ## Write the golden files again; read the difference before you commit it
 	@LIMELIGHT_GOLDEN=write $(BIN)/pytest tests/dialects tests/cli/view tests/sources tests/openwebui \
 		tests/server/v2/test_conversations.py
 
 pictures: setup page  ## Take the pictures of the page for the documents again; look at each before you commit it
-	@tools/chromium.sh
+	@tools/install_chromium.sh
 	@$(BIN)/python -m tools.page_pictures
 
 pipe: setup  ## Generate openwebui/deep_agent_pipe.py from its parts
@@ -88,7 +88,7 @@ types: setup  ## Generate web/src/wire/events.ts and web/src/log/v2Components.js
 	@$(BIN)/python tools/make_wire_types.py
 
 lock: setup  ## Complete web/package-lock.json with the packages of other platforms
-	@$(BIN)/python -m tools.complete_lock
+	@$(BIN)/python -m tools.complete_package_lock
 
 clean:  ## Remove what setup and tests have created
 	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist web/node_modules src/limelight/page

@@ -19,7 +19,7 @@ class PageHook(BuildHookInterface):  # pyright: ignore[reportMissingTypeArgument
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
             return
-        script = Path(self.root) / "tools" / "page.sh"
+        script = Path(self.root) / "tools" / "build_page.sh"
         done = subprocess.run(["sh", str(script)], env={**os.environ, "PYTHON": sys.executable}, check=False)
         if done.returncode:
             raise SystemExit(

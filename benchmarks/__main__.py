@@ -1,26 +1,26 @@
-"""`python -m benchmarks`: measure and print the tables; `--write` also writes `docs/benchmarks.md`."""
+"""`python -m benchmarks`: runs the benchmarks and prints their tables; `--write` also writes `docs/benchmarks.md`."""
 
 import argparse
 
 import msgspec
 
-from benchmarks.frameworks.measure import QUICK as QUICK_FRAMEWORKS
-from benchmarks.frameworks.measure import FrameworksPlan, measure_frameworks
+from benchmarks.frameworks.measurement import QUICK as QUICK_FRAMEWORKS
+from benchmarks.frameworks.measurement import FrameworksPlan, measure_frameworks
 from benchmarks.frameworks.report import frameworks_section, frameworks_table
-from benchmarks.measure import QUICK, Plan, measure
-from benchmarks.noisy_neighbour.measure import QUICK as QUICK_NEIGHBOURS
-from benchmarks.noisy_neighbour.measure import NeighboursPlan, measure_neighbours
+from benchmarks.measurement import QUICK, Plan, measure
+from benchmarks.noisy_neighbour.measurement import QUICK as QUICK_NEIGHBOURS
+from benchmarks.noisy_neighbour.measurement import NeighboursPlan, measure_neighbours
 from benchmarks.noisy_neighbour.report import neighbours_section, neighbours_table
-from benchmarks.page.measure import QUICK as QUICK_PAGE
-from benchmarks.page.measure import PagePlan, measure_page
+from benchmarks.page.measurement import QUICK as QUICK_PAGE
+from benchmarks.page.measurement import PagePlan, measure_page
 from benchmarks.page.report import page_section, page_table
-from benchmarks.pings.measure import QUICK as QUICK_PINGS
-from benchmarks.pings.measure import PingsPlan, measure_pings
+from benchmarks.pings.measurement import QUICK as QUICK_PINGS
+from benchmarks.pings.measurement import PingsPlan, measure_pings
 from benchmarks.pings.report import pings_section, pings_table
 from benchmarks.report import document, log_progress, machine, table, write_document
 
 ROUNDS = 5
-"""The number of framework rounds per repeat of the other benchmarks, whose repeats take longer."""
+"""Number of rounds of the framework benchmark for each repeat of the others, which takes longer than a round."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Formats figures as tables, for the terminal and for `docs/benchmarks.md`."""
+"""Formats figures of the benchmarks as tables, for the terminal and for `docs/benchmarks.md`."""
 
 import os
 import platform
@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from benchmarks.measure import Figures, FigureTable, Plan
-from benchmarks.server import BARE, NAMES, ROOT
+from benchmarks.measurement import Figures, FigureTable, Plan
+from benchmarks.server_process import BARE, NAMES, ROOT
 
 DOCS = ROOT / "docs"
 PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools", "fastapi", "sse-starlette", "msgspec")
@@ -130,7 +130,7 @@ def log_progress(line: str) -> None:
 
 
 def cell(values: Sequence[float] | None) -> str:
-    """Format figures as their median [lowest - highest]."""
+    """Format a table cell: the median of the figures, and `[lowest - highest]`."""
     if not values:
         return "–"
     return f"{number(statistics.median(values))} [{number(min(values))} - {number(max(values))}]"

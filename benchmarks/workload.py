@@ -1,4 +1,4 @@
-"""The workload of all compared servers: a status, five tools, two sub-agents, many tokens, the end.
+"""The workload, the events that all compared servers send: a status, five tools, two sub-agents, many tokens, the end.
 
 It is defined by the items that Limelight's agent yields. The other servers send the same events, and `bare` sends the
 same bytes. This module knows nothing of the measurement.
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from limelight.dialects.encoder import FrameEncoder
+from limelight.dialects.frame_encoder import FrameEncoder
 from limelight.dialects.typed import TypedDialect
 from limelight.events import AgentFinished, AgentStarted, Record, RunStarted, Status, ToolFinished, ToolStarted
 from limelight.server.sse import sse_framing
@@ -28,12 +28,12 @@ AGENTS = 2
 
 
 def tokens_of(mode: str) -> int:
-    """Return the number of tokens in a stream of this mode."""
+    """Return the number of tokens that an agent of this mode (`turn`, `short`, `idle` …) streams."""
     return {"short": SHORT_TOKENS, "idle": IDLE_TOKENS}.get(mode, TOKENS)
 
 
 def items(tokens: int) -> Iterator[str | Item]:
-    """Yield the items that Limelight's agent yields. The end of the run is implied."""
+    """Yield the items that Limelight's agent yields, without the end of the run, which Limelight adds."""
     yield Status(text="Looking around")
     for number in range(TOOLS):
         call_id = f"call-{number}"

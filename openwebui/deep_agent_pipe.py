@@ -9,24 +9,25 @@ description: Shows everything an agent does while it does it: tools, arguments, 
 # To install this file, paste it under Admin Panel, Functions, or run `limelight openwebui install`.
 # `make pipe` generates it from the modules in openwebui/parts; edit those. Its sections:
 #
-#   valves        The settings of the pipe: the valves of the administrator and of each user.
-#   frames        Frames of the server's typed stream, and the JSON values in them.
-#   text          Functions that shorten texts, and escape what Open WebUI would render as Markdown, HTML or formulas.
-#   client        The HTTP client for the Limelight server. No other part sends requests to it.
-#   runs          Runs on the server: starts a run, follows it across lost connections, and cancels it.
-#   run_state     The state of a run, built from its frames: tool calls, sub-agents and token usage.
-#   request       The conversion of Open WebUI's request to a request of the server: agent, session and conversation.
-#   downloads     Downloads of the data that frames refer to: complete values instead of previews, images and files.
-#   output_items  The output items of a message, and the chunks that update them in Open WebUI.
-#   native        The display `native`: a live row for each tool call and sub-agent, between texts and reasoning.
-#   collapse      The displays `collapse`, a block with all steps followed by the answer, and `plain`, only the answer.
-#   details       The display `details`, for Open WebUI before 0.8: text with a block for each finished call.
-#   status        The status line above the text, and the task list above the input.
-#   citations     The sources below the answer: tool results, and the sources that the agent cites.
-#   approvals     Approvals: asks the user for a decision in the chat, and sends it to the server.
-#   run_view      The view of one run: the display, and all other consumers of its frames.
-#   turn          One call of the pipe: follows a run to its end, and sends chunks and events to Open WebUI.
-#   pipe          The class that Open WebUI loads: lists models, answers Open WebUI's own tasks, starts turns.
+#   valves            The settings of the pipe: the valves of the administrator and of each user.
+#   frames            Parses the server's event stream, in the format `typed`, into frames, and reads their JSON values.
+#   text_format       Shortens texts, and escapes characters that Open WebUI would render as Markdown, HTML or formulas.
+#   server_client     The HTTP client for the Limelight server. All requests of the pipe go through it.
+#   run_stream        Starts a run on the server, yields its frames even if connections are lost, and cancels it.
+#   run_state         The state of a run, built from its frames: tool calls, sub-agents and token usage.
+#   request           Converts a request of Open WebUI to a request for the server: agent, session and conversation.
+#   downloads         Downloads the data that frames link to: complete values instead of previews, images and files.
+#   output_items      The output items of a chat message, and the chunks that update them in Open WebUI.
+#   native_display    The display `native`: a live row for each tool call and sub-agent, between texts and reasoning.
+#   collapse_display  The displays `collapse` and `plain`: a block with all steps and the answer, or only the answer.
+#   details_display   The display `details`, for Open WebUI before 0.8: text with a block for each finished call.
+#   status_line       The status line above the text of an answer, and the task list above the message field.
+#   citations         The sources that Open WebUI lists below an answer: tool results, and sources that the agent cites.
+#   answers           Turns the JSON Schema of an answer into the fields of dialogs, and typed texts into values.
+#   approvals         Asks the user in the chat for decisions and answers, and sends them to the server.
+#   run_presenter     Presents one run: passes each frame to the display, the status line, citations and approvals.
+#   turn              One turn of a chat: follows a run to its end, and sends its chunks and events to Open WebUI.
+#   pipe              The class that Open WebUI loads: lists agents as models, runs turns, and answers internal tasks.
 
 import asyncio
 import base64
@@ -117,14 +118,14 @@ class DisplayOptions(NamedTuple):
 
 
 # --- frames -----------------------------------------------------------------------------------------------------------
-# Frames of the server's typed stream, and the JSON values in them.
+# Parses the server's event stream, in the format `typed`, into frames, and reads their JSON values.
 
 
 Json = dict[str, Any]
 
 SHOWN_EXTENSIONS = frozenset({"error", "cancelled", "approval"})
-"""Frame types that the pipe shows, but the Deep Agent document does not define. For other clients the server repeats
-their content in frames of documented types, which the pipe skips (`is_repeated`)."""
+"""Later additions to the frame types that the pipe shows. For clients that do not know them, the server repeats their
+content in frames of older types, which the pipe skips (`is_repeated`)."""
 
 
 def as_text(value: Any) -> str:
@@ -165,12 +166,12 @@ class Frame(NamedTuple):
 
     @property
     def is_repeated(self) -> bool:
-        """Whether this frame repeats the content of a frame with a type in `SHOWN_EXTENSIONS`."""
+        """Whether this frame only repeats, for older clients, an error, a cancellation or an approval."""
         return self.text("fallback_for") in SHOWN_EXTENSIONS
 
 
 DATA_RECEIVED = Frame("_data_received", {})
-"""Marker for received bytes, with or without a frame in them. An idle server sends heartbeats."""
+"""Marker that the server has sent bytes, with or without a frame in them. An idle server sends heartbeats."""
 
 
 async def parse_frames(chunks: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
@@ -191,8 +192,8 @@ async def parse_frames(chunks: AsyncIterator[bytes]) -> AsyncIterator[Frame]:
                     yield Frame(str(payload.get("type", "")), as_object(payload.get("data")), cursor)
 
 
-# --- text -------------------------------------------------------------------------------------------------------------
-# Functions that shorten texts, and escape what Open WebUI would render as Markdown, HTML or formulas.
+# --- text_format ------------------------------------------------------------------------------------------------------
+# Shortens texts, and escapes characters that Open WebUI would render as Markdown, HTML or formulas.
 
 
 PREVIEW_CHARS = 200
@@ -253,8 +254,8 @@ def tool_count(count: int) -> str:
     return "1 tool" if count == 1 else f"{count} tools"
 
 
-# --- client -----------------------------------------------------------------------------------------------------------
-# The HTTP client for the Limelight server. No other part sends requests to it.
+# --- server_client ----------------------------------------------------------------------------------------------------
+# The HTTP client for the Limelight server. All requests of the pipe go through it.
 
 
 TRANSIENT_STATUSES = (502, 503, 504)
@@ -262,7 +263,7 @@ TRANSIENT_STATUSES = (502, 503, 504)
 
 
 class RequestRefused(Exception):
-    """The server answered with an error status."""
+    """The error for a response with an error status."""
 
     def __init__(self, status: int, problem: Json) -> None:
         super().__init__(str(problem.get("detail") or problem.get("title") or f"status {status}"))
@@ -271,11 +272,11 @@ class RequestRefused(Exception):
 
 
 class ConnectionLost(Exception):
-    """The server cannot be reached, or another program answers. The text is for the chat."""
+    """The error for a server that cannot be reached or is not Limelight. Its text is shown in the chat."""
 
 
 class LimelightClient:
-    """Sends requests for one user during one call of the pipe. `run_id` is the id of its run, once it is known.
+    """Sends requests for one user during one call of the pipe. `run_id` is the id of the run, "" until it is known.
 
     `is_starting` is True while the request that starts the run has no response, so a run without a known id may exist.
     `is_stopping` is True after Stop: no further request may start a run."""
@@ -316,7 +317,7 @@ class LimelightClient:
             raise self._not_limelight(response) from error
 
     async def download(self, path: str, limit: int) -> bytes | None:
-        """Download a path. Return the body, None if it exceeds the limit or the request fails."""
+        """Download a resource of the server. Return its body, None if it exceeds the limit or the request fails."""
         body = bytearray()
         try:
             http = await self._connect()
@@ -340,7 +341,7 @@ class LimelightClient:
 
     @contextlib.asynccontextmanager
     async def open_stream(self, path: str, body: Json | None, cursor: str) -> AsyncGenerator[httpx.Response, None]:
-        """Open an event stream: with a body by POST, without one by GET, from the cursor on.
+        """Open an event stream with POST if there is a body, otherwise with GET. It begins after the cursor.
 
         Status 204 means that the run has ended and nothing follows the cursor.
         Raises RequestRefused, ConnectionLost and the errors of httpx."""
@@ -461,14 +462,14 @@ def error_message(error: Exception) -> str:
     return str(error)
 
 
-# --- runs -------------------------------------------------------------------------------------------------------------
-# Runs on the server: starts a run, follows it across lost connections, and cancels it.
+# --- run_stream -------------------------------------------------------------------------------------------------------
+# Starts a run on the server, yields its frames even if connections are lost, and cancels it.
 
 
 RETRY_DELAY = 0.5
 MAX_RETRY_DELAY = 5.0
 CONNECT_SECONDS = 10
-"""Time limit for the first answer of the server. It is short, because the user sees an empty chat until then."""
+"""Time limit for the first response of the server. It is short, because the user sees an empty chat until then."""
 MAX_BUSY_RETRIES = 20
 CANCEL_SECONDS = 10.0
 CANCEL_RETRY_DELAY = 0.5
@@ -548,7 +549,7 @@ class RunStream:
 
     @contextlib.asynccontextmanager
     async def _open(self, path: str) -> AsyncGenerator[httpx.Response, None]:
-        """Open a stream, and note the id of the run that the response names."""
+        """Open a stream, and store the id of the run, which the response names."""
         run_id = self._client.run_id
         self._client.is_starting = not run_id
         try:
@@ -587,7 +588,7 @@ class RunStream:
 
 @contextlib.asynccontextmanager
 async def registered_request(request: Json) -> AsyncGenerator[None, None]:
-    """List a request in `FOLLOWED_REQUESTS` while its run is followed."""
+    """Context manager: keeps the id of a request in `FOLLOWED_REQUESTS` while this process follows its run."""
     FOLLOWED_REQUESTS.add(request["request_id"])
     try:
         yield
@@ -697,12 +698,12 @@ async def _find_own_run_id(client: LimelightClient, request: Json) -> str:
 
 
 OUTPUT_CHARS = 50_000
-"""Characters that are stored of the beginning of a tool's output, and as many of its end."""
+"""Number of characters that are stored of the beginning of a tool's output, and of its end."""
 OUTPUT_LINE_CHARS = 200
 
 
 class CallKey(NamedTuple):
-    """The id of a call's output item. It contains the original name and id of the call, for the next turn."""
+    """The id of a call's output item. It contains the call's original name and id, which the next turn needs."""
 
     run_id: str
     depth: int
@@ -785,11 +786,18 @@ class ToolCall:
         self.printed = ToolOutput()
         self.result = ""
         self.error: str | None = None
+        self.outcome = ""
         self.result_seen = True
         self.done = False
 
-    def finish(self, result: str, error: str | None, *, result_seen: bool = True) -> None:
-        self.result, self.error, self.result_seen, self.done = result, error, result_seen, True
+    def finish(self, result: str, error: str | None, *, outcome: str = "", result_seen: bool = True) -> None:
+        self.result, self.error, self.done = result, error, True
+        self.outcome, self.result_seen = outcome, result_seen
+
+    @property
+    def failed(self) -> bool:
+        """Whether the call has an error and was neither stopped nor rejected."""
+        return self.error is not None and not self.outcome
 
     def key(self, run_id: str) -> str:
         return str(CallKey(run_id, self.depth, self.name, self.tool_id))
@@ -827,7 +835,12 @@ class ToolCall:
 
 def finished_title(call: ToolCall, title: str) -> str:
     """Return the title of a finished call. It marks a missing result, because Open WebUI shows a check mark."""
-    return title if call.result_seen else f"{title} · no result seen"
+    return outcome_title(title, call.outcome) if call.result_seen else f"{title} · no result seen"
+
+
+def outcome_title(title: str, outcome: str) -> str:
+    """Return the title of a call or sub-agent, which says if it was stopped or rejected."""
+    return f"{title} · {outcome}" if outcome else title
 
 
 class SubAgent:
@@ -836,17 +849,23 @@ class SubAgent:
     def __init__(self, frame: Frame, parent_path: str) -> None:
         self.agent_id = frame.text("agent_id")
         self.parent_id = frame.text("parent_id")
-        self.name = frame.text("name") or "sub-agent"
+        self.name = " · ".join(filter(None, (frame.text("name") or "sub-agent", frame.text("title"))))
         self.path = f"{parent_path} › {self.name}" if parent_path else self.name
         self.depth = frame.number("depth") or 1
         self.tool_id = frame.text("tool_id")
         self.call_count = 0
         self.text = ""
         self.error: str | None = None
+        self.outcome = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the sub-agent has an error and was not stopped."""
+        return self.error is not None and not self.outcome
 
 
 class RunState:
-    """The calls, sub-agents and token usage of a run. Feed a frame to it before the parts that read it."""
+    """The calls, sub-agents and token usage of a run. It must get each frame before the displays that read it."""
 
     def __init__(self) -> None:
         self.calls: dict[str, ToolCall] = {}
@@ -865,14 +884,15 @@ class RunState:
             case "tool_end":
                 call = self.call(frame) or self._add_call(frame)
                 result_seen = frame.data.get("result_seen") is not False
-                call.finish(frame.text("result"), frame.data.get("error"), result_seen=result_seen)
+                error, outcome = frame.data.get("error"), frame.text("outcome")
+                call.finish(frame.text("result"), error, outcome=outcome, result_seen=result_seen)
             case "approval" if (call := self.call(frame)) and frame.data.get("state") == "edit":
                 call.args, call.has_args = frame.text("args"), True
             case "agent_start":
                 parent = self.agents.get(frame.text("parent_id"))
                 self.agents[frame.text("agent_id")] = SubAgent(frame, parent.path if parent else "")
             case "agent_end" if agent := self.agents.get(frame.text("agent_id")):
-                agent.error = frame.data.get("error")
+                agent.error, agent.outcome = frame.data.get("error"), frame.text("outcome")
             case "token" if agent := self.agents.get(frame.text("agent_id")):
                 agent.text += frame.text("content")
             case "usage":
@@ -907,7 +927,7 @@ class RunState:
 
 
 # --- request ----------------------------------------------------------------------------------------------------------
-# The conversion of Open WebUI's request to a request of the server: agent, session and conversation.
+# Converts a request of Open WebUI to a request for the server: agent, session and conversation.
 
 
 DEFAULT_MODEL = "default"
@@ -951,7 +971,7 @@ def model_id(agent: str) -> str:
 
 
 def agent_name(model: str) -> str:
-    """Return the agent of a model, "" for the default agent. Open WebUI adds the function's id before the model id."""
+    """Return the agent of a model id, to which Open WebUI has added the function's id; "" for the default agent."""
     chosen = model.partition(".")[2]
     return {DEFAULT_MODEL: "", MODEL_OF_AGENT_NAMED_DEFAULT: DEFAULT_MODEL}.get(chosen, chosen)
 
@@ -1001,7 +1021,7 @@ def _replace_text(content: Any, text: str) -> Any:
 
 
 def is_tool_round(messages: list[Json], metadata: Json) -> bool:
-    """Whether Open WebUI calls the pipe again with a tool result. Answering such a call would cause an endless loop."""
+    """Whether Open WebUI calls the pipe again only because of a tool result. An answer would cause an endless loop."""
     return not messages or (_last_role(messages) == "tool" and not metadata.get("assistant_message_id"))
 
 
@@ -1039,7 +1059,7 @@ def remove_pipe_output(messages: list[Json]) -> list[Json]:
 
 
 def _original_call(call: Json) -> Json | None:
-    """Return a call of the main agent with its original name and id; None for other calls."""
+    """Return a tool call with the name and id that the main agent gave it; None for calls of sub-agents or others."""
     key = CallKey.parse(str(call.get("id", "")))
     if key is None or key.depth:
         return None
@@ -1103,7 +1123,7 @@ def _size(message: Json) -> int:
 
 
 # --- downloads --------------------------------------------------------------------------------------------------------
-# Downloads of the data that frames refer to: complete values instead of previews, images and files.
+# Downloads the data that frames link to: complete values instead of previews, images and files.
 
 
 MAX_VALUE_BYTES = 100_000
@@ -1118,7 +1138,7 @@ TEXT_TYPES = frozenset({"application/json", "application/x-yaml", "application/x
 
 
 class Downloader:
-    """Completes frames before they are shown. A value that is too large remains a preview, with a link to all of it."""
+    """Replaces previews in frames by downloaded values. A value that is too large stays a preview with a link to it."""
 
     def __init__(self, client: LimelightClient, public_url: str) -> None:
         self._client = client
@@ -1240,7 +1260,7 @@ def _linked_file(frame: Frame) -> Json:
 
 
 # --- output_items -----------------------------------------------------------------------------------------------------
-# The output items of a message, and the chunks that update them in Open WebUI.
+# The output items of a chat message, and the chunks that update them in Open WebUI.
 #
 # Items have the format of OpenAI's Responses API. Open WebUI replaces an item that is sent again.
 
@@ -1256,7 +1276,7 @@ DELTA_TYPES = {
 
 
 class OutputItems:
-    """The ordered items of a message. A changed item is sent again completely; appended text is sent as a delta."""
+    """The output items of a message, in order. A changed item is sent again completely, appended text as a delta."""
 
     def __init__(self) -> None:
         self._order: list[str] = []
@@ -1332,7 +1352,7 @@ def message_item(item_id: str, text: str, status: str = "in_progress") -> Json:
     return {"type": "message", "id": item_id, "status": status, "role": "assistant", "content": content}
 
 
-# --- native -----------------------------------------------------------------------------------------------------------
+# --- native_display ---------------------------------------------------------------------------------------------------
 # The display `native`: a live row for each tool call and sub-agent, between texts and reasoning.
 
 
@@ -1388,7 +1408,7 @@ class MessageWriter:
 
 
 class NativeDisplay:
-    """Turns frames into output items. An item of a call or sub-agent, with the type `function_call`, is a row here."""
+    """Turns frames into output items. A "row" is the item of a call or sub-agent, with the type `function_call`."""
 
     def __init__(self, state: RunState, run_id: Callable[[], str], clock: Callable[[], float]) -> None:
         self._state = state
@@ -1397,9 +1417,9 @@ class NativeDisplay:
         self._messages = MessageWriter(self._items, run_id, clock)
         self._call_rows: dict[str, str] = {}
         self._agent_rows: dict[str, str] = {}
-        """Rows of the sub-agents that no call has started."""
+        """Item ids of the rows of sub-agents that no call has started, by agent id."""
         self._last_rows: dict[str, str] = {}
-        """The last row of each agent and its sub-agents."""
+        """Item id of the last row of each agent and its sub-agents, by agent id."""
         self._images: dict[str, list[Json]] = {}
         self._calls_with_output: dict[str, ToolCall] = {}
         """Calls with output since the last flush. Their labels are set by the flush, because only it sends them."""
@@ -1490,7 +1510,7 @@ class NativeDisplay:
         row = self._call_rows[call.tool_id]
         self._calls_with_output.pop(call.tool_id, None)
         agent = self._state.agent_started_by(call.tool_id)
-        status = "completed" if call.error is None else "failed"
+        status = "failed" if call.failed else "completed"
         name = finished_title(call, _agent_title(agent) if agent else call.title)
         self._items.update(row, name=name, status=status)
         self._put_output(row, call.output)
@@ -1511,7 +1531,8 @@ class NativeDisplay:
             item: Json = {"type": "function_call", "id": row, "call_id": row, "name": "", "arguments": "{}"}
             self._put_row(agent.parent_id, item)
         self._last_rows.setdefault(agent.agent_id, row)
-        self._items.update(row, name=_agent_title(agent), status="completed" if agent.error is None else "failed")
+        name = outcome_title(_agent_title(agent), agent.outcome)
+        self._items.update(row, name=name, status="failed" if agent.failed else "completed")
         if ended and agent.tool_id not in self._call_rows:
             self._put_output(row, agent.text if agent.error is None else f"Error: {agent.error}")
 
@@ -1529,17 +1550,17 @@ def _agent_title(agent: SubAgent) -> str:
     return f"{agent.path} ({tool_count(agent.call_count)})" if agent.call_count else agent.path
 
 
-# --- collapse ---------------------------------------------------------------------------------------------------------
-# The displays `collapse`, a block with all steps followed by the answer, and `plain`, only the answer.
+# --- collapse_display -------------------------------------------------------------------------------------------------
+# The displays `collapse` and `plain`: a block with all steps and the answer, or only the answer.
 
 
 REDRAW_SECONDS = 0.5
 REDRAW_CHARS_PER_SECOND = 200_000
-"""Limit of the characters per second for redrawing the block. Each redraw sends the complete block."""
+"""Characters of the block that may be sent per second. Each redraw sends the complete block, so it limits redraws."""
 
 
 class CollapseDisplay:
-    """Turns frames into two output items, the block with the steps and the answer. `plain` has `show_steps=False`."""
+    """Turns frames into two output items: the block with the steps, unless `show_steps` is False, and the answer."""
 
     def __init__(
         self, state: RunState, run_id: Callable[[], str], clock: Callable[[], float], *, show_steps: bool
@@ -1592,7 +1613,7 @@ class CollapseDisplay:
             self._items.append(self._answer_id, text)
 
     def _turn_text_into_step(self) -> None:
-        """Move the current text into the block, because text before a tool call is not the answer."""
+        """Move the current text into the block of steps, because text before a tool call is not the answer."""
         if self._text.strip():
             self._steps.append(f"**🤖 AI:** {html.escape(self._text.strip(), quote=False)}")
         if self._text:
@@ -1600,7 +1621,7 @@ class CollapseDisplay:
         self._text = ""
 
     def _put_items(self) -> None:
-        """Add both items if they do not exist, because the block has to come before the answer."""
+        """Create the block and the answer, in this order, if they do not exist."""
         if self._answer_id not in self._items:
             if self._show_steps:
                 self._items.put(message_item(self._block_id, "", "completed"))
@@ -1612,7 +1633,7 @@ class CollapseDisplay:
             self._is_outdated = True
 
     def _redraw(self) -> None:
-        """Write the block, with running calls last. Without calls the block stays empty, and is not shown."""
+        """Write the block of steps, with running calls last. Without calls the block stays empty, and is not shown."""
         calls = self._state.calls.values()
         if calls and self._show_steps:
             self._put_items()
@@ -1632,7 +1653,7 @@ class CollapseDisplay:
 
 
 def tool_step(call: ToolCall, text: str) -> str:
-    return f"**🔧 {escape_line(call.title)}:** {escape_line(text)}"
+    return f"**🔧 {escape_line(outcome_title(call.title, call.outcome))}:** {escape_line(text)}"
 
 
 def steps_block(count: int, steps: list[str]) -> str:
@@ -1640,12 +1661,12 @@ def steps_block(count: int, steps: list[str]) -> str:
     return f"<details>\n<summary>🔍 Execution Steps ({tool_count(count)})</summary>\n\n{body}\n\n</details>\n\n"
 
 
-# --- details ----------------------------------------------------------------------------------------------------------
+# --- details_display --------------------------------------------------------------------------------------------------
 # The display `details`, for Open WebUI before 0.8: text with a block for each finished call.
 
 
 class DetailsDisplay:
-    """Turns frames into text. Without `blocks`, which is for clients of the API, it is only the main agent's text."""
+    """Turns frames into text with a block for each finished call. Clients of Open WebUI's API get no `blocks`."""
 
     def __init__(self, state: RunState, clock: Callable[[], float], *, blocks: bool = True) -> None:
         self._state = state
@@ -1657,7 +1678,7 @@ class DetailsDisplay:
         self._reasoning_since = 0.0
 
     def flush(self) -> list[Chunk]:
-        """Return the new text. Text that begins with "data:" is split, or Open WebUI would parse it as an event."""
+        """Return the new text. Text that begins with "data:" is split: Open WebUI would take it for an event."""
         text, self._new_text = self._new_text, ""
         chunks = [text[:1], text[1:]] if text.startswith("data:") else [text]
         return [chunk for chunk in chunks if chunk]
@@ -1707,7 +1728,7 @@ class DetailsDisplay:
 
 
 def tool_block(call: ToolCall) -> str:
-    """Return the block of a finished call, in the format of the Agno document. JSON keeps each value on one line."""
+    """Return the `<details>` block of a finished call. Its values are JSON, because each must be on one line."""
     name = finished_title(call, call.title)
     values = {"id": call.tool_id, "name": name, "arguments": json.dumps(call.parameters, ensure_ascii=False)}
     values["result"] = json.dumps(result_text(call.output), ensure_ascii=False)
@@ -1720,16 +1741,16 @@ def escape_attribute(value: str) -> str:
     return html.escape(value, quote=True).replace("{{", "{&#123;")
 
 
-# --- status -----------------------------------------------------------------------------------------------------------
-# The status line above the text, and the task list above the input.
+# --- status_line ------------------------------------------------------------------------------------------------------
+# The status line above the text of an answer, and the task list above the message field.
 
 
 MAX_STATUSES_PER_BATCH = 5
-"""Limit of the statuses in a batch. Of more statuses a user could read only the last one."""
+"""Number of statuses in a batch above which only the last one is sent: a user could not read the others."""
 
 
 class StatusLine:
-    """Turns frames into status events. The final event says how the run ended, and stops the animation."""
+    """Turns frames into events for the status line. The final event says how the run ended, and stops the animation."""
 
     def __init__(self, options: DisplayOptions) -> None:
         self._show_subagents = options.subagent_status
@@ -1783,7 +1804,8 @@ class StatusLine:
             case "tool_start":
                 return f"🔧 {frame.text('name') or 'unknown'}..."
             case "agent_start":
-                return f"🤖 Sub-agent: {frame.text('name')}..."
+                title = f" · {frame.text('title')}" if frame.text("title") else ""
+                return f"🤖 Sub-agent: {frame.text('name')}{title}..."
             case "plan":
                 return plan_text(as_objects(frame.data.get("items")))
             case "_queued":
@@ -1808,7 +1830,7 @@ def plan_text(todos: list[Json]) -> str:
 
 
 def limit_statuses(events: list[Json]) -> list[Json]:
-    """Remove all statuses but the last from a batch with many. Open WebUI writes each status to its database."""
+    """Keep only the last status of a batch that has too many, because Open WebUI writes each status to its database."""
     positions = [index for index, event in enumerate(events) if event["type"] == "status"]
     removed = positions[:-1] if len(positions) > MAX_STATUSES_PER_BATCH else []
     return [event for index, event in enumerate(events) if index not in removed]
@@ -1840,17 +1862,17 @@ def tasks_event(tasks: list[dict[str, str]]) -> Json:
 
 
 # --- citations --------------------------------------------------------------------------------------------------------
-# The sources below the answer: tool results, and the sources that the agent cites.
+# The sources that Open WebUI lists below an answer: tool results, and sources that the agent cites.
 
 
 MAX_CITATION_CHARS = 32_000
 MAX_MESSAGE_CITATION_CHARS = 256_000
-"""Limit of all citations of a message together. Open WebUI stores the complete chat again with each citation."""
+"""Size limit of all citations of a message together. Open WebUI stores the complete chat again with each citation."""
 CITATION_PREVIEW_CHARS = 500
 
 
 class Citations:
-    """Turns frames into source events. Each event has a unique id, because Open WebUI groups sources by id."""
+    """Turns tool results and cited sources into source events. Each has its own id, by which Open WebUI groups them."""
 
     def __init__(self, state: RunState, run_id: Callable[[], str], options: DisplayOptions) -> None:
         self._state = state
@@ -1866,9 +1888,7 @@ class Citations:
             case "citation":
                 return [self._cite_source(frame.text("title"), frame.text("url"), frame.text("text"))]
             case "answer":
-                sources = frame.data.get("sources")
-                urls = cast(list[Any], sources) if isinstance(sources, list) else []
-                return [self._cite_source("", str(url), "") for url in urls]
+                return [self._cite_source(title, url, "") for title, url in _answer_sources(frame)]
             case _:
                 return []
 
@@ -1900,6 +1920,16 @@ class Citations:
         return source_event(source_id, name, document, metadata)
 
 
+def _answer_sources(frame: Frame) -> list[tuple[str, str]]:
+    """Return the title and the URL of each source of an answer. A server of an older version sends only its text."""
+    links = as_objects(frame.data.get("source_links"))
+    found = [(str(link.get("title") or ""), str(link.get("url") or "")) for link in links]
+    if any(title or url for title, url in found):
+        return [(title, url) for title, url in found if title or url]
+    sources = frame.data.get("sources")
+    return [("", str(text)) for text in cast(list[Any], sources)] if isinstance(sources, list) else []
+
+
 def source_event(source_id: str, name: str, document: str, metadata: Json) -> Json:
     source: Json = {"id": source_id, "name": name}
     if source_id.startswith("http"):
@@ -1908,8 +1938,111 @@ def source_event(source_id: str, name: str, document: str, metadata: Json) -> Js
     return {"type": "source", "data": {"source": source, "document": [document], "metadata": [metadata]}}
 
 
+# --- answers ----------------------------------------------------------------------------------------------------------
+# Turns the JSON Schema of an answer into the fields of dialogs, and typed texts into values.
+
+
+MAX_REFERENCES = 20
+
+
+class AnswerField(NamedTuple):
+    """One value that a dialog asks for. `name` is "" if the answer is this value alone."""
+
+    name: str
+    schema: Json
+    is_required: bool
+
+    @property
+    def title(self) -> str:
+        return str(self.schema.get("title") or self.name or "Your answer")
+
+    @property
+    def choices(self) -> list[Json]:
+        return listed_choices(self.schema)
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a list unchanged, and an empty one for any other value."""
+    return cast(list[Any], value) if isinstance(value, list) else []
+
+
+def answer_fields(schema: Json) -> list[AnswerField]:
+    """Return a field for each property of an object schema, or one field for any other schema."""
+    root = resolved_schema(schema, schema)
+    required = as_list(root.get("required"))
+    return [
+        AnswerField(name, resolved_schema(as_object(one), schema), name in required)
+        for name, one in as_object(root.get("properties")).items()
+    ] or [AnswerField("", root, is_required=True)]
+
+
+def resolved_schema(schema: Json, root: Json) -> Json:
+    """Return a schema with its `$ref` followed, and without the alternative null."""
+    for _ in range(MAX_REFERENCES):
+        ref = schema.get("$ref")
+        if not isinstance(ref, str):
+            break
+        target: Any = root
+        for part in filter(None, ref.removeprefix("#").split("/")):
+            target = as_object(target).get(part)
+        schema = {**as_object(target), **{key: value for key, value in schema.items() if key != "$ref"}}
+    others = [as_object(one) for one in schema.get("anyOf") or () if as_object(one).get("type") != "null"]
+    if len(others) == 1:
+        schema = {**resolved_schema(others[0], root), **{key: value for key, value in schema.items() if key != "anyOf"}}
+    return schema
+
+
+def listed_choices(schema: Json) -> list[Json]:
+    """Return the values that a schema lists, as `{"label", "value", "description"}`; [] if it lists none."""
+    if isinstance(schema.get("enum"), list):
+        return [{"label": as_text(value), "value": value, "description": ""} for value in schema["enum"]]
+    if schema.get("type") == "boolean":
+        return [{"label": label, "value": label == "Yes", "description": ""} for label in ("Yes", "No")]
+    alternatives = [as_object(one) for one in schema.get("oneOf") or schema.get("anyOf") or ()]
+    if not alternatives or not all("const" in one for one in alternatives):
+        return []
+    return [
+        {
+            "label": str(one.get("title") or as_text(one["const"])),
+            "value": one["const"],
+            "description": str(one.get("description") or ""),
+        }
+        for one in alternatives
+    ]
+
+
+def typed_value(text: str, schema: Json) -> Any:
+    """Return the JSON value that a typed text stands for. Raises ValueError with a sentence for the user."""
+    choices = listed_choices(schema)
+    for choice in choices:
+        if text.strip().casefold() in (str(choice["label"]).casefold(), as_text(choice["value"]).casefold()):
+            return choice["value"]
+    if choices:
+        raise ValueError(f"Choose one of: {', '.join(str(choice['label']) for choice in choices)}.")
+    types = as_list(schema.get("type")) or [schema["type"]] if "type" in schema else []
+    items = as_object(schema.get("items"))
+    if "array" in types and not text.lstrip().startswith("[") and _is_line(items):
+        return [typed_value(part.strip(), items) for part in text.replace("\n", ",").split(",") if part.strip()]
+    if "string" in types or not types:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"This is not valid JSON: {error}.") from None
+
+
+def _is_line(schema: Json) -> bool:
+    return bool(listed_choices(schema)) or schema.get("type") in (None, "string", "number", "integer")
+
+
+def initial_text(schema: Json) -> str:
+    """Return the default of a schema as the text with which a dialog begins."""
+    default = schema.get("default")
+    return "" if default is None else as_text(default)
+
+
 # --- approvals --------------------------------------------------------------------------------------------------------
-# Approvals: asks the user for a decision in the chat, and sends it to the server.
+# Asks the user in the chat for decisions and answers, and sends them to the server.
 
 
 EventCall = Callable[[Json], Awaitable[Any]]
@@ -1925,11 +2058,16 @@ DECISIONS = {
     "edit": "Change the arguments first.",
     "reject": "Do not run it. The agent gets the text under Other as the reason.",
 }
+GRAPH_QUESTION = "interrupt"
+"""The name of a request that is a question of a LangGraph graph, not about a tool."""
+EDIT_OR_ANSWER = "Edit or answer"
+MAX_OPTIONS = 3
+"""How many options a card of Open WebUI can have, besides Other."""
 SHOW_OPTION = {"label": "Show all", "description": "See the complete arguments first."}
 
 
 class Approvals:
-    """Asks the user for decisions on the approvals of a run, one at a time.
+    """Asks the user to decide the approval requests of a run, one at a time.
 
     The server reports every decision, made in this chat or elsewhere, as a frame, which closes the dialog."""
 
@@ -1994,7 +2132,7 @@ class Approvals:
         return f"/runs/{self._client.run_id}/approvals/{quote(approval_id, safe='')}"
 
     async def _send_instruction(self, frame: Frame) -> None:
-        """Add a frame that tells the user how to decide outside of this chat."""
+        """Show in the chat how to decide the approval in another way, for example with the command line."""
         command = f"limelight approve {self._client.run_id}{self._client.command_user}"
         instruction = f"waiting for approval: answer here, or run `{command}`"
         if frame.data.get("truncated"):
@@ -2015,21 +2153,24 @@ class Approvals:
 
 
 class ApprovalDialog:
-    """The dialogs of an approval: the card above the input that asks for a decision, and the editor for arguments."""
+    """The dialogs for an approval: a card above the message field that asks for a decision, and an argument editor."""
 
     def __init__(self, event_call: EventCall | None, metadata: Json) -> None:
         self._event_call = event_call
         self._metadata = metadata
 
     async def ask(self, frame: Frame, problem: str) -> Json | None:
-        """Ask for a decision. Return its JSON body, None if the user does not answer.
+        """Ask for a decision or an answer. Return its JSON body, None if the user does not answer.
 
         `problem` says why the server refused the previous decision.
         """
+        if isinstance(frame.data.get("answer_schema"), dict):
+            return await self._ask_question(frame, problem)
         offered = [name for name in DECISIONS if name in (frame.data.get("decisions") or DECISIONS)]
         args = frame.data.get("args")
         while True:
-            answer = await self._show_card(approval_card(frame.text("name"), args, offered, problem))
+            card = approval_card(frame.text("name"), args, offered, problem, frame.text("question"))
+            answer = await self._show_card(card)
             option = answer.get("option_index") if answer.get("type") == "option" else None
             if not answer:
                 return None
@@ -2042,6 +2183,49 @@ class ApprovalDialog:
             elif (decision := await self._edit_args(format_args(args))) != {}:
                 return decision
 
+    async def _ask_question(self, frame: Frame, problem: str) -> Json | None:
+        """Ask a question that has a form: by its choices on a card, or by dialogs for its fields."""
+        args, fields = frame.data.get("args"), answer_fields(frame.data["answer_schema"])
+        while True:
+            options = question_options(frame, fields)
+            reply = await self._show_card(question_card(frame, fields, options, problem))
+            index = reply.get("option_index") if reply.get("type") == "option" else None
+            decision: Json | None
+            if not reply:
+                return None
+            if not isinstance(index, int) or not 0 <= index < len(options):
+                text = str(reply.get("text") or reply.get("label") or "")
+                decision, problem = other_decision(text, fields, is_answer=text_is_answer(frame, fields))
+            elif "answer" in options[index]:
+                decision = {"decision": "respond", "answer": options[index]["answer"]}
+            elif options[index]["name"] == "answer":
+                decision, problem = await self._fill_in(fields, frame.text("question")), ""
+            elif options[index]["name"] == "edit":
+                takes_text = options[index]["label"] == EDIT_OR_ANSWER
+                decision, problem = await self._edit_args(format_args(args), takes_text=takes_text), ""
+            else:
+                decision = {"decision": options[index]["name"]}
+            if decision != {}:
+                return decision
+
+    async def _fill_in(self, fields: list[AnswerField], question: str) -> Json | None:
+        """Ask for each field. Return the decision, {} if the user closes a dialog, None if the user does not answer."""
+        values: Json = {}
+        for field in fields:
+            message, text = "", initial_text(field.schema)
+            while True:
+                reply = await self._call({"type": "input", "data": input_dialog(field, question, message, text)})
+                if not isinstance(reply, str):
+                    return {} if reply is False else None
+                if not reply and not field.is_required:
+                    break
+                try:
+                    values[field.name] = typed_value(reply, field.schema)
+                    break
+                except ValueError as error:
+                    message, text = str(error), reply
+        return {"decision": "respond", "answer": values.get("", values)}
+
     async def _show_card(self, card: Json) -> Json:
         """Show the card. Return the chosen option or the text under Other; an empty object without an answer."""
         data: Json = {"questions": [card], "allow_other": True, "timeout_ms": 240_000}
@@ -2052,17 +2236,21 @@ class ApprovalDialog:
         data = {"title": "Complete arguments", "message": "Changes here have no effect.", "value": args}
         await self._call({"type": "input", "data": {**data, "placeholder": ""}})
 
-    async def _edit_args(self, args: str) -> Json | None:
-        """Show the editor. Return the decision with the edited arguments.
+    async def _edit_args(self, args: str, *, takes_text: bool = False) -> Json | None:
+        """Show the editor. Return the decision with the edited arguments or, if it takes a text, with the answer.
 
         Return an empty object if the user closes the editor, and None if the user does not answer.
         """
         message = "The new arguments, as JSON."
+        if takes_text:
+            message += " Any other text is your answer in place of the action."
         while True:
             data = {"title": "Edit the arguments", "message": message, "placeholder": "{}", "value": args}
             text = await self._call({"type": "input", "data": data})
             if not isinstance(text, str):
                 return {} if text is False else None
+            if takes_text and text.strip() and not text.lstrip().startswith("{"):
+                return {"decision": "respond", "answer": text}
             try:
                 edited = json.loads(text)
             except ValueError as error:
@@ -2082,7 +2270,7 @@ class ApprovalDialog:
             return None
 
     async def _find_tab(self) -> None:
-        """Update the socket id of the user's browser tab, which changes with a reload.
+        """Update the socket id of the user's browser tab, which changes when the user reloads the page.
 
         Open WebUI itself looks for the new socket only if the old one disconnects during a call."""
         sockets = sys.modules.get("open_webui.socket.main")
@@ -2097,25 +2285,106 @@ class ApprovalDialog:
                 self._metadata["session_id"] = socket_id
 
 
-def approval_card(name: str, args: Any, offered: list[str], problem: str) -> Json:
-    """Return the card for an approval. For long arguments it shows the beginning, and offers an option to show all."""
+def approval_card(name: str, args: Any, offered: list[str], problem: str, asked: str = "") -> Json:
+    """Return the card for an approval. For long arguments it shows the beginning, and offers an option to show all.
+
+    `asked` is the agent's own question.
+    """
     shown = json.dumps(args, ensure_ascii=False)
     options: list[Json] = [{"label": each.capitalize(), "description": DECISIONS[each]} for each in offered]
     if len(shown) > CARD_CHARS:
         hint = "choose Edit to see all" if "edit" in offered else "choose Show all to see them"
         shown = f"{shown[:CARD_CHARS]} … ({len(shown) - CARD_CHARS:,} more characters: {hint})"
         options += [] if "edit" in offered else [SHOW_OPTION]
-    question = f"May {name or 'the tool'} run with {shown}?"
+    question = "\n".join(filter(None, (asked[:CARD_CHARS], f"May {name or 'the tool'} run with {shown}?")))
     card: Json = {"id": "decision", "header": "Approval", "question": f"{problem}\n{question}".strip()}
     return {**card, "options": options, "allow_other": True}
+
+
+def question_options(frame: Frame, fields: list[AnswerField]) -> list[Json]:
+    """Return the options of a question's card: its choices, or what the user can do. A card takes two or three."""
+    choices = fields[0].choices if len(fields) == 1 and not fields[0].name else []
+    if 2 <= len(choices) <= MAX_OPTIONS:
+        return [
+            {"name": "answer", "label": c["label"], "text": c["description"], "answer": c["value"]} for c in choices
+        ]
+    offered = [name for name in DECISIONS if name in (frame.data.get("decisions") or DECISIONS)]
+    if frame.text("name") == GRAPH_QUESTION and len(offered) == MAX_OPTIONS:
+        offered.remove("edit")
+    options = [{"name": name, "label": name.capitalize(), "text": _about(frame, name)} for name in offered]
+    if len(options) == MAX_OPTIONS and not is_question(frame):
+        options[1] |= {"label": EDIT_OR_ANSWER, "text": "Change the arguments first, or answer in its place."}
+    elif len(options) < MAX_OPTIONS:
+        answer = {"name": "answer", "label": "Answer", "text": "Type or choose the answer."}
+        options.insert(0 if is_question(frame) else 1, answer)
+    return options
+
+
+def is_question(frame: Frame) -> bool:
+    """Whether an answer is what the agent waits for. An action can also be answered, but is first to be approved."""
+    return frame.text("name") == GRAPH_QUESTION or "approve" not in (frame.data.get("decisions") or DECISIONS)
+
+
+def text_is_answer(frame: Frame, fields: list[AnswerField]) -> bool:
+    """Whether a text under Other is the answer. For an action and for a form it is the reason of a rejection."""
+    return is_question(frame) and len(fields) == 1 and not fields[0].name
+
+
+def _about(frame: Frame, decision: str) -> str:
+    if frame.text("name") != GRAPH_QUESTION:
+        return DECISIONS[decision]
+    return {"approve": "Continue without an answer: yes.", "reject": "Continue without an answer: no."}.get(
+        decision, DECISIONS[decision]
+    )
+
+
+def question_card(frame: Frame, fields: list[AnswerField], options: list[Json], problem: str) -> Json:
+    """Return the card for a question."""
+    name, args, asked = frame.text("name"), frame.data.get("args"), frame.text("question")
+    shown = json.dumps(args, ensure_ascii=False)
+    if name != GRAPH_QUESTION:
+        asked = "\n".join(filter(None, (asked, f"{name}: {shown}")))
+    elif not asked:
+        asked = shown
+    cut = asked if len(asked) <= CARD_CHARS else f"{asked[:CARD_CHARS]} …"
+    hint = "Text under Other is your answer." if text_is_answer(frame, fields) else ""
+    if fields[0].name:
+        hint = f"It asks for {', '.join(field.title for field in fields)}."
+    card: Json = {"id": "decision", "header": "Question", "question": "\n".join(filter(None, (problem, cut, hint)))}
+    shown_options = [{"label": option["label"], "description": option["text"]} for option in options]
+    return {**card, "options": shown_options, "allow_other": True}
+
+
+def other_decision(text: str, fields: list[AnswerField], *, is_answer: bool) -> tuple[Json, str]:
+    """Return the decision for a text under Other, and a message if the text does not fit; the decision is then {}."""
+    if not is_answer:
+        return {"decision": "reject", "reason": text[:500]}, ""
+    try:
+        return {"decision": "respond", "answer": typed_value(text, fields[0].schema)}, ""
+    except ValueError as error:
+        return {}, str(error)
+
+
+def input_dialog(field: AnswerField, question: str, message: str, value: str) -> Json:
+    """Return the dialog for one field: a list of its choices, or a text field."""
+    about = str(field.schema.get("description") or "")
+    several = [str(choice["label"]) for choice in listed_choices(as_object(field.schema.get("items")))]
+    listed = f"Several of: {', '.join(several)}." if several else ""
+    optional = "" if field.is_required else "Leave it empty if there is none."
+    lines = (message, about or ("" if field.name else question), listed, optional)
+    dialog: Json = {"title": field.title, "message": "\n".join(filter(None, lines)), "placeholder": "", "value": value}
+    if not field.choices:
+        return dialog
+    options = [{"label": choice["label"], "value": str(choice["label"])} for choice in field.choices]
+    return {**dialog, "input": {"type": "select", "options": options}}
 
 
 def format_args(args: Any) -> str:
     return json.dumps(args, ensure_ascii=False, indent=2)
 
 
-# --- run_view ---------------------------------------------------------------------------------------------------------
-# The view of one run: the display, and all other consumers of its frames.
+# --- run_presenter ----------------------------------------------------------------------------------------------------
+# Presents one run: passes each frame to the display, the status line, citations and approvals.
 #
 # It returns chunks and events, and sends nothing itself.
 
@@ -2129,7 +2398,7 @@ STOPPED_HERE = "Stopped here; the server was not reached, so the agent may conti
 
 
 class Display(Protocol):
-    """Turns frames into chunks for Open WebUI. Displays use no network and no event loop; a clock is an argument."""
+    """Interface of the displays, which turn frames into chunks for Open WebUI without network, event loop or clock."""
 
     def feed(self, frame: Frame) -> None: ...
 
@@ -2138,7 +2407,7 @@ class Display(Protocol):
         ...
 
     def close(self) -> None:
-        """Finish all open items, because Open WebUI would execute a call without an output itself."""
+        """Finish all open items at the end of a run: Open WebUI would execute a call that has no output."""
         ...
 
 
@@ -2155,7 +2424,7 @@ def create_display(name: str, state: RunState, run_id: Callable[[], str]) -> Dis
 
 
 class RunOutcome:
-    """The outcome of a run, from its frames: success, error or Stop. `status` is the final text of the status line."""
+    """How a run ended, from its frames: success, error or Stop. `status` is the final text of the status line."""
 
     def __init__(self, state: RunState, *, show_usage: bool) -> None:
         self._state = state
@@ -2183,8 +2452,8 @@ class RunOutcome:
         return chunks
 
 
-class RunView:
-    """Feeds the frames of a run to all consumers. An error in one consumer does not affect the others."""
+class RunPresenter:
+    """Passes the frames of a run to the display and all other views. An error in one does not affect the others."""
 
     def __init__(self, client: LimelightClient, options: DisplayOptions, public_url: str, approvals: Approvals) -> None:
         state = RunState()
@@ -2198,7 +2467,7 @@ class RunView:
         self._event_sources = (self._status, self._tasks, Citations(state, lambda: client.run_id, options))
 
     async def feed(self, frame: Frame) -> list[Json]:
-        """Feed one frame to all consumers, and return the resulting events for Open WebUI."""
+        """Pass one frame to all views, and return the events for Open WebUI that result from it."""
         events: list[Json] = []
         with _logged_errors(frame.type):
             frame = await self._downloader.complete(frame)
@@ -2237,7 +2506,7 @@ def _logged_errors(step: str) -> Generator[None]:
 
 
 # --- turn -------------------------------------------------------------------------------------------------------------
-# One call of the pipe: follows a run to its end, and sends chunks and events to Open WebUI.
+# One turn of a chat: follows a run to its end, and sends its chunks and events to Open WebUI.
 
 
 EventEmitter = Callable[[Json], Awaitable[None]]
@@ -2250,7 +2519,10 @@ IDLE_SECONDS = 1.0
 
 
 class Turn:
-    """One call of the pipe. A client of Open WebUI's API has no event emitter and no event call, and gets only text."""
+    """One turn of a chat, from the request to the end of its run.
+
+    Clients of Open WebUI's API have no event emitter and no event call. They get only text.
+    """
 
     def __init__(
         self,
@@ -2288,30 +2560,30 @@ class Turn:
         async with registered_request(self._request), LimelightClient(self._valves, self._user) as client:
             queue: asyncio.Queue[Frame | None] = asyncio.Queue(1000)
             approvals = Approvals(client, self._event_call, queue.put, self._metadata)
-            view = RunView(client, self._options, self._valves.PUBLIC_URL, approvals)
+            presenter = RunPresenter(client, self._options, self._valves.PUBLIC_URL, approvals)
             reader = asyncio.create_task(self._read(client, queue))
             try:
                 async for frames in batches(queue):
-                    events = [event for frame in frames for event in await view.feed(frame)]
-                    for chunk in view.flush():
+                    events = [event for frame in frames for event in await presenter.feed(frame)]
+                    for chunk in presenter.flush():
                         yield chunk
                     for event in limit_statuses(events):  # after the chunks: Open WebUI stores the chat for each event
                         await self._emit(event)
-                for chunk in view.close():
+                for chunk in presenter.close():
                     yield chunk
             except (asyncio.CancelledError, GeneratorExit):
-                view.outcome.status = STOPPED
+                presenter.outcome.status = STOPPED
                 if not await self._cancel(client):
-                    view.outcome.status = STOPPED_HERE
+                    presenter.outcome.status = STOPPED_HERE
                 raise
             except Exception as error:  # an exception of a pipe makes Open WebUI discard the message
-                view.outcome.feed(await self._internal_error(client, error))
-                for chunk in view.close():
+                presenter.outcome.feed(await self._internal_error(client, error))
+                for chunk in presenter.close():
                     yield chunk
             finally:
                 reader.cancel()
                 await asyncio.gather(reader, approvals.close(), return_exceptions=True)
-                for event in view.final_events():
+                for event in presenter.final_events():
                     await self._emit(event)
 
     async def _read(self, client: LimelightClient, queue: asyncio.Queue[Frame | None]) -> None:
@@ -2326,7 +2598,7 @@ class Turn:
         await queue.put(None)
 
     async def _internal_error(self, client: LimelightClient, error: Exception) -> Frame:
-        """Log an error of the pipe itself, cancel the run, and return an error frame for the chat."""
+        """Handle a bug of the pipe: log it, cancel the run, and return an error frame for the chat."""
         LOG.error("Deep Agent Pipe: internal error", exc_info=error)
         await self._cancel(client)
         return Frame("error", {"message": f"{type(error).__name__}: {error}"})
@@ -2361,7 +2633,7 @@ async def batches(queue: asyncio.Queue[Frame | None]) -> AsyncIterator[list[Fram
 
 
 # --- pipe -------------------------------------------------------------------------------------------------------------
-# The class that Open WebUI loads: lists models, answers Open WebUI's own tasks, starts turns.
+# The class that Open WebUI loads: lists agents as models, runs turns, and answers internal tasks.
 
 
 NAME = "Deep Agent Pipe"
@@ -2401,7 +2673,7 @@ class Pipe:
         __event_emitter__: EventEmitter | None = None,
         __event_call__: EventCall | None = None,
     ) -> str | AsyncGenerator[Chunk, None]:
-        """Answer a call of Open WebUI with a stream of chunks, or with a text."""
+        """Answer a message of the user with a stream of chunks, or with a text if Open WebUI requests no stream."""
         if __task__:
             return answer_task(str(__task__), __task_body__ or body)
         if is_tool_round(as_objects(body.get("messages")), __metadata__ or {}):
@@ -2411,7 +2683,7 @@ class Pipe:
 
 
 def answer_task(task: str, body: Json) -> str:
-    """Return the reply to a task of Open WebUI, such as a title or tags. A run would be slow and expensive."""
+    """Return the reply to an internal task of Open WebUI, such as a title or tags. It starts no run, which is slow."""
     if task == "title_generation":
         question = first_question(as_objects(body.get("messages")))
         return json.dumps({"title": question[:60] or "New chat"}, ensure_ascii=False)

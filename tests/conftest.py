@@ -4,7 +4,9 @@ import asyncio
 import logging
 import os
 import signal
+import tempfile
 from collections.abc import AsyncGenerator, Callable, Generator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,18 @@ import openai
 import pytest
 
 from tests.support import agents
+from tests.support.checked_loop import CheckedLoop
 from tests.support.clock import Clock, ManualLoop
 from tests.support.server import Served, serving
 
 # The offline model pauses between words so that people can watch; tests do not need this.
 os.environ["LIMELIGHT_UNDERSTUDY_PACE_MS"] = "0"
+
+# Each client of a framework's model loads the certificates of the system twice, 0.05 s of CPU each time. Servers of
+# tests speak plain HTTP, so there are none to load.
+NO_CERTIFICATES = tempfile.TemporaryDirectory(prefix="no-certificates-")
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = NO_CERTIFICATES.name
 
 # A shell starts background jobs with SIGINT ignored, and child processes inherit this; tests send SIGINT to processes.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -60,8 +69,8 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served]:
 
 
 def pytest_asyncio_loop_factories(item: pytest.Function) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Give tests with the fixture `loop_clock` a loop whose clock stands still."""
-    return {"loop": ManualLoop if "loop_clock" in item.fixturenames else asyncio.new_event_loop}
+    """Give each test a loop that checks its connections, and tests with `loop_clock` one whose clock stands still."""
+    return {"loop": ManualLoop if "loop_clock" in item.fixturenames else CheckedLoop}
 
 
 @pytest.fixture
@@ -105,3 +114,25 @@ def clients_of_frameworks_are_closed(monkeypatch: pytest.MonkeyPatch) -> Generat
     yield
     for client in made:
         client.close()
+
+
+@pytest.fixture
+async def async_model_clients_are_closed(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[None]:
+    """Close the asynchronous clients of models in the loop that has used them.
+
+    Frameworks keep them open. LangChain also keeps them for the next agent, which then fails in the next test's loop.
+    """
+    made: list[openai.AsyncOpenAI] = []
+    begin = openai.AsyncOpenAI.__init__
+
+    def begin_and_note(self: openai.AsyncOpenAI, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs)
+        made.append(self)
+
+    langchain_clients = import_module("langchain_openai.chat_models._client_utils")._cached_async_httpx_client
+    langchain_clients.cache_clear()
+    monkeypatch.setattr(openai.AsyncOpenAI, "__init__", begin_and_note)
+    yield
+    for client in made:
+        await client.close()
+    langchain_clients.cache_clear()

@@ -45,7 +45,7 @@ def test_join_keeps_texts_order_and_seqs(run: list[AnyEvent]) -> None:
         last = by_seq[item.record.seq]
         assert (item.record.at, item.record.run_id) == (last.at, last.run_id)
         if item.first_seq == item.record.seq:
-            assert item.record is last, "what has no neighbour is passed on as it is"
+            assert item.record is last, "an item without a neighbour is passed on unchanged"
 
 
 @settings(max_examples=100)

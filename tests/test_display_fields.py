@@ -7,11 +7,14 @@ from msgspec.structs import replace
 
 from limelight.display_fields import DisplayFields, summarize
 from limelight.events import (
+    AgentStarted,
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
     FinalAnswer,
     RunStarted,
+    SourceLink,
+    ToolFinished,
     ToolReady,
     ToolStarted,
 )
@@ -92,6 +95,49 @@ def test_edited_arguments_of_an_approval_are_presented_like_those_of_its_request
     assert presented(request, ApprovalResolved(approval_id="p", decision="approve")).summary == ""
 
 
+ASKED = ApprovalRequested(approval_id="p", name="rm", args={}, call_id="c")
+REJECTED = ApprovalResolved(approval_id="p", decision="reject", by="ann")
+EXPIRED = ApprovalResolved(approval_id="p", decision="reject", by="system", reason="expired")
+APPROVED_LATER = ApprovalResolved(approval_id="q", decision="approve", by="ann")
+FAILED = ToolFinished(call_id="c", error="it did not work")
+
+
+@pytest.mark.requirement("derived-once")
+@pytest.mark.parametrize(
+    ("events", "outcome"),
+    [
+        ((FAILED,), ""),
+        ((replace(FAILED, error="stopped"),), "failed"),
+        ((ASKED, REJECTED, FAILED), "rejected"),
+        ((ASKED, EXPIRED, FAILED), "rejected"),
+        ((ASKED, replace(EXPIRED, reason="the run ended before this did"), FAILED), ""),
+        ((ASKED, replace(REJECTED, decision="approve"), FAILED), ""),
+        ((ASKED, REJECTED, ToolFinished(call_id="c", result="not sent")), ""),
+        ((ASKED, REJECTED, replace(FAILED, call_id="d")), ""),
+        ((ASKED, REJECTED, replace(FAILED, outcome="stopped")), "stopped"),
+        ((replace(ASKED, call_id=""), REJECTED, FAILED), ""),
+        ((ASKED, REJECTED, replace(ASKED, approval_id="q"), APPROVED_LATER, FAILED), ""),
+    ],
+    ids=[
+        "none",
+        "stop-text",
+        "rejected",
+        "expired",
+        "withdrawn",
+        "approved",
+        "handled",
+        "other-call",
+        "stopped",
+        "no-call",
+        "approved-later",
+    ],
+)
+def test_call_that_fails_after_its_approval_was_rejected_is_rejected(
+    events: tuple[AnyEvent, ...], outcome: str
+) -> None:
+    assert presented(*events).outcome == outcome
+
+
 @pytest.mark.requirement("derived-once")
 def test_truncated_arguments_keep_what_was_derived_from_the_complete_ones() -> None:
     event = ToolStarted(call_id="c", name="python", args={"code": "x = 1\n" * 10_000, "path": "a.py"})
@@ -99,6 +145,69 @@ def test_truncated_arguments_keep_what_was_derived_from_the_complete_ones() -> N
     assert isinstance(stored, ToolStarted) and stored.truncated
     assert (stored.summary, stored.language, stored.code_key) == ("a.py", "python", "code")
     assert DisplayFields().add_to(stored) == stored, "reading it again changes nothing"
+
+
+STARTED = AgentStarted(agent_id="a", name="helper", call_id="c")
+
+
+@pytest.mark.requirement("derived-once")
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ({"subagent_type": "reader", "description": "Read it.\nAll of it."}, "Read it.\nAll of it."),
+        ({"prompt": "p", "task": "t", "path": "a.txt"}, "t"),
+        ({"task": " ", "request": "r"}, "r"),
+        ({"task": {"text": "t"}, "instructions": "i"}, "i"),
+        ({"path": "a.txt"}, "a.txt"),
+        ("not json", "not json"),
+        ({}, ""),
+        ({"task": "t" * 3000}, "t" * 1999 + "…"),
+        ({"task": "t" * 50_000, "path": "a.txt"}, "t" * 1999 + "…"),
+    ],
+)
+def test_task_of_a_sub_agent_is_an_argument_of_the_call_that_started_it(args: Any, expected: str) -> None:
+    for calls in (
+        [ToolStarted(call_id="c", name="task", args=args)],
+        [ToolStarted(call_id="c", name="task"), ToolReady(call_id="c", args=args)],
+        fit(ToolStarted(call_id="c", name="task", args=args), "run_1", 10**6).events,  # as an older version logged it
+    ):
+        assert presented(*calls, STARTED).task == expected
+
+
+def test_task_of_a_sub_agent_is_that_of_the_edited_arguments() -> None:
+    call = ToolStarted(call_id="c", name="task", args={"task": "old"})
+    request = ApprovalRequested(approval_id="p", name="task", args={"task": "old"}, call_id="c")
+    approved = ApprovalResolved(approval_id="p", decision="approve")
+    edited = ApprovalResolved(approval_id="p", decision="edit", args={"task": "new"})
+    assert presented(call, request, approved, STARTED).task == "old"
+    assert presented(call, request, edited, STARTED).task == "new"
+
+
+def test_task_that_a_source_gives_is_kept_and_shortened() -> None:
+    call = ToolStarted(call_id="c", name="task", args={"task": "t"})
+    assert presented(call, replace(STARTED, task="own")).task == "own"
+    (stored,) = fit(replace(STARTED, task="x" * 3000), "run_1", 10**6).events
+    assert isinstance(stored, AgentStarted) and len(stored.task) == 2000
+
+
+def test_sub_agent_without_an_open_call_has_no_task() -> None:
+    call = ToolStarted(call_id="c", name="task", args={"task": "t"})
+    assert presented(call, replace(STARTED, call_id="")).task == ""
+    assert presented(call, ToolFinished(call_id="c"), replace(STARTED, call_id="c")).task == ""
+
+
+@pytest.mark.parametrize(
+    ("args", "summary"),
+    [
+        ({"content": "x" * 50_000, "path": "a.txt"}, "x" * 79 + "…"),
+        ({"path": "a.txt", "content": "x" * 50_000}, "a.txt"),
+        ("x" * 50_000, "x" * 79 + "…"),
+        ({"text": " " * 50_000}, ""),
+    ],
+)
+def test_summary_of_truncated_arguments_of_an_older_log_is_read_from_their_preview(args: Any, summary: str) -> None:
+    (logged,) = fit(ToolStarted(call_id="c", name="write", args=args), "run_1", 10**6).events
+    assert presented(logged).summary == summary
 
 
 BEES: dict[str, Any] = {"title": "Bees", "content": "They dance.", "sources": ["https://example.org"]}
@@ -118,7 +227,9 @@ BEES: dict[str, Any] = {"title": "Bees", "content": "They dance.", "sources": ["
 )
 def test_parts_of_a_structured_answer_become_fields_in_every_form(content: Any) -> None:
     answer = presented(FinalAnswer(content=content))
-    assert answer == FinalAnswer(title="Bees", content="They dance.", sources=("https://example.org",))
+    links = (SourceLink("", "https://example.org"),)
+    sources = ("https://example.org",)
+    assert answer == FinalAnswer(title="Bees", content="They dance.", sources=sources, source_links=links)
     assert presented(answer) == answer
 
 

@@ -285,12 +285,12 @@ def test_closing_events_end_the_innermost_first_with_the_reason() -> None:
     )
     assert grammar.closing_events("stopped") == [
         ApprovalResolved(agent_id="a", approval_id="p", decision="reject", reason="stopped", by="system"),
-        ToolFinished(agent_id="a", call_id="d", result="Error: stopped", error="stopped"),
-        AgentFinished(agent_id="a", error="stopped"),
+        ToolFinished(agent_id="a", call_id="d", result="Error: stopped", error="stopped", outcome="stopped"),
+        AgentFinished(agent_id="a", error="stopped", outcome="stopped"),
         TextFinished(message_id="m"),
         ToolReady(call_id="c", args='{"a": 1'),
-        ToolFinished(call_id="c", result="Error: stopped", error="stopped"),
-        StepFinished(number=4, step_kind="plan", error="stopped"),
+        ToolFinished(call_id="c", result="Error: stopped", error="stopped", outcome="stopped"),
+        StepFinished(number=4, step_kind="plan", error="stopped", outcome="stopped"),
     ]
 
 
@@ -305,23 +305,23 @@ def test_closing_events_of_a_success_have_no_failed_calls() -> None:
     )
     inner: list[AnyEvent] = [
         ApprovalResolved(agent_id="a", approval_id="p", decision="reject", reason="x", by="system"),
-        ToolFinished(agent_id="a", call_id="e", result="Error: x", error="x"),  # it did not run
+        ToolFinished(agent_id="a", call_id="e", result="Error: x", error="x", outcome="stopped"),  # it did not run
         ToolFinished(agent_id="a", call_id="d", result="No result seen", result_seen=False),
     ]
     assert grammar.missing_before(AgentFinished(agent_id="a"), "x") == inner
     assert grammar.missing_before(RunFinished(), "x") == [
         *inner,
-        AgentFinished(agent_id="a", error="x"),
+        AgentFinished(agent_id="a", error="x", outcome="stopped"),
         ToolReady(call_id="c", args=""),
         ToolFinished(call_id="c", result="No result seen", result_seen=False),
     ]
 
 
 @pytest.mark.parametrize("ending", [AgentFinished(agent_id="a", error="y"), *TERMINALS[1:]])
-def test_closing_events_of_a_failure_have_failed_calls(ending: AnyEvent) -> None:
+def test_closing_events_of_a_failure_have_stopped_calls(ending: AnyEvent) -> None:
     grammar = grammar_of(START, SUB, ToolStarted(agent_id="a", call_id="d", name="t", args={}))
-    failed = ToolFinished(agent_id="a", call_id="d", result="Error: x", error="x")
-    assert grammar.missing_before(ending, "x")[0] == failed
+    stopped = ToolFinished(agent_id="a", call_id="d", result="Error: x", error="x", outcome="stopped")
+    assert grammar.missing_before(ending, "x")[0] == stopped
 
 
 def test_closing_events_end_the_newest_call_first() -> None:
@@ -337,7 +337,7 @@ def test_closing_events_end_the_newest_call_first() -> None:
 
 def test_closing_events_of_one_agent_do_not_close_others() -> None:
     grammar = grammar_of(START, TEXT, SUB, AgentStarted(agent_id="b", name="x"), StepStarted(agent_id="b", number=1))
-    assert grammar.closing_events("x", "b") == [StepFinished(agent_id="b", number=1, error="x")]
+    assert grammar.closing_events("x", "b") == [StepFinished(agent_id="b", number=1, error="x", outcome="stopped")]
     assert grammar.missing_before(AgentFinished(agent_id="a"), "x") == []
 
 

@@ -144,7 +144,7 @@ def _no_profile() -> "Callable[..., Any]":
 
 async def test_way_of_a_token_is_short_and_documented(tmp_path: Path) -> None:
     functions = await profile_one_token(tmp_path)
-    table = rows(sections(sections(ARCHITECTURE.read_text(), 2)["Ways"], 3)["A token"])
+    table = rows(sections(sections(ARCHITECTURE.read_text(), 2)["Paths through the code"], 3)["A token"])
     documented = [f"{file.strip('`')}: {function.strip('`')}" for file, function, _ in table]
     assert functions == documented
     assert len(functions) <= MAX_FUNCTIONS

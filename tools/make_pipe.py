@@ -14,20 +14,21 @@ PACKAGE = "openwebui.parts"
 PARTS = (
     "valves",
     "frames",
-    "text",
-    "client",
-    "runs",
+    "text_format",
+    "server_client",
+    "run_stream",
     "run_state",
     "request",
     "downloads",
     "output_items",
-    "native",
-    "collapse",
-    "details",
-    "status",
+    "native_display",
+    "collapse_display",
+    "details_display",
+    "status_line",
     "citations",
+    "answers",
     "approvals",
-    "run_view",
+    "run_presenter",
     "turn",
     "pipe",
 )
@@ -56,7 +57,7 @@ def bundle(version: str, parts: tuple[str, ...] = PARTS) -> str:
     trees = {name: ast.parse(sources[name]) for name in parts}
     _check_order(trees)
     _check_names(trees)
-    contents = "\n".join(f"#   {name:<14}{_docstring(tree)[0]}" for name, tree in trees.items())
+    contents = "\n".join(f"#   {name:<18}{_docstring(tree)[0]}" for name, tree in trees.items())
     sections = [_section(name, sources[name], tree) for name, tree in trees.items()]
     return HEADER.format(version=version, contents=contents) + "\n" + _imports(trees) + "\n".join(sections)
 
@@ -88,7 +89,7 @@ def _check_names(trees: dict[str, ast.Module]) -> None:
 
 
 def _imports(trees: dict[str, ast.Module]) -> str:
-    """Return all imports from outside of the parts, in the order that the linter requires."""
+    """Return the imports of all parts, except those of other parts, in the order that the linter requires."""
     modules: set[str] = set()
     names: dict[str, set[str]] = {}
     for node in (node for tree in trees.values() for node in tree.body):

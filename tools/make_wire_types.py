@@ -22,28 +22,28 @@ COMPONENTS_FILE = WEB / "log" / "v2Components.json"
 WIDTH = 120
 
 HEAD = """\
-// Made from src/limelight/events.py by `make types`: change that.
+// `make types` generates this file from src/limelight/events.py. Do not edit it.
 // A field that is absent has its default: "", 0, false or nothing, unless its comment says otherwise.
 """
 JSON = """\
-/** Any JSON value; what a tool is called with and what it returns. */
+/** Any JSON value, such as an argument or a result of a tool. */
 export type JsonValue = JsonObject | readonly JsonValue[] | string | number | boolean | null;
 
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 """
-ALIASES = ("TodoStatus", "OutputStream", "Decision")
-PARTS: tuple[type[msgspec.Struct], ...] = (events.Todo, events.Attachment)
+ALIASES = ("TodoStatus", "OutputStream", "Decision", "RequestedDecision", "Outcome")
+PARTS: tuple[type[msgspec.Struct], ...] = (events.Todo, events.Attachment, events.SourceLink)
 PLAIN: dict[Any, str] = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 
 
 def events_text() -> str:
-    """Return the text of `events.ts`."""
+    """Return the text of `events.ts`: the TypeScript types of all events."""
     aliases = [_alias(name, [json.dumps(value) for value in get_args(getattr(events, name))]) for name in ALIASES]
     unions = [
-        _alias("AnyEvent", [kind.__name__ for kind in events.EVENT_TYPES], "What a log holds."),
-        _alias("Terminal", [kind.__name__ for kind in events.TERMINAL_TYPES], "What ends a run."),
+        _alias("AnyEvent", [kind.__name__ for kind in events.EVENT_TYPES], "Any event of a log."),
+        _alias("Terminal", [kind.__name__ for kind in events.TERMINAL_TYPES], "An event that ends a run."),
         'export type EventKind = AnyEvent["kind"];\n',
     ]
     interfaces = [_interface(struct) for struct in (*PARTS, *events.EVENT_TYPES)]
@@ -52,7 +52,7 @@ def events_text() -> str:
 
 
 def components_text() -> str:
-    """Return the text of `v2Components.json`."""
+    """Return the text of `v2Components.json`: the pane of each message type of the Web API v2."""
     table = {
         "panes": PANES,
         "code_pane": CODE_PANE,

@@ -20,7 +20,7 @@ from tests.system.page.tab import Tab
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 WIDE = {"width": 1440, "height": 900}
 NARROW = {"width": 380, "height": 800}
-AGENT = Path(__file__).parent / "picture_agent.py"
+AGENT = Path(__file__).parent / "page_pictures_agent.py"
 PACE_MS = "60"
 """Pause of the understudy between two words, longer than the default, so that a run lasts until its screenshot."""
 
@@ -41,7 +41,7 @@ def scroll_to_top(tab: Tab) -> None:
 
 
 def chat(tab: Tab) -> None:
-    """Take the screenshot of two sub-agents that work in parallel, and the timeline."""
+    """Show two sub-agents that work in parallel, and the timeline."""
     ask(tab, "Ask two helpers at once about tides and lighthouses")
     tab.pick_pane("Timeline")
     lanes = tab.page.locator(".lanes-many > .lane-running")
@@ -102,7 +102,7 @@ def narrow(tab: Tab) -> None:
 
 
 SCENES: tuple[Callable[[Tab], None], ...] = (code, terminal, timeline, approval, error, narrow, chat, dark)
-"""The functions that take the screenshots, in order. The session list of the last ones shows the earlier sessions."""
+"""The functions that prepare the screenshots, in order: the last screenshots show the earlier sessions in the list."""
 DELETED_SESSIONS = (narrow, chat)
 """Scenes whose session is deleted afterwards, because another scene has a session with the same title."""
 
@@ -130,7 +130,7 @@ def take(browser: Browser, stage: Stage, scene: Callable[[Tab], None]) -> None:
 
 
 def warm_up(browser: Browser, stage: Stage) -> None:
-    """Load the frameworks, so that no screenshot shows a run that waits for a framework."""
+    """Run each agent once before the screenshots, so that none of them shows a run that waits for a framework."""
     for agent in ("Deep agent", "analyst"):
         tab = Tab(browser.new_context(), stage.url, set())
         ask(tab, "What is 2 + 3?", agent)

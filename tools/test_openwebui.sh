@@ -3,6 +3,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-tools/chromium.sh
-tools/openwebui.sh >/dev/null
+tools/install_chromium.sh
+tools/install_openwebui.sh >/dev/null
 exec .venv/bin/pytest tests/system/openwebui "$@"

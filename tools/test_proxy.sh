@@ -4,6 +4,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-tools/chromium.sh
-tools/nginx.sh
+tools/install_chromium.sh
+tools/install_proxies.sh
 exec .venv/bin/pytest tests/system/proxy "$@"

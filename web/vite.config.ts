@@ -61,7 +61,8 @@ export default defineConfig({
     hookTimeout: 30_000,
     // Creating a jsdom document takes longer than most tests. Other tests that need one name it in their first line.
     projects: [
-      { extends: true, test: { name: "pure", environment: "node", include: ["src/**/*.test.ts"] } },
+      // Files share their imports, which would take longer than the tests.
+      { extends: true, test: { name: "pure", environment: "node", isolate: false, include: ["src/**/*.test.ts"] } },
       { extends: true, test: { name: "components", environment: "jsdom", include: ["src/**/*.test.tsx"] } },
     ],
   },

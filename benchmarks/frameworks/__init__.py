@@ -1,1 +1,1 @@
-"""The cost of a token with each framework, alone and through Limelight."""
+"""Benchmark of the frameworks: the CPU time of a token with each framework, alone and through Limelight."""

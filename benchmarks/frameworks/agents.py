@@ -1,4 +1,4 @@
-"""The measured agents of each framework, and functions that read all their tokens without Limelight."""
+"""The measured agent of each framework, and functions that run it and read its tokens without Limelight."""
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
@@ -27,7 +27,7 @@ ReadTokens = Callable[[], Awaitable[list[str]]]
 
 
 class FrameworkAgent(NamedTuple):
-    """An agent, and functions that run it without Limelight, by their streaming method ("" is the usual one)."""
+    """The agent of a framework, and functions that run it without Limelight, one for each of its ways to stream."""
 
     agent: Any
     alone: dict[str, ReadTokens]
@@ -70,7 +70,7 @@ def _agno(url: str) -> FrameworkAgent:
 
 
 def _smolagents(url: str) -> FrameworkAgent:
-    """Create the smolagents agent, which prints nothing, with its two streaming methods: by agent and by model."""
+    """Create the smolagents agent, which prints nothing, with its two ways to stream: by agent and by model."""
     model = OpenAIModel(model_id="canned", api_base=url, api_key=KEY, client_kwargs={"max_retries": 0})
     logger = AgentLogger(level=LogLevel.OFF, console=Console(quiet=True))
     agent = ToolCallingAgent(tools=[], model=model, stream_outputs=True, logger=logger)

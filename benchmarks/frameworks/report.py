@@ -1,6 +1,6 @@
 """Formats the figures of the frameworks as a table and as a section of `docs/benchmarks.md`."""
 
-from benchmarks.frameworks.measure import REPLY, Baseline, FrameworkFigures, FrameworksPlan
+from benchmarks.frameworks.measurement import REPLY, Baseline, FrameworkFigures, FrameworksPlan
 from benchmarks.report import aligned, number, versions
 
 PACKAGES = ("langgraph", "langchain", "deepagents", "agno", "smolagents", "openai")
@@ -83,7 +83,7 @@ def _verdict(figures: FrameworkFigures, plan: FrameworksPlan) -> str:
     known = f"it was missed for: {_names(above)}." if above else "it was met."
     if not unclear:
         return f"In this run {known}"
-    unknown = f"The machine was too busy to tell for: {_names(unclear)}."
+    unknown = f"The machine was too busy for a result for: {_names(unclear)}."
     return f"{unknown} For the others {known}" if clear else unknown
 
 

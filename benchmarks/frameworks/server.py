@@ -26,7 +26,7 @@ from tests.sources.fake_turn import FakeContext
 
 
 class SilentContext(FakeContext):
-    """The context of a run without an engine: emitted events are dropped."""
+    """A run's context for sources that run without an engine. It drops emitted events."""
 
     def __init__(self, run_id: str) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""The effect of a user who reaches all limits at once on another user."""
+"""Benchmark of a noisy neighbour: how a user who reaches all limits at once affects the latencies of another user."""

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.noisy_neighbour`: run this benchmark; `--write` puts its section into `docs/benchmarks.md`."""
+"""`python -m benchmarks.noisy_neighbour`: runs this benchmark; `--write` puts its section into `docs/benchmarks.md`."""
 
 import argparse
 
-from benchmarks.noisy_neighbour.measure import QUICK, NeighboursPlan, measure_neighbours
+from benchmarks.noisy_neighbour.measurement import QUICK, NeighboursPlan, measure_neighbours
 from benchmarks.noisy_neighbour.report import neighbours_section, neighbours_table
 from benchmarks.report import log_progress, write_section
 

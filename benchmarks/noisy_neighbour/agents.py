@@ -1,4 +1,4 @@
-"""The agents of both users: the standard workload for ben, and endless runs for ann, the noisy neighbour."""
+"""The agents of two users: ben, who is measured, runs the standard workload; ann, the noisy neighbour, endless runs."""
 
 import asyncio
 import os

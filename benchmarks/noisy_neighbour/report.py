@@ -3,9 +3,9 @@
 import os
 
 from benchmarks.noisy_neighbour.agents import MAKE_SECONDS, TALK_SECONDS
-from benchmarks.noisy_neighbour.load import OTHER_RUNS
-from benchmarks.noisy_neighbour.measure import ALONE, AT, BEYOND, CONDITIONS, NeighboursFigures, NeighboursPlan
-from benchmarks.pings.measure import PING_INTERVAL_SECONDS
+from benchmarks.noisy_neighbour.load_generator import OTHER_RUNS
+from benchmarks.noisy_neighbour.measurement import ALONE, AT, BEYOND, CONDITIONS, NeighboursFigures, NeighboursPlan
+from benchmarks.pings.measurement import PING_INTERVAL_SECONDS
 from benchmarks.report import figure_table
 
 SECTION = """## Neighbours

@@ -1,4 +1,4 @@
-"""The processes of the benchmark: a server with API keys and limits, and the load processes of the noisy neighbour."""
+"""The processes of the benchmark: a server with API keys and limits, and the load generators of the noisy neighbour."""
 
 from pathlib import Path
 from types import TracebackType
@@ -6,9 +6,9 @@ from typing import Literal, Self
 
 import msgspec
 
-from benchmarks.client import LoadProcess
+from benchmarks.load_process import LoadProcess
 from benchmarks.noisy_neighbour.agents import MODES
-from benchmarks.server import ROOT, LimelightServer
+from benchmarks.server_process import ROOT, LimelightServer
 from limelight.auth.key_file import Keyring
 from limelight.config.schema import LimitSettings
 
@@ -18,7 +18,7 @@ Kind = Literal["streams", "requests", "flood"]
 
 
 class LoadOrder(msgspec.Struct, kw_only=True):
-    """The work of one load process of the neighbour, until its standard input ends."""
+    """An order for one load generator of the neighbour: which limits to reach, on which server."""
 
     kind: Kind
     port: int
@@ -40,7 +40,7 @@ class LoadReport(msgspec.Struct, kw_only=True):
 
 
 class SharedServer(LimelightServer):
-    """A server with API keys for several users, and with these limits."""
+    """A server with the given limits, and with API keys for several users."""
 
     def __init__(self, limits: LimitSettings, core: int | None = None, tokens: int | None = None) -> None:
         environ = {f"LIMELIGHT_{name.upper()}": str(getattr(limits, name)) for name in LIMITS}
@@ -55,10 +55,10 @@ class SharedServer(LimelightServer):
 
 
 class NeighbourProcess(LoadProcess):
-    """A load process of the neighbour, separate from the server and from the measuring process."""
+    """The process of one load generator of the neighbour, as a context manager."""
 
     def __init__(self, server: SharedServer, kind: Kind, key: str, limits: LimitSettings, core: int | None) -> None:
-        super().__init__("benchmarks.noisy_neighbour.load", core)
+        super().__init__("benchmarks.noisy_neighbour.load_generator", core)
         self._order = LoadOrder(
             kind=kind,
             port=server.port,
@@ -75,7 +75,7 @@ class NeighbourProcess(LoadProcess):
         self.send(msgspec.json.encode(self._order))
         if not self._stdout.readline():
             self._process.wait()
-            raise RuntimeError(f"the load process for {self._order.kind} could not start")
+            raise RuntimeError(f"the load generator for {self._order.kind} could not start")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:

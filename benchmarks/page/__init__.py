@@ -1,1 +1,1 @@
-"""Benchmark of the page, by the browser's own clock: long sessions, fast streams, long answers."""
+"""Benchmark of the page in a real browser, which measures the times: long sessions, fast streams, long answers."""

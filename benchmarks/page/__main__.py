@@ -1,8 +1,8 @@
-"""`python -m benchmarks.page`: measure the page alone; `--write` puts its section into `docs/benchmarks.md`."""
+"""`python -m benchmarks.page`: runs only this benchmark; `--write` puts its section into `docs/benchmarks.md`."""
 
 import argparse
 
-from benchmarks.page.measure import QUICK, PagePlan, measure_page
+from benchmarks.page.measurement import QUICK, PagePlan, measure_page
 from benchmarks.page.report import page_section, page_table
 from benchmarks.report import log_progress, write_section
 

@@ -50,7 +50,7 @@ def chromium() -> str | None:
 
 
 class Tab:
-    """One tab, observed from its first navigation on."""
+    """A browser tab whose long tasks, slow events and frames are measured from its first navigation on."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -66,7 +66,10 @@ class Tab:
         return self.until("performance.getEntriesByName('limelight:loaded')[0]?.startTime", seconds)
 
     def until(self, expression: str, seconds: float = 60) -> Any:
-        """Return the value of an expression once it is true. The page's policy forbids Playwright's own wait."""
+        """Wait until a JavaScript expression is true, and return its value.
+
+        Playwright's own wait does not work, because the page's security policy forbids `eval`.
+        """
         for _ in range(int(seconds * 50)):
             if value := self.page.evaluate(expression):
                 return value
@@ -81,7 +84,7 @@ class Tab:
         self.page.evaluate("for (const list of Object.values(limelightObserved)) list.length = 0")
 
     def observed(self, what: str) -> list[float]:
-        """Return the durations of `tasks`, `keys` or `frames`, in ms."""
+        """Return the measured durations of `tasks`, `keys` or `frames`, in ms."""
         # Performance observers are called up to two frames and a task after the event.
         self.page.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go, 100)))")
         return self.page.evaluate("(what) => limelightObserved[what].slice()", what)

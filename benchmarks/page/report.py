@@ -3,10 +3,10 @@
 import statistics
 from typing import NamedTuple
 
-from benchmarks.measure import quantile
+from benchmarks.measurement import quantile
 from benchmarks.page.agents import RATE
 from benchmarks.page.browser import LONG_TASK_MS, SLOW_EVENT_MS
-from benchmarks.page.measure import PageFigures, PagePlan
+from benchmarks.page.measurement import PageFigures, PagePlan
 from benchmarks.report import aligned, cell, number
 
 TITLE = "## The page"

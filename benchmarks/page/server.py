@@ -6,10 +6,10 @@ from pathlib import Path
 
 import httpx
 
-from benchmarks.measure import Log
+from benchmarks.http_stream import chat_body
+from benchmarks.measurement import Log
 from benchmarks.page.agents import STEPS_PER_TURN
-from benchmarks.server import ROOT, LimelightServer
-from benchmarks.stream import chat_body
+from benchmarks.server_process import ROOT, LimelightServer
 
 AGENTS = ROOT / "benchmarks" / "page" / "agents.py"
 NAMES = ("turn", "long_run", "talker", "writer", "printer")
@@ -20,7 +20,7 @@ MESSAGES_PER_TURN = 2 * STEPS_PER_TURN + 2
 
 def build(log: Log) -> Path:
     """Build the page if its sources have changed. Returns its folder."""
-    done = subprocess.run([ROOT / "tools" / "page.sh"], capture_output=True, text=True, check=False)
+    done = subprocess.run([ROOT / "tools" / "build_page.sh"], capture_output=True, text=True, check=False)
     for line in done.stdout.splitlines():
         log(f"page: {line}")
     if done.returncode:
@@ -29,7 +29,7 @@ def build(log: Log) -> Path:
 
 
 class Stage(LimelightServer):
-    """A server on which this class creates sessions over HTTP, for the browser to open."""
+    """A server for the browser. Its methods create the sessions that the browser opens."""
 
     def __init__(self, core: int | None = None) -> None:
         super().__init__(AGENTS, NAMES, core)

@@ -1,1 +1,1 @@
-"""The latency of a socket's pings while agents of other sessions work."""
+"""Benchmark of pings: their latency on a WebSocket while agents of other sessions work."""

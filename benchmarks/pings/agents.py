@@ -13,12 +13,12 @@ from typing import Any
 from smolagents import CodeAgent, OpenAIModel, tool
 
 CODE = "Thought: I grind.\n<code>\nprint('begun')\ngrind()\nfinal_answer('ground')\n</code>"
-"""The program that the model of `grinder` writes."""
+"""The reply of the model of `grinder`: a program with a long loop."""
 
 
 @tool
 def grind() -> str:
-    """Keep a thread busy for BENCH_SECONDS, without a pause."""
+    """Compute in a loop for BENCH_SECONDS, without a pause, so that the thread stays busy."""
     end = time.monotonic() + float(os.environ["BENCH_SECONDS"])
     while time.monotonic() < end:
         sum(range(1000))

@@ -1,7 +1,7 @@
 """Formats the latencies of pings as a table and as a section of `docs/benchmarks.md`."""
 
-from benchmarks.measure import quantile
-from benchmarks.pings.measure import PING_INTERVAL_SECONDS, Pings, PingsPlan
+from benchmarks.measurement import quantile
+from benchmarks.pings.measurement import PING_INTERVAL_SECONDS, Pings, PingsPlan
 from benchmarks.report import aligned, number
 
 GOAL = 100

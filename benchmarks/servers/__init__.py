@@ -1,1 +1,1 @@
-"""The servers that are compared; each is a program."""
+"""The servers with which Limelight is compared, each a program, and the agents of the Limelight server."""

@@ -1,4 +1,4 @@
-"""The usual implementation: FastAPI and sse-starlette's EventSourceResponse, one `json.dumps` per event."""
+"""The server as many applications build it: FastAPI with sse-starlette, and one `json.dumps` per event."""
 
 import asyncio
 import json

@@ -1,1 +1,1 @@
-"""The soak test (`make soak`): holds the machine's highest rate for minutes, and checks for lost events and growth."""
+"""The soak test (`make soak`): streams at the highest rate for minutes, and detects lost events and memory growth."""

@@ -8,8 +8,8 @@ import os
 import sys
 
 from benchmarks.report import log_progress, write_section
-from benchmarks.server import raise_fd_limit
-from benchmarks.soak.measure import SoakPlan, measure_soak
+from benchmarks.server_process import raise_fd_limit
+from benchmarks.soak.measurement import SoakPlan, measure_soak
 from benchmarks.soak.report import limits_text, soak_section, soak_table
 
 

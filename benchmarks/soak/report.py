@@ -5,7 +5,7 @@ import os
 import statistics
 
 from benchmarks.report import aligned, machine
-from benchmarks.soak.measure import HELD_PART, MAX_GROWTH_MB, MAX_P95_MS, WARM_UP_PART, SoakFigures, SoakPlan
+from benchmarks.soak.measurement import HELD_PART, MAX_GROWTH_MB, MAX_P95_MS, WARM_UP_PART, SoakFigures, SoakPlan
 
 TITLE = "## Result"
 

@@ -1,4 +1,4 @@
-"""The processes of the soak test: the server, and the load process with the messages that it exchanges."""
+"""The processes of the soak test, the server and the load generator, and the messages of the load generator."""
 
 import threading
 from pathlib import Path
@@ -9,16 +9,16 @@ from typing import Self
 import msgspec
 import psutil
 
-from benchmarks.client import LoadProcess
-from benchmarks.server import ROOT, LimelightServer
+from benchmarks.load_process import LoadProcess
+from benchmarks.server_process import ROOT, LimelightServer
 
 AGENTS = ROOT / "benchmarks" / "soak" / "agents.py"
 SILENCE_SECONDS = 90
-"""Time without a report after which the load process counts as broken."""
+"""Time without a report after which the load generator counts as broken."""
 
 
 class LoadOrder(msgspec.Struct, kw_only=True):
-    """The streams that the load process opens, and keeps open until its standard input ends."""
+    """The streams that the load generator opens, and keeps open until its standard input ends."""
 
     port: int
     sessions: int
@@ -30,7 +30,7 @@ class LoadOrder(msgspec.Struct, kw_only=True):
 
 
 class LoadReport(msgspec.Struct, kw_only=True):
-    """The counts and latencies of about one second."""
+    """What the load generator has counted in about one second: received numbers, latencies, streams and errors."""
 
     numbers: int = 0
     latencies: list[float] = []
@@ -70,10 +70,10 @@ class SoakServer(LimelightServer):
 
 
 class SoakLoad(LoadProcess):
-    """The load process `benchmarks.soak.load`, which reports once a second."""
+    """The load generator `benchmarks.soak.load_generator`, which reports once a second."""
 
     def __init__(self, order: LoadOrder, core: int | None = None) -> None:
-        super().__init__("benchmarks.soak.load", core)
+        super().__init__("benchmarks.soak.load_generator", core)
         self._order = order
         self._reports: Queue[LoadReport] = Queue()
 
@@ -99,8 +99,8 @@ class SoakLoad(LoadProcess):
         try:
             return self._reports.get(timeout=SILENCE_SECONDS)
         except Empty:
-            raise RuntimeError(f"no report of the load process for {SILENCE_SECONDS} s") from None
+            raise RuntimeError(f"no report of the load generator for {SILENCE_SECONDS} s") from None
 
     def end(self) -> None:
-        """Start no more runs. The last report comes when the current runs have ended."""
+        """Let the load generator start no more runs. It sends its last report when the current runs have ended."""
         self._stdin.close()

@@ -15,7 +15,7 @@ MAX_SAMPLES = 2000
 
 
 class Sequence:
-    """The numbers that one client has received over all its connections: the next one expected, and the last id."""
+    """The numbers that one client receives over all its connections. Counts missing and repeated ones."""
 
     def __init__(self) -> None:
         self.next = 0
@@ -48,7 +48,7 @@ def add_sample(samples: list[float], value: float) -> None:
 
 
 class Reporter:
-    """The current report, to which all connections add."""
+    """Collects the counts of all connections in the report of the current second."""
 
     def __init__(self) -> None:
         self.report = LoadReport()

@@ -1,4 +1,4 @@
-"""Approvals: asks the user for a decision in the chat, and sends it to the server."""
+"""Asks the user in the chat for decisions and answers, and sends them to the server."""
 
 import asyncio
 import contextlib
@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
-from openwebui.parts.client import ConnectionLost, LimelightClient, RequestRefused
+from openwebui.parts.answers import AnswerField, answer_fields, initial_text, listed_choices, typed_value
 from openwebui.parts.frames import Frame, Json, as_object
+from openwebui.parts.server_client import ConnectionLost, LimelightClient, RequestRefused
 
 EventCall = Callable[[Json], Awaitable[Any]]
 """Open WebUI's `__event_call__`: shows a dialog in the chat and returns the user's input."""
@@ -24,11 +25,16 @@ DECISIONS = {
     "edit": "Change the arguments first.",
     "reject": "Do not run it. The agent gets the text under Other as the reason.",
 }
+GRAPH_QUESTION = "interrupt"
+"""The name of a request that is a question of a LangGraph graph, not about a tool."""
+EDIT_OR_ANSWER = "Edit or answer"
+MAX_OPTIONS = 3
+"""How many options a card of Open WebUI can have, besides Other."""
 SHOW_OPTION = {"label": "Show all", "description": "See the complete arguments first."}
 
 
 class Approvals:
-    """Asks the user for decisions on the approvals of a run, one at a time.
+    """Asks the user to decide the approval requests of a run, one at a time.
 
     The server reports every decision, made in this chat or elsewhere, as a frame, which closes the dialog."""
 
@@ -93,7 +99,7 @@ class Approvals:
         return f"/runs/{self._client.run_id}/approvals/{quote(approval_id, safe='')}"
 
     async def _send_instruction(self, frame: Frame) -> None:
-        """Add a frame that tells the user how to decide outside of this chat."""
+        """Show in the chat how to decide the approval in another way, for example with the command line."""
         command = f"limelight approve {self._client.run_id}{self._client.command_user}"
         instruction = f"waiting for approval: answer here, or run `{command}`"
         if frame.data.get("truncated"):
@@ -114,21 +120,24 @@ class Approvals:
 
 
 class ApprovalDialog:
-    """The dialogs of an approval: the card above the input that asks for a decision, and the editor for arguments."""
+    """The dialogs for an approval: a card above the message field that asks for a decision, and an argument editor."""
 
     def __init__(self, event_call: EventCall | None, metadata: Json) -> None:
         self._event_call = event_call
         self._metadata = metadata
 
     async def ask(self, frame: Frame, problem: str) -> Json | None:
-        """Ask for a decision. Return its JSON body, None if the user does not answer.
+        """Ask for a decision or an answer. Return its JSON body, None if the user does not answer.
 
         `problem` says why the server refused the previous decision.
         """
+        if isinstance(frame.data.get("answer_schema"), dict):
+            return await self._ask_question(frame, problem)
         offered = [name for name in DECISIONS if name in (frame.data.get("decisions") or DECISIONS)]
         args = frame.data.get("args")
         while True:
-            answer = await self._show_card(approval_card(frame.text("name"), args, offered, problem))
+            card = approval_card(frame.text("name"), args, offered, problem, frame.text("question"))
+            answer = await self._show_card(card)
             option = answer.get("option_index") if answer.get("type") == "option" else None
             if not answer:
                 return None
@@ -141,6 +150,49 @@ class ApprovalDialog:
             elif (decision := await self._edit_args(format_args(args))) != {}:
                 return decision
 
+    async def _ask_question(self, frame: Frame, problem: str) -> Json | None:
+        """Ask a question that has a form: by its choices on a card, or by dialogs for its fields."""
+        args, fields = frame.data.get("args"), answer_fields(frame.data["answer_schema"])
+        while True:
+            options = question_options(frame, fields)
+            reply = await self._show_card(question_card(frame, fields, options, problem))
+            index = reply.get("option_index") if reply.get("type") == "option" else None
+            decision: Json | None
+            if not reply:
+                return None
+            if not isinstance(index, int) or not 0 <= index < len(options):
+                text = str(reply.get("text") or reply.get("label") or "")
+                decision, problem = other_decision(text, fields, is_answer=text_is_answer(frame, fields))
+            elif "answer" in options[index]:
+                decision = {"decision": "respond", "answer": options[index]["answer"]}
+            elif options[index]["name"] == "answer":
+                decision, problem = await self._fill_in(fields, frame.text("question")), ""
+            elif options[index]["name"] == "edit":
+                takes_text = options[index]["label"] == EDIT_OR_ANSWER
+                decision, problem = await self._edit_args(format_args(args), takes_text=takes_text), ""
+            else:
+                decision = {"decision": options[index]["name"]}
+            if decision != {}:
+                return decision
+
+    async def _fill_in(self, fields: list[AnswerField], question: str) -> Json | None:
+        """Ask for each field. Return the decision, {} if the user closes a dialog, None if the user does not answer."""
+        values: Json = {}
+        for field in fields:
+            message, text = "", initial_text(field.schema)
+            while True:
+                reply = await self._call({"type": "input", "data": input_dialog(field, question, message, text)})
+                if not isinstance(reply, str):
+                    return {} if reply is False else None
+                if not reply and not field.is_required:
+                    break
+                try:
+                    values[field.name] = typed_value(reply, field.schema)
+                    break
+                except ValueError as error:
+                    message, text = str(error), reply
+        return {"decision": "respond", "answer": values.get("", values)}
+
     async def _show_card(self, card: Json) -> Json:
         """Show the card. Return the chosen option or the text under Other; an empty object without an answer."""
         data: Json = {"questions": [card], "allow_other": True, "timeout_ms": 240_000}
@@ -151,17 +203,21 @@ class ApprovalDialog:
         data = {"title": "Complete arguments", "message": "Changes here have no effect.", "value": args}
         await self._call({"type": "input", "data": {**data, "placeholder": ""}})
 
-    async def _edit_args(self, args: str) -> Json | None:
-        """Show the editor. Return the decision with the edited arguments.
+    async def _edit_args(self, args: str, *, takes_text: bool = False) -> Json | None:
+        """Show the editor. Return the decision with the edited arguments or, if it takes a text, with the answer.
 
         Return an empty object if the user closes the editor, and None if the user does not answer.
         """
         message = "The new arguments, as JSON."
+        if takes_text:
+            message += " Any other text is your answer in place of the action."
         while True:
             data = {"title": "Edit the arguments", "message": message, "placeholder": "{}", "value": args}
             text = await self._call({"type": "input", "data": data})
             if not isinstance(text, str):
                 return {} if text is False else None
+            if takes_text and text.strip() and not text.lstrip().startswith("{"):
+                return {"decision": "respond", "answer": text}
             try:
                 edited = json.loads(text)
             except ValueError as error:
@@ -181,7 +237,7 @@ class ApprovalDialog:
             return None
 
     async def _find_tab(self) -> None:
-        """Update the socket id of the user's browser tab, which changes with a reload.
+        """Update the socket id of the user's browser tab, which changes when the user reloads the page.
 
         Open WebUI itself looks for the new socket only if the old one disconnects during a call."""
         sockets = sys.modules.get("open_webui.socket.main")
@@ -196,17 +252,98 @@ class ApprovalDialog:
                 self._metadata["session_id"] = socket_id
 
 
-def approval_card(name: str, args: Any, offered: list[str], problem: str) -> Json:
-    """Return the card for an approval. For long arguments it shows the beginning, and offers an option to show all."""
+def approval_card(name: str, args: Any, offered: list[str], problem: str, asked: str = "") -> Json:
+    """Return the card for an approval. For long arguments it shows the beginning, and offers an option to show all.
+
+    `asked` is the agent's own question.
+    """
     shown = json.dumps(args, ensure_ascii=False)
     options: list[Json] = [{"label": each.capitalize(), "description": DECISIONS[each]} for each in offered]
     if len(shown) > CARD_CHARS:
         hint = "choose Edit to see all" if "edit" in offered else "choose Show all to see them"
         shown = f"{shown[:CARD_CHARS]} … ({len(shown) - CARD_CHARS:,} more characters: {hint})"
         options += [] if "edit" in offered else [SHOW_OPTION]
-    question = f"May {name or 'the tool'} run with {shown}?"
+    question = "\n".join(filter(None, (asked[:CARD_CHARS], f"May {name or 'the tool'} run with {shown}?")))
     card: Json = {"id": "decision", "header": "Approval", "question": f"{problem}\n{question}".strip()}
     return {**card, "options": options, "allow_other": True}
+
+
+def question_options(frame: Frame, fields: list[AnswerField]) -> list[Json]:
+    """Return the options of a question's card: its choices, or what the user can do. A card takes two or three."""
+    choices = fields[0].choices if len(fields) == 1 and not fields[0].name else []
+    if 2 <= len(choices) <= MAX_OPTIONS:
+        return [
+            {"name": "answer", "label": c["label"], "text": c["description"], "answer": c["value"]} for c in choices
+        ]
+    offered = [name for name in DECISIONS if name in (frame.data.get("decisions") or DECISIONS)]
+    if frame.text("name") == GRAPH_QUESTION and len(offered) == MAX_OPTIONS:
+        offered.remove("edit")
+    options = [{"name": name, "label": name.capitalize(), "text": _about(frame, name)} for name in offered]
+    if len(options) == MAX_OPTIONS and not is_question(frame):
+        options[1] |= {"label": EDIT_OR_ANSWER, "text": "Change the arguments first, or answer in its place."}
+    elif len(options) < MAX_OPTIONS:
+        answer = {"name": "answer", "label": "Answer", "text": "Type or choose the answer."}
+        options.insert(0 if is_question(frame) else 1, answer)
+    return options
+
+
+def is_question(frame: Frame) -> bool:
+    """Whether an answer is what the agent waits for. An action can also be answered, but is first to be approved."""
+    return frame.text("name") == GRAPH_QUESTION or "approve" not in (frame.data.get("decisions") or DECISIONS)
+
+
+def text_is_answer(frame: Frame, fields: list[AnswerField]) -> bool:
+    """Whether a text under Other is the answer. For an action and for a form it is the reason of a rejection."""
+    return is_question(frame) and len(fields) == 1 and not fields[0].name
+
+
+def _about(frame: Frame, decision: str) -> str:
+    if frame.text("name") != GRAPH_QUESTION:
+        return DECISIONS[decision]
+    return {"approve": "Continue without an answer: yes.", "reject": "Continue without an answer: no."}.get(
+        decision, DECISIONS[decision]
+    )
+
+
+def question_card(frame: Frame, fields: list[AnswerField], options: list[Json], problem: str) -> Json:
+    """Return the card for a question."""
+    name, args, asked = frame.text("name"), frame.data.get("args"), frame.text("question")
+    shown = json.dumps(args, ensure_ascii=False)
+    if name != GRAPH_QUESTION:
+        asked = "\n".join(filter(None, (asked, f"{name}: {shown}")))
+    elif not asked:
+        asked = shown
+    cut = asked if len(asked) <= CARD_CHARS else f"{asked[:CARD_CHARS]} …"
+    hint = "Text under Other is your answer." if text_is_answer(frame, fields) else ""
+    if fields[0].name:
+        hint = f"It asks for {', '.join(field.title for field in fields)}."
+    card: Json = {"id": "decision", "header": "Question", "question": "\n".join(filter(None, (problem, cut, hint)))}
+    shown_options = [{"label": option["label"], "description": option["text"]} for option in options]
+    return {**card, "options": shown_options, "allow_other": True}
+
+
+def other_decision(text: str, fields: list[AnswerField], *, is_answer: bool) -> tuple[Json, str]:
+    """Return the decision for a text under Other, and a message if the text does not fit; the decision is then {}."""
+    if not is_answer:
+        return {"decision": "reject", "reason": text[:500]}, ""
+    try:
+        return {"decision": "respond", "answer": typed_value(text, fields[0].schema)}, ""
+    except ValueError as error:
+        return {}, str(error)
+
+
+def input_dialog(field: AnswerField, question: str, message: str, value: str) -> Json:
+    """Return the dialog for one field: a list of its choices, or a text field."""
+    about = str(field.schema.get("description") or "")
+    several = [str(choice["label"]) for choice in listed_choices(as_object(field.schema.get("items")))]
+    listed = f"Several of: {', '.join(several)}." if several else ""
+    optional = "" if field.is_required else "Leave it empty if there is none."
+    lines = (message, about or ("" if field.name else question), listed, optional)
+    dialog: Json = {"title": field.title, "message": "\n".join(filter(None, lines)), "placeholder": "", "value": value}
+    if not field.choices:
+        return dialog
+    options = [{"label": choice["label"], "value": str(choice["label"])} for choice in field.choices]
+    return {**dialog, "input": {"type": "select", "options": options}}
 
 
 def format_args(args: Any) -> str:

@@ -1,21 +1,21 @@
-"""The sources below the answer: tool results, and the sources that the agent cites."""
+"""The sources that Open WebUI lists below an answer: tool results, and sources that the agent cites."""
 
 from collections.abc import Callable
 from typing import Any, cast
 
-from openwebui.parts.frames import Frame, Json
+from openwebui.parts.frames import Frame, Json, as_objects
 from openwebui.parts.run_state import RunState, ToolCall
-from openwebui.parts.text import break_markup, literal_markdown
+from openwebui.parts.text_format import break_markup, literal_markdown
 from openwebui.parts.valves import DisplayOptions
 
 MAX_CITATION_CHARS = 32_000
 MAX_MESSAGE_CITATION_CHARS = 256_000
-"""Limit of all citations of a message together. Open WebUI stores the complete chat again with each citation."""
+"""Size limit of all citations of a message together. Open WebUI stores the complete chat again with each citation."""
 CITATION_PREVIEW_CHARS = 500
 
 
 class Citations:
-    """Turns frames into source events. Each event has a unique id, because Open WebUI groups sources by id."""
+    """Turns tool results and cited sources into source events. Each has its own id, by which Open WebUI groups them."""
 
     def __init__(self, state: RunState, run_id: Callable[[], str], options: DisplayOptions) -> None:
         self._state = state
@@ -31,9 +31,7 @@ class Citations:
             case "citation":
                 return [self._cite_source(frame.text("title"), frame.text("url"), frame.text("text"))]
             case "answer":
-                sources = frame.data.get("sources")
-                urls = cast(list[Any], sources) if isinstance(sources, list) else []
-                return [self._cite_source("", str(url), "") for url in urls]
+                return [self._cite_source(title, url, "") for title, url in _answer_sources(frame)]
             case _:
                 return []
 
@@ -63,6 +61,16 @@ class Citations:
             document = f"{document}\n\n… ({len(text):,} characters in all)"
         self._chars_left = max(0, self._chars_left - len(document))
         return source_event(source_id, name, document, metadata)
+
+
+def _answer_sources(frame: Frame) -> list[tuple[str, str]]:
+    """Return the title and the URL of each source of an answer. A server of an older version sends only its text."""
+    links = as_objects(frame.data.get("source_links"))
+    found = [(str(link.get("title") or ""), str(link.get("url") or "")) for link in links]
+    if any(title or url for title, url in found):
+        return [(title, url) for title, url in found if title or url]
+    sources = frame.data.get("sources")
+    return [("", str(text)) for text in cast(list[Any], sources)] if isinstance(sources, list) else []
 
 
 def source_event(source_id: str, name: str, document: str, metadata: Json) -> Json:

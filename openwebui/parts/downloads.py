@@ -1,11 +1,11 @@
-"""Downloads of the data that frames refer to: complete values instead of previews, images and files."""
+"""Downloads the data that frames link to: complete values instead of previews, images and files."""
 
 import base64
 from typing import Any
 
-from openwebui.parts.client import LimelightClient, join_url
 from openwebui.parts.frames import Frame, Json
 from openwebui.parts.run_state import RunState
+from openwebui.parts.server_client import LimelightClient, join_url
 
 MAX_VALUE_BYTES = 100_000
 MAX_ANSWER_BYTES = 1_000_000
@@ -19,7 +19,7 @@ TEXT_TYPES = frozenset({"application/json", "application/x-yaml", "application/x
 
 
 class Downloader:
-    """Completes frames before they are shown. A value that is too large remains a preview, with a link to all of it."""
+    """Replaces previews in frames by downloaded values. A value that is too large stays a preview with a link to it."""
 
     def __init__(self, client: LimelightClient, public_url: str) -> None:
         self._client = client

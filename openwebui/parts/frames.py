@@ -1,4 +1,4 @@
-"""Frames of the server's typed stream, and the JSON values in them."""
+"""Parses the server's event stream, in the format `typed`, into frames, and reads their JSON values."""
 
 import contextlib
 import json
@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, cast
 Json = dict[str, Any]
 
 SHOWN_EXTENSIONS = frozenset({"error", "cancelled", "approval"})
-"""Frame types that the pipe shows, but the Deep Agent document does not define. For other clients the server repeats
-their content in frames of documented types, which the pipe skips (`is_repeated`)."""
+"""Later additions to the frame types that the pipe shows. For clients that do not know them, the server repeats their
+content in frames of older types, which the pipe skips (`is_repeated`)."""
 
 
 def as_text(value: Any) -> str:
@@ -50,12 +50,12 @@ class Frame(NamedTuple):
 
     @property
     def is_repeated(self) -> bool:
-        """Whether this frame repeats the content of a frame with a type in `SHOWN_EXTENSIONS`."""
+        """Whether this frame only repeats, for older clients, an error, a cancellation or an approval."""
         return self.text("fallback_for") in SHOWN_EXTENSIONS
 
 
 DATA_RECEIVED = Frame("_data_received", {})
-"""Marker for received bytes, with or without a frame in them. An idle server sends heartbeats."""
+"""Marker that the server has sent bytes, with or without a frame in them. An idle server sends heartbeats."""
 
 
 async def parse_frames(chunks: AsyncIterator[bytes]) -> AsyncIterator[Frame]:

@@ -1,4 +1,4 @@
-"""The output items of a message, and the chunks that update them in Open WebUI.
+"""The output items of a chat message, and the chunks that update them in Open WebUI.
 
 Items have the format of OpenAI's Responses API. Open WebUI replaces an item that is sent again.
 """
@@ -19,7 +19,7 @@ DELTA_TYPES = {
 
 
 class OutputItems:
-    """The ordered items of a message. A changed item is sent again completely; appended text is sent as a delta."""
+    """The output items of a message, in order. A changed item is sent again completely, appended text as a delta."""
 
     def __init__(self) -> None:
         self._order: list[str] = []

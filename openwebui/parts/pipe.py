@@ -1,13 +1,13 @@
-"""The class that Open WebUI loads: lists models, answers Open WebUI's own tasks, starts turns."""
+"""The class that Open WebUI loads: lists agents as models, runs turns, and answers internal tasks."""
 
 import json
 from collections.abc import AsyncGenerator
 
 from openwebui.parts.approvals import EventCall
-from openwebui.parts.client import LimelightClient
 from openwebui.parts.frames import Json, as_objects
 from openwebui.parts.output_items import Chunk
 from openwebui.parts.request import DEFAULT_MODEL, is_tool_round, message_text, model_id
+from openwebui.parts.server_client import LimelightClient
 from openwebui.parts.turn import EventEmitter, Turn
 from openwebui.parts.valves import UserValves, Valves
 
@@ -48,7 +48,7 @@ class Pipe:
         __event_emitter__: EventEmitter | None = None,
         __event_call__: EventCall | None = None,
     ) -> str | AsyncGenerator[Chunk, None]:
-        """Answer a call of Open WebUI with a stream of chunks, or with a text."""
+        """Answer a message of the user with a stream of chunks, or with a text if Open WebUI requests no stream."""
         if __task__:
             return answer_task(str(__task__), __task_body__ or body)
         if is_tool_round(as_objects(body.get("messages")), __metadata__ or {}):
@@ -58,7 +58,7 @@ class Pipe:
 
 
 def answer_task(task: str, body: Json) -> str:
-    """Return the reply to a task of Open WebUI, such as a title or tags. A run would be slow and expensive."""
+    """Return the reply to an internal task of Open WebUI, such as a title or tags. It starts no run, which is slow."""
     if task == "title_generation":
         question = first_question(as_objects(body.get("messages")))
         return json.dumps({"title": question[:60] or "New chat"}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The conversion of Open WebUI's request to a request of the server: agent, session and conversation."""
+"""Converts a request of Open WebUI to a request for the server: agent, session and conversation."""
 
 import hashlib
 import json
@@ -51,7 +51,7 @@ def model_id(agent: str) -> str:
 
 
 def agent_name(model: str) -> str:
-    """Return the agent of a model, "" for the default agent. Open WebUI adds the function's id before the model id."""
+    """Return the agent of a model id, to which Open WebUI has added the function's id; "" for the default agent."""
     chosen = model.partition(".")[2]
     return {DEFAULT_MODEL: "", MODEL_OF_AGENT_NAMED_DEFAULT: DEFAULT_MODEL}.get(chosen, chosen)
 
@@ -101,7 +101,7 @@ def _replace_text(content: Any, text: str) -> Any:
 
 
 def is_tool_round(messages: list[Json], metadata: Json) -> bool:
-    """Whether Open WebUI calls the pipe again with a tool result. Answering such a call would cause an endless loop."""
+    """Whether Open WebUI calls the pipe again only because of a tool result. An answer would cause an endless loop."""
     return not messages or (_last_role(messages) == "tool" and not metadata.get("assistant_message_id"))
 
 
@@ -139,7 +139,7 @@ def remove_pipe_output(messages: list[Json]) -> list[Json]:
 
 
 def _original_call(call: Json) -> Json | None:
-    """Return a call of the main agent with its original name and id; None for other calls."""
+    """Return a tool call with the name and id that the main agent gave it; None for calls of sub-agents or others."""
     key = CallKey.parse(str(call.get("id", "")))
     if key is None or key.depth:
         return None

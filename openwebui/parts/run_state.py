@@ -8,12 +8,12 @@ from urllib.parse import quote, unquote
 from openwebui.parts.frames import Frame, Json, as_object
 
 OUTPUT_CHARS = 50_000
-"""Characters that are stored of the beginning of a tool's output, and as many of its end."""
+"""Number of characters that are stored of the beginning of a tool's output, and of its end."""
 OUTPUT_LINE_CHARS = 200
 
 
 class CallKey(NamedTuple):
-    """The id of a call's output item. It contains the original name and id of the call, for the next turn."""
+    """The id of a call's output item. It contains the call's original name and id, which the next turn needs."""
 
     run_id: str
     depth: int
@@ -96,11 +96,18 @@ class ToolCall:
         self.printed = ToolOutput()
         self.result = ""
         self.error: str | None = None
+        self.outcome = ""
         self.result_seen = True
         self.done = False
 
-    def finish(self, result: str, error: str | None, *, result_seen: bool = True) -> None:
-        self.result, self.error, self.result_seen, self.done = result, error, result_seen, True
+    def finish(self, result: str, error: str | None, *, outcome: str = "", result_seen: bool = True) -> None:
+        self.result, self.error, self.done = result, error, True
+        self.outcome, self.result_seen = outcome, result_seen
+
+    @property
+    def failed(self) -> bool:
+        """Whether the call has an error and was neither stopped nor rejected."""
+        return self.error is not None and not self.outcome
 
     def key(self, run_id: str) -> str:
         return str(CallKey(run_id, self.depth, self.name, self.tool_id))
@@ -138,7 +145,12 @@ class ToolCall:
 
 def finished_title(call: ToolCall, title: str) -> str:
     """Return the title of a finished call. It marks a missing result, because Open WebUI shows a check mark."""
-    return title if call.result_seen else f"{title} · no result seen"
+    return outcome_title(title, call.outcome) if call.result_seen else f"{title} · no result seen"
+
+
+def outcome_title(title: str, outcome: str) -> str:
+    """Return the title of a call or sub-agent, which says if it was stopped or rejected."""
+    return f"{title} · {outcome}" if outcome else title
 
 
 class SubAgent:
@@ -147,17 +159,23 @@ class SubAgent:
     def __init__(self, frame: Frame, parent_path: str) -> None:
         self.agent_id = frame.text("agent_id")
         self.parent_id = frame.text("parent_id")
-        self.name = frame.text("name") or "sub-agent"
+        self.name = " · ".join(filter(None, (frame.text("name") or "sub-agent", frame.text("title"))))
         self.path = f"{parent_path} › {self.name}" if parent_path else self.name
         self.depth = frame.number("depth") or 1
         self.tool_id = frame.text("tool_id")
         self.call_count = 0
         self.text = ""
         self.error: str | None = None
+        self.outcome = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the sub-agent has an error and was not stopped."""
+        return self.error is not None and not self.outcome
 
 
 class RunState:
-    """The calls, sub-agents and token usage of a run. Feed a frame to it before the parts that read it."""
+    """The calls, sub-agents and token usage of a run. It must get each frame before the displays that read it."""
 
     def __init__(self) -> None:
         self.calls: dict[str, ToolCall] = {}
@@ -176,14 +194,15 @@ class RunState:
             case "tool_end":
                 call = self.call(frame) or self._add_call(frame)
                 result_seen = frame.data.get("result_seen") is not False
-                call.finish(frame.text("result"), frame.data.get("error"), result_seen=result_seen)
+                error, outcome = frame.data.get("error"), frame.text("outcome")
+                call.finish(frame.text("result"), error, outcome=outcome, result_seen=result_seen)
             case "approval" if (call := self.call(frame)) and frame.data.get("state") == "edit":
                 call.args, call.has_args = frame.text("args"), True
             case "agent_start":
                 parent = self.agents.get(frame.text("parent_id"))
                 self.agents[frame.text("agent_id")] = SubAgent(frame, parent.path if parent else "")
             case "agent_end" if agent := self.agents.get(frame.text("agent_id")):
-                agent.error = frame.data.get("error")
+                agent.error, agent.outcome = frame.data.get("error"), frame.text("outcome")
             case "token" if agent := self.agents.get(frame.text("agent_id")):
                 agent.text += frame.text("content")
             case "usage":

@@ -1,4 +1,4 @@
-"""One call of the pipe: follows a run to its end, and sends chunks and events to Open WebUI."""
+"""One turn of a chat: follows a run to its end, and sends its chunks and events to Open WebUI."""
 
 import asyncio
 import contextlib
@@ -6,13 +6,13 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
 from openwebui.parts.approvals import Approvals, EventCall
-from openwebui.parts.client import ConnectionLost, LimelightClient, RequestRefused, error_message
 from openwebui.parts.frames import Frame, Json
 from openwebui.parts.output_items import Chunk
 from openwebui.parts.request import build_request
-from openwebui.parts.run_view import LOG, STOPPED, STOPPED_HERE, TEXT_DISPLAY, RunView
-from openwebui.parts.runs import RunStream, cancel_run, registered_request
-from openwebui.parts.status import limit_statuses
+from openwebui.parts.run_presenter import LOG, STOPPED, STOPPED_HERE, TEXT_DISPLAY, RunPresenter
+from openwebui.parts.run_stream import RunStream, cancel_run, registered_request
+from openwebui.parts.server_client import ConnectionLost, LimelightClient, RequestRefused, error_message
+from openwebui.parts.status_line import limit_statuses
 from openwebui.parts.valves import DisplayOptions, Valves
 
 EventEmitter = Callable[[Json], Awaitable[None]]
@@ -25,7 +25,10 @@ IDLE_SECONDS = 1.0
 
 
 class Turn:
-    """One call of the pipe. A client of Open WebUI's API has no event emitter and no event call, and gets only text."""
+    """One turn of a chat, from the request to the end of its run.
+
+    Clients of Open WebUI's API have no event emitter and no event call. They get only text.
+    """
 
     def __init__(
         self,
@@ -63,30 +66,30 @@ class Turn:
         async with registered_request(self._request), LimelightClient(self._valves, self._user) as client:
             queue: asyncio.Queue[Frame | None] = asyncio.Queue(1000)
             approvals = Approvals(client, self._event_call, queue.put, self._metadata)
-            view = RunView(client, self._options, self._valves.PUBLIC_URL, approvals)
+            presenter = RunPresenter(client, self._options, self._valves.PUBLIC_URL, approvals)
             reader = asyncio.create_task(self._read(client, queue))
             try:
                 async for frames in batches(queue):
-                    events = [event for frame in frames for event in await view.feed(frame)]
-                    for chunk in view.flush():
+                    events = [event for frame in frames for event in await presenter.feed(frame)]
+                    for chunk in presenter.flush():
                         yield chunk
                     for event in limit_statuses(events):  # after the chunks: Open WebUI stores the chat for each event
                         await self._emit(event)
-                for chunk in view.close():
+                for chunk in presenter.close():
                     yield chunk
             except (asyncio.CancelledError, GeneratorExit):
-                view.outcome.status = STOPPED
+                presenter.outcome.status = STOPPED
                 if not await self._cancel(client):
-                    view.outcome.status = STOPPED_HERE
+                    presenter.outcome.status = STOPPED_HERE
                 raise
             except Exception as error:  # an exception of a pipe makes Open WebUI discard the message
-                view.outcome.feed(await self._internal_error(client, error))
-                for chunk in view.close():
+                presenter.outcome.feed(await self._internal_error(client, error))
+                for chunk in presenter.close():
                     yield chunk
             finally:
                 reader.cancel()
                 await asyncio.gather(reader, approvals.close(), return_exceptions=True)
-                for event in view.final_events():
+                for event in presenter.final_events():
                     await self._emit(event)
 
     async def _read(self, client: LimelightClient, queue: asyncio.Queue[Frame | None]) -> None:
@@ -101,7 +104,7 @@ class Turn:
         await queue.put(None)
 
     async def _internal_error(self, client: LimelightClient, error: Exception) -> Frame:
-        """Log an error of the pipe itself, cancel the run, and return an error frame for the chat."""
+        """Handle a bug of the pipe: log it, cancel the run, and return an error frame for the chat."""
         LOG.error("Deep Agent Pipe: internal error", exc_info=error)
         await self._cancel(client)
         return Frame("error", {"message": f"{type(error).__name__}: {error}"})

@@ -1,4 +1,4 @@
-"""Limelight puts an agent's work in the light: one durable log of typed events, streamed live to any client.
+"""Limelight shows the work of agents live: one durable log of typed events, streamed to any client.
 
 `limelight.Client` and `limelight.SyncClient` are clients of a server, `limelight.events` defines the events, and
 `limelight.status` and `limelight.current` are for an agent's tools. They are imported at their first use: importing

@@ -15,13 +15,13 @@ DELTA_TYPES = (TextDelta, ReasoningDelta, PlanDelta, ToolArgsDelta, ToolOutputDe
 """The types of Delta as a tuple, because `isinstance` is faster with a tuple."""
 
 MAX_DELTA = 16 * 1024
-"""Limit for the text of a delta, in bytes of JSON. Larger deltas are split. Joined deltas do not exceed it."""
+"""Size limit of a delta's text, in bytes of JSON: larger deltas are split, and joined ones do not exceed it."""
 QUOTES = 2
-"""Bytes of the two quotes of a JSON string, which MAX_DELTA includes."""
+"""Bytes of the two quotes around a JSON string, which count towards MAX_DELTA."""
 
 
 class Joined(NamedTuple):
-    """A Record, and the Records from whose deltas it was joined; `parts` is the Record itself if it was not joined."""
+    """A Record, and the Records (`parts`) whose deltas it joins; only itself if none were joined."""
 
     parts: list[Record]
     record: Record
@@ -32,7 +32,7 @@ class Joined(NamedTuple):
 
 
 def delta_key(event: Delta) -> tuple[Any, ...]:
-    """Return a key that is equal for all deltas of one text."""
+    """Return a key that identifies the text to which a delta belongs; equal for all deltas of that text."""
     match event:
         case TextDelta() | ReasoningDelta():
             return (type(event), event.agent_id, event.message_id)
@@ -81,5 +81,5 @@ def _merge(group: list[Record], texts: list[str]) -> Joined:
 
 
 def json_size(text: str) -> int:
-    """Return the bytes of a text as a JSON string, with its quotes."""
+    """Return the size in bytes of a text as a JSON string, including its quotes."""
     return len(msgspec.json.encode(text))

@@ -25,6 +25,7 @@
             TooManyRuns (429, too_many_runs)
             TooManySessions (429, too_many_sessions)
             TooManyStreams (429, too_many_streams)
+            TooManyConnections (429, too_many_connections)
             TooManyBytes (429, too_many_bytes)
             AlreadyDecided (409, already_decided)
             AgentNotServed (409, agent_not_served)
@@ -65,13 +66,13 @@ import math
 
 
 class LimelightError(Exception):
-    """The base class of all errors. `detail` is one sentence for people, which names the fix where possible."""
+    """The base class of all errors. `detail` is one sentence for people that names the fix where possible."""
 
     code: str = "internal"
     status: int = 500
     title: str = "Internal error"
     is_limit: bool = False
-    """Whether the error says that a limit was reached."""
+    """Whether the error means that a limit was reached."""
     retry_after: int = 0
     """Seconds after which the client should try again; 0 if a retry would not help."""
 
@@ -81,7 +82,7 @@ class LimelightError(Exception):
 
 
 class RequestError(LimelightError):
-    """The client sent a wrong request. `errors` are (path, message) pairs; `run_id` is the run of the request."""
+    """The client sent an invalid request. `errors` are (path, message) pairs; `run_id` is the run of the request."""
 
     code = "bad_request"
     status = 400
@@ -95,7 +96,7 @@ class RequestError(LimelightError):
 
 
 class BadRequest(RequestError):
-    """A wrong request without a more specific code, for example with a parameter out of range."""
+    """An invalid request for which there is no more specific code, such as a parameter out of range."""
 
 
 class BadJson(RequestError):
@@ -115,7 +116,7 @@ class UnknownMessageType(RequestError):
 
 class UnknownFormat(RequestError):
     code = "unknown_format"
-    title = "There is no such format"
+    title = "Unknown stream format"
 
 
 class Unauthorized(RequestError):
@@ -138,32 +139,32 @@ class NotFound(RequestError):
 
 class RunNotFound(NotFound):
     code = "run_not_found"
-    title = "There is no such run"
+    title = "Run not found"
 
 
 class SessionNotFound(NotFound):
     code = "session_not_found"
-    title = "There is no such session"
+    title = "Session not found"
 
 
 class ToolNotFound(NotFound):
     code = "tool_not_found"
-    title = "There is no such tool call in this run"
+    title = "Tool call not found in this run"
 
 
 class ArtifactNotFound(NotFound):
     code = "artifact_not_found"
-    title = "There is no such artifact"
+    title = "Artifact not found"
 
 
 class ApprovalNotFound(NotFound):
     code = "approval_not_found"
-    title = "There is no such approval in this run"
+    title = "Approval not found in this run"
 
 
 class UnknownAgent(NotFound):
     code = "unknown_agent"
-    title = "There is no such agent"
+    title = "Unknown agent"
 
 
 class MethodNotAllowed(RequestError):
@@ -175,7 +176,7 @@ class MethodNotAllowed(RequestError):
 class BodyTimeout(RequestError):
     code = "body_timeout"
     status = 408
-    title = "The rest of the body did not come"
+    title = "The request body did not arrive in time"
     is_limit = True
 
 
@@ -227,10 +228,17 @@ class TooManyStreams(RequestError):
     is_limit = True
 
 
+class TooManyConnections(RequestError):
+    code = "too_many_connections"
+    status = 429
+    title = "Too many open connections"
+    is_limit = True
+
+
 class TooManyBytes(RequestError):
     code = "too_many_bytes"
     status = 429
-    title = "Too much in requests at once"
+    title = "Too much in requests or unread responses at once"
     is_limit = True
 
 
@@ -314,7 +322,7 @@ class IssuerUnavailable(LimelightError):
 
 
 class RunError(LimelightError):
-    """The base class of errors that end a run with `run_failed` and their code."""
+    """The base class of errors that end a run with the event `run_failed` and their code."""
 
     status = 502
     title = "The run failed"
@@ -332,7 +340,7 @@ class AgentFailed(RunError):
 
 class EndedEarly(RunError):
     code = "ended_early"
-    title = "The agent stopped without coming to an end"
+    title = "The agent's stream ended without an end of the run"
 
 
 class RunTimeout(RunError):
@@ -355,11 +363,11 @@ class LogFull(RunError):
 
 class Interrupted(RunError):
     code = "interrupted"
-    title = "The server stopped while the run was going on"
+    title = "The server stopped during the run"
 
 
 class StoreError(LimelightError):
-    """The base class of errors of the store."""
+    """The store of sessions and runs cannot be used. Base class of all errors of stores."""
 
     code = "store_error"
     status = 503
@@ -367,7 +375,7 @@ class StoreError(LimelightError):
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be used now, and may work again without a restart.
+    """The store cannot be used now, but may work again without a restart of the server.
 
     `words` describe the fault to clients, without paths or names. If there are any, the store has logged the fault.
     """
@@ -408,7 +416,7 @@ class SetupError(LimelightError):
 
 
 class TryLater(SetupError):
-    """The server cannot start now, but the same start may work later: a full disk, a lock, a port in use.
+    """The server cannot start now, but may later without a change: a full disk, a lock, a port in use.
 
     `words` describe the fault to clients, without paths or names.
     """

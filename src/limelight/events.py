@@ -16,6 +16,16 @@ JsonValue = dict[str, Any] | list[Any] | str | int | float | bool | None
 TodoStatus = Literal["pending", "in_progress", "completed"]
 OutputStream = Literal["stdout", "stderr"]
 Decision = Literal["approve", "edit", "reject"]
+RequestedDecision = Literal["approve", "edit", "reject", "respond"]
+"""A decision as clients send it. In the log, `respond` is an `edit` that is `answered`: older clients know only three
+decisions."""
+Outcome = Literal["", "failed", "stopped", "rejected"]
+"""Why a call, a step or a sub-agent has an error. With an error, "" means the same as `failed`.
+
+`stopped`: its run or its agent ended first, by a Stop, a failure or otherwise; the error names the reason. `rejected`:
+the call did not run, because its approval was rejected or has expired. `failed` is only written if the error has one of
+the texts by which readers of old logs recognise what was stopped (`OLD_CLOSING_TEXTS` in `display_fields.py`).
+"""
 
 
 def _tag(class_name: str) -> str:
@@ -49,6 +59,14 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     url: str = ""
 
 
+class SourceLink(msgspec.Struct, frozen=True):
+    """The title and the URL of one source of an answer. `title` is "" if the source is only a URL."""
+
+    title: str
+    url: str = ""
+    """The URL, which begins with `http://` or `https://`; "" if the source has none."""
+
+
 class RunStarted(Event, frozen=True, kw_only=True):
     """The run began: the agent, the user's input, and the settings that a dialect needs to encode the run."""
 
@@ -64,13 +82,15 @@ class RunStarted(Event, frozen=True, kw_only=True):
     traceparent: str = ""
     """The `traceparent` header (W3C Trace Context) of the request that started the run."""
     attachments: tuple[Attachment, ...] = ()
+    input_values: dict[str, Any] | None = None
+    """The values of the request's input object. Large ones are left out here, and are part of `input` as text."""
     truncated: bool = False
     size: int = 0
     result_url: str = ""
 
 
 class Status(Event, frozen=True, kw_only=True):
-    """A short text about the progress of the run, for people. It contains no results."""
+    """A short text for people about the progress of the run. It contains no results."""
 
     text: str
 
@@ -133,6 +153,7 @@ class StepFinished(Event, frozen=True, kw_only=True):
     output_tokens: int | None = None
     duration_ms: int | None = None
     error: str | None = None
+    outcome: Outcome = ""
 
 
 class ToolStarted(Event, frozen=True, kw_only=True):
@@ -188,18 +209,21 @@ class ToolOutputDelta(Event, frozen=True, kw_only=True, gc=False):
 
 
 NO_RESULT_SEEN = "No result seen"
-"""The `result` of a call whose result was not seen, for clients that do not know `result_seen`."""
+"""The `result` of a tool call whose result the agent did not report, for clients that do not know `result_seen`."""
 
 
 class ToolFinished(Event, frozen=True, kw_only=True):
     """The tool call ended. If it failed, `error` is the error message, and `result` is "Error: " and that message.
 
-    A call without an error succeeded, unless `result_seen` is False: then its outcome is unknown.
+    A call without an error succeeded, unless `result_seen` is False: then it is unknown whether it succeeded. A call
+    with an error failed, unless `outcome` is set: then it was stopped or rejected. The server sets `outcome`; sources
+    may leave it empty.
     """
 
     call_id: str
     result: JsonValue = ""
     error: str | None = None
+    outcome: Outcome = ""
     result_seen: bool = True
     """False if the agent ended without reporting a result; `result` is then "No result seen"."""
     duration_ms: int | None = None
@@ -209,22 +233,33 @@ class ToolFinished(Event, frozen=True, kw_only=True):
 
 
 class AgentStarted(Event, frozen=True, kw_only=True):
-    """A sub-agent started. `agent_id` is its id, `parent_id` the parent agent, `call_id` the call that started it."""
+    """A sub-agent started. `agent_id` is its id, `parent_id` the parent agent, `call_id` the call that started it.
+
+    The server derives `task` from the arguments of that call (`display_fields.py`), unless the source sets it.
+    """
 
     name: str
     parent_id: str = ""
     call_id: str = ""
+    task: str = ""
+    """The task of the sub-agent, as text of at most 2,000 characters; "" if it is not known."""
+    title: str = ""
+    """What distinguishes the sub-agent from others with its name: its main input, or a number; "" if nothing does."""
+    branch: bool = False
+    """Whether the sub-agent is a branch: a part of its parent's work that runs beside other parts of it."""
 
 
 class AgentFinished(Event, frozen=True, kw_only=True):
     """The sub-agent ended. Its report is the result of the tool call that started the sub-agent."""
 
     error: str | None = None
+    outcome: Outcome = ""
 
 
 class ApprovalRequested(Event, frozen=True, kw_only=True):
     """The agent waits for the decision of a person. `expires_at` is in ms since the epoch.
 
+    A request with an `answer_schema` is also a question: the person may send an answer, which counts as an `edit`.
     `summary`, `language` and `code_key` are derived as in `ToolStarted`.
     """
 
@@ -236,6 +271,10 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     code_key: str = ""
     call_id: str = ""
     decisions: tuple[Decision, ...] = ("approve", "edit", "reject")
+    question: str = ""
+    """What the agent asks, in its own words; "" if it only names the tool and the arguments."""
+    answer_schema: dict[str, Any] | None = None
+    """The JSON Schema of an answer; `{}` accepts any value, and None means that the request takes no answer."""
     expires_at: int | None = None
     truncated: bool = False
     size: int = 0
@@ -245,12 +284,15 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
 class ApprovalResolved(Event, frozen=True, kw_only=True):
     """The approval was decided by a person, expired or was withdrawn. `by` is the user, or `system`.
 
-    `args` are the edited arguments. `summary`, `language` and `code_key` are derived as in `ToolStarted`.
+    `args` are the edited arguments, or the answer: `{"value": answer}`. `summary`, `language` and `code_key` are
+    derived as in `ToolStarted`.
     """
 
     approval_id: str
     decision: Decision
     args: dict[str, Any] | str | None = None
+    answered: bool = False
+    """Whether the person has answered the question of the request. The decision is then `edit`."""
     summary: str = ""
     language: str = ""
     code_key: str = ""
@@ -299,21 +341,23 @@ class FinalAnswer(Event, frozen=True, kw_only=True):
     message_id: str | None = None
     title: str = ""
     sources: tuple[str, ...] = ()
+    source_links: tuple[SourceLink, ...] = ()
+    """The title and the URL of each source, in the order of `sources`. The server derives them."""
     data: dict[str, Any] | None = None
-    """The object that the agent answered, if it contains more than the other fields."""
+    """The answer as an object, if the agent answered with one that contains more than the other fields."""
     truncated: bool = False
     size: int = 0
     result_url: str = ""
 
 
 class RunFinished(Event, frozen=True, kw_only=True):
-    """Terminal: the agent finished. `code` names the limit that ended the run, e.g. `max_steps`; "" if none."""
+    """Terminal event: the agent finished. `code` names the limit that ended the run, e.g. `max_steps`; "" if none."""
 
     code: str = ""
 
 
 class RunFailed(Event, frozen=True, kw_only=True):
-    """Terminal: the run failed. The server's log has the complete error under `error_id`."""
+    """Terminal event: the run failed. The server's log has the complete error under `error_id`."""
 
     code: str
     message: str
@@ -321,7 +365,7 @@ class RunFailed(Event, frozen=True, kw_only=True):
 
 
 class RunCancelled(Event, frozen=True, kw_only=True):
-    """Terminal: the run was stopped."""
+    """Terminal event: the run was stopped."""
 
     reason: str = ""
 
@@ -354,7 +398,7 @@ AnyEvent = (
     | RunFailed
     | RunCancelled
 )
-"""The tagged union of all events. A `match` over it ends in `assert_never`."""
+"""Union of all event types. A `match` over it ends in `assert_never`, so that a type checker finds missing types."""
 
 Terminal = RunFinished | RunFailed | RunCancelled
 EVENT_TYPES: tuple[type[Event], ...] = AnyEvent.__args__
@@ -362,7 +406,7 @@ TERMINAL_TYPES: tuple[type[Event], ...] = Terminal.__args__
 
 
 def terminal_of(event: AnyEvent) -> Terminal | None:
-    """Return the event if it is terminal, else None."""
+    """Return the event if it is terminal (ends the run), else None."""
     return event if isinstance(event, RunFinished | RunFailed | RunCancelled) else None
 
 

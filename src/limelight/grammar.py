@@ -1,4 +1,4 @@
-"""The grammar of events: checks the order of a run's events, and knows which calls, texts and agents are open.
+"""Checks that a run's events come in a legal order, and tracks which calls, texts and agents are open.
 
 One Grammar follows one run. It checks every event before that event is appended to the log. It does no I/O and has no
 clock; the engine and the recovery after a crash use it.
@@ -47,21 +47,23 @@ from limelight.events import (
 )
 
 RUN_ENDED = "the run ended before this did"
-"""The error of calls, steps and sub-agents that are still open when a run finishes."""
+"""Error text of the calls, steps and sub-agents that are still open when a run finishes."""
+RUN_STOPPED = "stopped"
+"""Error text of the calls, steps and sub-agents that are still open when a run is stopped."""
 
 
 class OpenCall(msgspec.Struct):
-    """An open tool call."""
+    """A tool call of the run that has not ended yet."""
 
     agent_id: str
     args_text: list[str] | None
-    """The texts of the argument deltas; None when the arguments are complete."""
+    """The streamed pieces of the arguments; None once the arguments are complete."""
     approval_id: str = ""
-    """The id of the approval that the call waits for, "" if none."""
+    """The id of the approval for which the call waits; "" if none."""
 
 
 class OpenAgent(msgspec.Struct, frozen=True):
-    """An open sub-agent."""
+    """A sub-agent of the run that has not ended yet."""
 
     parent_id: str
     call_id: str
@@ -75,29 +77,29 @@ class Grammar:
         self.terminal: Terminal | None = None
         self.answered = False
         self.agents: dict[str, OpenAgent] = {}
-        """Open sub-agents by their ids, in the order in which they started."""
+        """Open sub-agents by id, in the order in which they started."""
         self.texts: dict[str, str] = {}
-        """The agents of open text messages, by message id."""
+        """The agents whose text messages are open, by message id."""
         self.reasonings: dict[str, str] = {}
-        """The agents of open reasoning messages, by message id."""
+        """The agents whose reasoning messages are open, by message id."""
         self.calls: dict[str, OpenCall] = {}
         self.steps: dict[str, StepStarted] = {}
-        """The open step of each agent."""
+        """The open step of each agent, by agent id."""
         self.approvals: dict[str, ApprovalRequested] = {}
         self._used_ids: set[tuple[str, str]] = set()
 
     @property
     def waiting(self) -> bool:
-        """Whether an approval is open."""
+        """Whether the run waits for a person's decision on an approval."""
         return bool(self.approvals)
 
     @property
     def busy(self) -> bool:
-        """Whether a tool call or an approval is open, so that the source may be silent."""
+        """Whether a tool call or an approval is open, so that silence of the source is normal."""
         return bool(self.calls or self.approvals)
 
     def check(self, event: AnyEvent) -> None:
-        """Check an event and update the state. Raises BadEvent, without a change of state, if the event is illegal."""
+        """Check an event's order and update the state. Raises BadEvent, and changes nothing, if it is illegal."""
         if type(event) is TextDelta and self.texts.get(event.message_id) == event.agent_id and self.terminal is None:
             return  # a fast path for most events: another delta of an open message
         if self.terminal is not None:
@@ -117,9 +119,10 @@ class Grammar:
     def closing_events(self, reason: str, agent_id: str = "", *, succeeded: bool = False) -> list[AnyEvent]:
         """Return the events that close everything that an agent and its sub-agents have open, innermost first.
 
-        For the main agent, these are all open things of the run; the terminal event is not included. An open tool call
-        fails with `reason` as its error. If the agent `succeeded`, the call ends without an error, with a result that
-        was not seen; a call that waits for an approval fails in either case, because it did not run.
+        For the main agent, these are all open things of the run; the terminal event is not included. Calls, steps and
+        sub-agents end with the outcome `stopped` and `reason` as their error. If the agent `succeeded`, an open call
+        ends without an error, with a result that was not seen; a call that waits for an approval is stopped in either
+        case, because it did not run.
         """
         events: list[AnyEvent] = []
         for child, agent in self.agents.items():
@@ -133,14 +136,18 @@ class Grammar:
             if call.agent_id == agent_id:
                 unseen = succeeded and not call.approval_id
                 events += self._before_call_end(reason, call_id)
-                events.append(unseen_result(agent_id, call_id) if unseen else _failed_call(agent_id, call_id, reason))
+                events.append(unseen_result(agent_id, call_id) if unseen else _stopped_call(agent_id, call_id, reason))
         if agent_id in self.steps:
             step = self.steps[agent_id]
-            events.append(StepFinished(agent_id=agent_id, number=step.number, step_kind=step.step_kind, error=reason))
+            events.append(
+                StepFinished(
+                    agent_id=agent_id, number=step.number, step_kind=step.step_kind, error=reason, outcome="stopped"
+                )
+            )
         return events
 
     def missing_before(self, event: AnyEvent, reason: str) -> list[AnyEvent]:
-        """Return the events that close what is still open in the run, agent or call that this event ends."""
+        """Return the events that must come before this event, because it ends a run, agent or call with open parts."""
         match event:
             case RunFinished() | RunFailed() | RunCancelled():
                 return self.closing_events(reason, succeeded=isinstance(event, RunFinished))
@@ -156,10 +163,10 @@ class Grammar:
 
     def _closing_agent(self, reason: str, agent_id: str, *, succeeded: bool) -> list[AnyEvent]:
         closed = self.closing_events(reason, agent_id, succeeded=succeeded)
-        return [*closed, AgentFinished(agent_id=agent_id, error=reason)]
+        return [*closed, AgentFinished(agent_id=agent_id, error=reason, outcome="stopped")]
 
     def _before_call_end(self, reason: str, call_id: str) -> list[AnyEvent]:
-        """Return the event that has to precede the end of a call: a rejection or `tool_ready`, or none."""
+        """Return the event that must come before the end of a call, a rejection or `tool_ready`, or none."""
         call = self.calls[call_id]
         if call.approval_id:
             return [_rejection(self.approvals[call.approval_id], reason)]
@@ -322,18 +329,18 @@ class Grammar:
 
 
 def closing_reason(terminal: Terminal) -> str:
-    """Return the error text of calls, steps and sub-agents that are closed because of this terminal event."""
+    """Return the error text for calls, steps and sub-agents that this terminal event closes."""
     match terminal:
         case RunFinished():
             return RUN_ENDED
         case RunFailed():
             return terminal.message
         case RunCancelled():
-            return "stopped"
+            return RUN_STOPPED
 
 
 def unseen_result(agent_id: str, call_id: str) -> ToolFinished:
-    """Return the `tool_finished` of a call whose result was not seen. It has no error: the outcome is unknown."""
+    """Return the `tool_finished` event of a call whose result the agent did not report; it may have failed."""
     return ToolFinished(agent_id=agent_id, call_id=call_id, result=NO_RESULT_SEEN, result_seen=False)
 
 
@@ -345,8 +352,9 @@ def parse_args(text: str) -> dict[str, Any] | str:
         return text
 
 
-def _failed_call(agent_id: str, call_id: str, reason: str) -> ToolFinished:
-    return ToolFinished(agent_id=agent_id, call_id=call_id, result=f"Error: {reason}", error=reason)
+def _stopped_call(agent_id: str, call_id: str, reason: str) -> ToolFinished:
+    result = f"Error: {reason}"
+    return ToolFinished(agent_id=agent_id, call_id=call_id, result=result, error=reason, outcome="stopped")
 
 
 def _rejection(request: ApprovalRequested, reason: str) -> ApprovalResolved:
@@ -355,5 +363,5 @@ def _rejection(request: ApprovalRequested, reason: str) -> ApprovalResolved:
     )
 
 
-def _bad(event: AnyEvent, why: str) -> BadEvent:
-    return BadEvent(f"{kind_of(event)}: {why}")
+def _bad(event: AnyEvent, reason: str) -> BadEvent:
+    return BadEvent(f"{kind_of(event)}: {reason}")

@@ -1,4 +1,4 @@
-"""Fields of log records that name the run, the session, the agent and the error.
+"""Adds the ids of the run, the session, the agent and the error to log records.
 
 The code that starts to work for a run or a session binds the fields once, with `bind_log_fields`. They apply to
 all log records of that task, in tasks that it starts and in threads that get its context, also to records of
@@ -17,14 +17,14 @@ _BOUND: ContextVar[Mapping[str, str]] = ContextVar("limelight_log_context", defa
 
 
 def log_fields(*, run_id: str = "", session_id: str = "", agent: str = "", error_id: str = "") -> dict[str, str]:
-    """Return the fields that are not empty as a dict, for `bind_log_fields` or as `extra` of a log call."""
+    """Return the non-empty fields as a dict, for `bind_log_fields` or as `extra` of a log call."""
     fields = {"run_id": run_id, "session_id": session_id, "agent": agent, "error_id": error_id}
     return {name: value for name, value in fields.items() if value}
 
 
 @contextmanager
 def bind_log_fields(fields: Mapping[str, str]) -> Generator[None]:
-    """Add fields to all log records inside of the block. They override those of an outer block."""
+    """Add fields to all log records within a `with` block. They override those of an outer block."""
     token = _BOUND.set({**_BOUND.get(), **fields})
     try:
         yield
@@ -33,7 +33,7 @@ def bind_log_fields(fields: Mapping[str, str]) -> Generator[None]:
 
 
 def fields_of_record(record: logging.LogRecord) -> dict[str, str]:
-    """Return the fields of a log record: those of its `extra`, and those bound in the current context."""
+    """Return the fields of a log record: those in its `extra`, and those bound in the current context."""
     fields = {**_BOUND.get()}
     fields.update((name, str(value)) for name in FIELDS if (value := getattr(record, name, None)))
     return fields

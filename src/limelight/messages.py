@@ -1,4 +1,4 @@
-"""Messages in the format of OpenAI: dicts with `role` and `content`, as clients send them and agents get them.
+"""Chat messages in OpenAI's format: dicts with `role` and `content`, as clients send them and agents get them.
 
 `content` is a string or a list of parts (`text`, `image_url`, `file`, …). Unknown parts are passed on unchanged.
 """
@@ -10,11 +10,15 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from limelight.json_values import fields_of, items_of
+
 Role = Literal["system", "user", "assistant", "tool"]
+IMAGE_NAME = "image"
+"""File name for an `image_url` part of a message, which has no name of its own."""
 
 
 class Message(dict[str, Any]):
-    """A message: a dict, with properties for its role and its text."""
+    """A chat message: a dict, with properties for its role and its text."""
 
     @property
     def role(self) -> Role:
@@ -22,14 +26,11 @@ class Message(dict[str, Any]):
 
     @property
     def text(self) -> str:
-        """The text of the message: the content if it is a string, else its text parts joined."""
+        """The text of the message: its content if that is a string, else its joined text parts."""
         content: Any = self.get("content")
         if isinstance(content, str):
             return content
-        if not isinstance(content, list):
-            return ""
-        parts = msgspec.convert(content, list[Any])
-        texts: list[Any] = [part["text"] if isinstance(part, dict) and "text" in part else part for part in parts]
+        texts = [fields_of(part).get("text", part) for part in items_of(content)]
         return "\n".join(text for text in texts if isinstance(text, str))
 
 
@@ -43,21 +44,27 @@ class InlineFile(msgspec.Struct, frozen=True):
 
 
 def files_of(message: Message) -> list[InlineFile]:
-    """Return the images and files among the parts of a message."""
-    content: Any = message.get("content")
-    if not isinstance(content, list):
-        return []
-    parts = msgspec.convert(content, list[Any])
-    found = [_file(msgspec.convert(part, dict[str, Any])) for part in parts if isinstance(part, dict)]
+    """Return the images and files in the parts of a message."""
+    found = [_file(fields_of(part)) for part in items_of(message.get("content"))]
     return [file for file in found if file is not None]
+
+
+def part_of(file: InlineFile) -> dict[str, Any]:
+    """Return the message part that contains a file; the inverse of `files_of`."""
+    url = file.url
+    if file.data is not None:
+        url = f"data:{file.media_type};base64,{base64.b64encode(file.data).decode()}"
+    if file.name == IMAGE_NAME and file.media_type.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": url}}
+    return {"type": "file", "file": {"filename": file.name, "file_data": url}}
 
 
 def _file(part: dict[str, Any]) -> InlineFile | None:
     inner: Any = part.get(str(part.get("type")))
-    fields = msgspec.convert(inner, dict[str, Any]) if isinstance(inner, dict) else {"url": inner}
+    fields = fields_of(inner) or {"url": inner}
     match part.get("type"):
         case "image_url":
-            url, name, media_type = fields.get("url"), "image", "image/*"
+            url, name, media_type = fields.get("url"), IMAGE_NAME, "image/*"
         case "file":
             url, media_type = fields.get("file_data"), "application/octet-stream"
             name = str(fields.get("filename") or fields.get("name") or "file")

@@ -1,37 +1,70 @@
-"""Domain types that several layers share: sessions, runs, commits, artifacts, agent memories and signals.
+"""Data types that several layers share: users, cursors, sessions, runs, commits, artifacts, memories and signals.
 
 They are values, without I/O and without a clock. Times are milliseconds since the epoch. Events and records are in
 `events.py`, messages in `messages.py`; `stores/base.py` defines the store for these types.
 """
 
+import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 
+from limelight.errors import BadCursor
 from limelight.events import Decision, Record, RunCancelled, RunFailed, RunFinished, Terminal
 from limelight.messages import Message
 
 LOCAL_OWNER = "local"
-"""Owner of the sessions of requests without an API key, or with a key that has no user name."""
+"""Owner of sessions whose requests come without an API key, or with a key that names no user."""
 
 RunState = Literal["queued", "running", "waiting", "finished", "failed", "cancelled"]
 LIVE_STATES: frozenset[RunState] = frozenset({"running", "waiting"})
 ENDED_STATES: frozenset[RunState] = frozenset({"finished", "failed", "cancelled"})
 
 
+class User(msgspec.Struct, frozen=True):
+    """The user for whom an agent works. `user_id` identifies the owner of the session."""
+
+    user_id: str
+    name: str = ""
+
+
+class Cursor(NamedTuple):
+    """A viewer's position in a stream: after Record `seq` or, if `k` > 0, after the first k frames of that Record."""
+
+    seq: int
+    k: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse a cursor sent by a client, such as `57` or `57.1`. Raises BadCursor."""
+        seq, dot, k = text.partition(".")
+        if not (seq.isascii() and seq.isdecimal()) or (dot and not (k.isascii() and k.isdecimal())) or len(text) > 32:
+            raise BadCursor(f"a cursor is a number like 57 or 57.1, not {text[:40]!r}")
+        return cls(int(seq), int(k or 0))
+
+    def encode(self) -> bytes:
+        """Return the cursor in the form that clients get and send."""
+        return b"%d.%d" % self if self.k else b"%d" % self.seq
+
+    @property
+    def sort_key(self) -> tuple[int, float]:
+        """A key by which positions are sorted; the end of a Record comes after all of its frames."""
+        return self.seq, self.k or math.inf
+
+
 # Sessions
 
 
 class SessionRef(NamedTuple):
-    """The identity of a session: session ids are unique per owner."""
+    """The identity of a session: its id and its owner. Session ids are unique per owner."""
 
     owner: str
     session_id: str
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation with an agent. `run_id` and `run_state` describe the newest run; None before the first run."""
+    """A conversation with an agent. `run_id` and `run_state` are those of the newest run; None before the first."""
 
     ref: SessionRef
     agent: str
@@ -43,22 +76,22 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str | None
     run_state: RunState | None
     max_steps: int | None = None
-    """Step limit of this session; None means the step limit of the agent."""
+    """Step limit for agents in this session; None means the agent's own limit."""
 
 
 class NewSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to create a session without a run."""
+    """A request to the store to create a session without a run."""
 
     ref: SessionRef
     agent: str
     at: int
     max_steps: int | None = None
     max_sessions: int = 0
-    """Per-owner session limit; 0 means unlimited."""
+    """Limit of sessions per owner; 0 means unlimited."""
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """A user who has sessions, with the number of the sessions and the time of the latest activity."""
+    """A user who owns sessions, with their number and the time of the latest activity."""
 
     owner: str
     sessions: int
@@ -69,7 +102,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunFault(msgspec.Struct, frozen=True):
-    """The reason why a run failed, from its terminal event."""
+    """Why a run failed, from its terminal event."""
 
     code: str
     message: str
@@ -77,7 +110,7 @@ class RunFault(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn of a session. Its records are `first_seq` … `last_seq` of the session's log."""
+    """One turn of a session, from request to end. Its records are `first_seq` … `last_seq` of the session's log."""
 
     run_id: str
     ref: SessionRef
@@ -91,7 +124,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str = ""
     error: RunFault | None = None
     messages: int | None = None
-    """Number of complete messages of an ended run; None if they have not been counted."""
+    """Number of complete messages in an ended run; None if they were not counted."""
 
     @property
     def live(self) -> bool:
@@ -99,7 +132,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to begin a run. `title` becomes the title of the session if the session has none."""
+    """A request to the store to begin a run. `title` becomes the session's title if it has none."""
 
     run_id: str
     ref: SessionRef
@@ -109,18 +142,18 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     lease_until: int
     request_id: str = ""
     create_session: bool = True
-    """Whether to create the session if it does not exist."""
+    """Whether to create the session if it does not exist yet."""
     max_session_bytes: int = 0
-    """Limit on the stored size of the session before the run begins; 0 means unlimited."""
+    """The run is refused if the session's stored size exceeds this; 0 means unlimited."""
     max_sessions: int = 0
-    """Per-owner session limit; 0 means unlimited."""
+    """Limit of sessions per owner; 0 means unlimited."""
 
     def to_session(self) -> NewSession:
-        """Return the request to create the session of this run."""
+        """Return the request that creates the session of this run."""
         return NewSession(ref=self.ref, agent=self.agent, at=self.at, max_sessions=self.max_sessions)
 
     def to_run(self, *, turns: int, last_seq: int) -> Run:
-        """Return the new run of a session that has had `turns` turns and whose log ends at `last_seq`."""
+        """Return the Run that this request begins, in a session with `turns` turns and a log up to `last_seq`."""
         return Run(
             run_id=self.run_id,
             ref=self.ref,
@@ -136,21 +169,23 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """The outcome of a NewRun. `created` is False if `run` began earlier, by a request with the same request id."""
+    """The store's answer to a NewRun. `created` is False if an earlier request with the same id began `run`."""
 
     run: Run
     created: bool
     session_bytes: int = 0
-    """Stored size of the session, as the store measures it."""
+    """The session's stored size, as measured by the store."""
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Options of a request besides its question. They are stored outside of the log, so no viewer receives them."""
+    """What a request contains besides the question. It is stored outside of the log, so no viewer receives it."""
 
     system: tuple[str, ...] = ()
     """The texts of the client's system messages."""
     max_steps: int | None = None
     user_name: str = ""
+    context: dict[str, Any] = {}
+    """The context values of the request."""
 
     def with_question(self, question: Message) -> list[Message]:
         """Return the messages for the agent: the system messages, then the question."""
@@ -158,7 +193,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def state_after(terminal: Terminal) -> RunState:
-    """Return the state of a run that ends with this event."""
+    """Return the state of a run that ends with this terminal event."""
     match terminal:
         case RunFinished():
             return "finished"
@@ -169,13 +204,13 @@ def state_after(terminal: Terminal) -> RunState:
 
 
 def fault_of(record: Record) -> RunFault | None:
-    """Return the fault that a terminal record reports; None if the run did not fail."""
+    """Return why a run failed, from its terminal record; None if it did not fail."""
     event = record.event
     return RunFault(event.code, event.message, event.error_id) if isinstance(event, RunFailed) else None
 
 
 def refers_to(record: Record, id_: str) -> bool:
-    """Whether a record has this `call_id` or `approval_id`. An empty id matches no record."""
+    """Whether a record's event has this `call_id` or `approval_id`. An empty id matches no record."""
     event = record.event
     return bool(id_) and id_ in (getattr(event, "call_id", None), getattr(event, "approval_id", None))
 
@@ -184,15 +219,24 @@ def refers_to(record: Record, id_: str) -> bool:
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """A value in the results table, usually one that is too large for the log. `key` has the form `kind:id`."""
+    """A value stored outside of the log, usually because it is too large for it. `key` has the form `kind:id`."""
 
     key: str
     media_type: str
     body: bytes
 
 
+class ResultInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Type, size and version of a Result, without its body; `version` changes when the Result is replaced."""
+
+    key: str
+    media_type: str
+    size: int
+    version: str
+
+
 class Append(msgspec.Struct, kw_only=True):
-    """The part of a commit that concerns one run. `state` is its new state; None if the state does not change."""
+    """The part of a commit that concerns one run. `state` is the run's new state; None if it does not change."""
 
     run_id: str
     records: Sequence[Record]
@@ -210,18 +254,28 @@ class Artifact(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
+class ArtifactInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about an Artifact without its body. Artifacts never change."""
+
+    artifact_id: str
+    ref: SessionRef
+    name: str
+    media_type: str
+    size: int
+
+
 # Retention
 
 
 class Swept(msgspec.Struct, frozen=True):
-    """The outcome of a sweep: the number of deleted runs, and the deleted sessions."""
+    """The outcome of deleting old runs and sessions: the number of deleted runs, and the deleted sessions."""
 
     runs: int
     sessions: list[SessionRef]
 
 
 class RetentionCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """The number of all sessions and runs, and of the sessions and runs that retention would delete."""
+    """Numbers of all sessions and runs, and of those that the retention settings would delete."""
 
     sessions: int
     runs: int
@@ -233,25 +287,27 @@ class RetentionCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryTurn(msgspec.Struct, frozen=True):
-    """One turn in an agent's memory: a hash of the question, and the id of the run."""
+    """One turn in an agent's memory: a hash of the question, and the run's id."""
 
     asked: str
     run_id: str
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """A reference to a conversation that a framework stores under `key` in its own storage, with its turns."""
+    """A conversation that a framework stores in its own storage under `key`, and the turns that it contains."""
 
     key: str
     agent: str
     turns: tuple[MemoryTurn, ...] = ()
+    ref: SessionRef | None = None
+    """The session of the memory. The store sets it when reading, and ignores it in `remember`."""
 
 
 # Signals
 
 
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
-    """A request to stop a run."""
+    """Signal to a run: stop."""
 
     run_id: str
     reason: str
@@ -264,7 +320,7 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
 
 
 class Decide(msgspec.Struct, frozen=True, tag="decide"):
-    """A user's decision on an approval."""
+    """Signal to a run: a user's decision on an approval. An answer is an `edit` with the args `{"value": answer}`."""
 
     run_id: str
     approval_id: str
@@ -272,6 +328,7 @@ class Decide(msgspec.Struct, frozen=True, tag="decide"):
     args: dict[str, Any] | None = None
     reason: str = ""
     by: str = ""
+    answered: bool = False
 
     @property
     def key(self) -> str:
@@ -281,4 +338,4 @@ class Decide(msgspec.Struct, frozen=True, tag="decide"):
 
 Signal = Cancel | Decide
 SignalOutcome = Literal["sent", "duplicate", "unowned", "ended"]
-"""The outcome of sending a signal; `Store.signal` explains the values."""
+"""What became of a signal that was sent to a run; `Store.signal` explains the values."""

@@ -1,4 +1,4 @@
-"""Finds sources, dialects and stores, built-in ones and those of other packages, by their entry points."""
+"""Finds sources, dialects and stores, Limelight's own and those of other packages, by their entry points."""
 
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -8,7 +8,7 @@ from limelight.errors import SetupError
 
 
 def find(group: str) -> dict[str, Any]:
-    """Load all plug-ins of a group (`sources`, `dialects`, `stores`) and return them by name."""
+    """Load all plug-ins of a kind (`sources`, `dialects` or `stores`) and return them by name."""
     return {name: entry.load() for name, entry in _entries(group).items()}
 
 
@@ -23,5 +23,5 @@ def get(group: str, name: str) -> Any:
 
 @cache
 def _entries(group: str) -> dict[str, EntryPoint]:
-    """Return the entry points of a group. Cached, because each lookup reads the metadata of all installed packages."""
+    """Return the entry points of a kind of plug-in, cached because each lookup reads all packages' metadata."""
     return {entry.name: entry for entry in entry_points(group=f"limelight.{group}")}

@@ -1,4 +1,4 @@
-"""Files and folders that only their owner may access, whatever the umask and the mode of the folder above them.
+"""Creates files and folders that only their owner may access, whatever the umask and the folder's permissions.
 
 The store, the sources and the workspaces use this for everything that contains conversations.
 """
@@ -14,11 +14,11 @@ log = logging.getLogger(__name__)
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
-"""The permissions of the group and of all other users."""
+"""The permission bits of the group and of all other users."""
 
 
 def create_private_database(path: Path) -> None:
-    """Create an empty file for a database, unless it exists, and remove the permissions of others.
+    """Create an empty database file that only its owner may access, or make an existing one private.
 
     SQLite gives the files that it creates beside a database (`-wal`, `-shm`) the mode of the database. Files whose name
     begins with that of the database are private too: these files of SQLite, the lock and the copies. Raises OSError.
@@ -31,7 +31,7 @@ def create_private_database(path: Path) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Remove the permissions of others from a file or folder, if it exists. Logs a warning if this is not permitted."""
+    """Remove other users' permissions from a file or folder, if it exists. Logs a warning if that is not permitted."""
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & OTHERS:

@@ -1,10 +1,10 @@
-"""Formats timestamps as ISO 8601. Does not read the clock, so that pure modules may use it."""
+"""Formats timestamps as ISO 8601. It does not read the clock, so that pure modules may use it."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
 
 MAX_MS = 253_402_300_799_999
-"""The end of the year 9999, the last year that `datetime` supports."""
+"""The end of the year 9999 in milliseconds since 1970, the latest time that `datetime` supports."""
 
 
 @lru_cache(maxsize=256)  # many records have the same time

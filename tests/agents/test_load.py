@@ -11,8 +11,8 @@ import pytest
 from limelight.agents.load import load_agent, wrap
 from limelight.errors import SetupError
 from limelight.sources.base import Options
+from limelight.sources.factory_source import FactorySource
 from limelight.sources.function import FunctionSource
-from limelight.sources.lazy_agents import FactorySource
 
 BOTS = dedent(
     '''
@@ -43,6 +43,9 @@ BOTS = dedent(
 
     def needs_arguments(a, b=1):
         return agent
+
+    async def one_argument(question):
+        yield question
 
     number = 5
     class Klass: ...
@@ -111,10 +114,28 @@ def test_file_with_the_name_of_a_module_does_not_replace_it() -> None:
         ("limelight_bots:", r"target 'limelight_bots:': write module:name or path/to/file\.py:name"),
         ("json.nothing:agent", r"there is no module 'json\.nothing' here; write module:name"),
         ("no_such_file.py:agent", r"target 'no_such_file\.py:agent': there is no file no_such_file\.py"),
-        ("limelight_bots:number", r"is a int, which no installed source takes \(.*function.*\); an async generator"),
+        (
+            "limelight_bots:number",
+            r"is an object of the class int, which no installed source takes \(.*function.*\); an async generator",
+        ),
+        (
+            "limelight_bots:Klass",
+            r"is an object of the class limelight_bots\.Klass, which no installed source",
+        ),
+        (
+            "limelight_bots:Klass",
+            r"a source for another framework can be installed, or written in a file: docs/your-own",
+        ),
         ("limelight_bots:Klass", r"`async def agent\(messages, ctx\)` always works"),
-        ("limelight_bots:needs_arguments", r"is a function, which no installed source takes"),
-        ("builtins:min", r"is a builtin_function_or_method, which no installed source takes"),
+        (
+            "limelight_bots:needs_arguments",
+            r"is a function with the parameters \(a, b=1\): an agent takes \(messages, ctx\), and a factory nothing",
+        ),
+        (
+            "limelight_bots:one_argument",
+            r"is a function with the parameters \(question\): an agent takes \(messages, ctx",
+        ),
+        ("builtins:min", r"is a function, which no installed source takes"),
     ],
 )
 def test_invalid_target_is_reported_with_a_fix(target: str, message: str) -> None:
@@ -149,16 +170,16 @@ async def test_coroutine_function_without_parameters_is_a_factory(folder: Path) 
     source = load_agent("limelight_bots:async_factory").source
     assert isinstance(source, FactorySource)
     await source.open(NoResources())
-    assert (source.framework, source.description, source.keeps_memory) == ("function", "Says hello.", False)
+    assert (source.framework, source.description, source.keeps_memory) == ("function", "Says hello.", True)
     assert isinstance(load_agent("limelight_bots:any_arguments").source, FunctionSource)
     failing = load_agent("limelight_bots:failing_async_factory").source
-    with pytest.raises(SetupError, match="failing_async_factory' cannot be made: RuntimeError: no database"):
+    with pytest.raises(SetupError, match="failing_async_factory' cannot be created: RuntimeError: no database"):
         await failing.open(NoResources())
 
 
 async def test_unsupported_options_of_a_factory_are_refused() -> None:
     source = load_agent("limelight_bots:async_factory", options=Options(max_steps=3)).source
-    with pytest.raises(SetupError, match="max_steps makes no difference for this agent"):
+    with pytest.raises(SetupError, match="max_steps has no effect on this agent"):
         await source.open(NoResources())
 
 
@@ -172,7 +193,7 @@ class NoResources:
 
 
 def test_failed_factory_is_reported() -> None:
-    with pytest.raises(SetupError, match="'limelight_bots:failing_factory' cannot be made: RuntimeError: no model"):
+    with pytest.raises(SetupError, match="'limelight_bots:failing_factory' cannot be created: RuntimeError: no model"):
         load_agent("limelight_bots:failing_factory")
 
 

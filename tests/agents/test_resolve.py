@@ -91,7 +91,7 @@ def test_table_adjusts_the_users_own_agent(folder: Path) -> None:
 def test_built_in_agents_have_framework_and_description_before_loading() -> None:
     listed = {a.name: (a.source.framework, a.source.keeps_memory) for a in resolve().agents}
     assert listed["deep"] == ("langgraph", True)
-    assert listed["demo"] == ("function", False)
+    assert listed["demo"] == ("function", True)
     assert resolve().hint == ""
     assert resolve('[agents.deep]\ntarget = "codact"').agents[0].source.framework == "smolagents"
     for agent in resolve().agents:
@@ -104,25 +104,25 @@ def test_built_in_agents_have_framework_and_description_before_loading() -> None
     [
         (
             f'{MINE}model = "x"',
-            "config.toml:3: [agents.mine] model makes no difference for this agent: that agent brings",
+            "config.toml:3: [agents.mine] model has no effect on this agent: that agent brings",
         ),
-        (f'{MINE}base_url = "x"', "config.toml:3: [agents.mine] base_url makes no difference"),
-        (f"{MINE}imports = []", "imports makes no difference for this agent: they are for codact"),
+        (f'{MINE}base_url = "x"', "config.toml:3: [agents.mine] base_url has no effect"),
+        (f"{MINE}imports = []", "imports has no effect on this agent: they are for codact"),
         (
             f"{MINE}planning_interval = 2",
-            "config.toml:3: [agents.mine] planning_interval makes no difference for this agent:",
+            "config.toml:3: [agents.mine] planning_interval has no effect on this agent:",
         ),
         (f"{MINE}max_steps = 2", "its framework (function) has no steps that could be counted"),
         (
             "[agents.demo]\nmodel = 'x'",
-            "config.toml:2: [agents.demo] model makes no difference for this agent: it uses no model",
+            "config.toml:2: [agents.demo] model has no effect on this agent: it uses no model",
         ),
         ("[agents.demo]\nmax_steps = 2", "its framework (function) has no steps"),
         ("[agents.deep]\nplanning_interval = 2", "its framework (langgraph) makes no plans of its own"),
         ("[agents.react]\nimports = ['math']", "they are for codact"),
         (
             "[agents.react]\nworkspace = 'x'",
-            "config.toml:2: [agents.react] workspace makes no difference for this agent: it has",
+            "config.toml:2: [agents.react] workspace has no effect on this agent: it has",
         ),
         (
             "[agents.bot]\ntitle = 'x'",
@@ -130,7 +130,7 @@ def test_built_in_agents_have_framework_and_description_before_loading() -> None
         ),
         (
             "[agents.deep]\nbase_url = 'http://h/v1'",
-            "config.toml:2: [agents.deep] base_url says where a model is, but not which",
+            "config.toml:2: [agents.deep] base_url needs a model: set model too",
         ),
         (
             "[agents.deep]\nmodel = 'x'",
@@ -160,13 +160,13 @@ def test_built_in_agents_have_framework_and_description_before_loading() -> None
         ),
         (
             f"{MINE}workspace = 'bots.py/x'",
-            "config.toml:3: [agents.mine] workspace: bots.py/x cannot be made, as ",
+            "config.toml:3: [agents.mine] workspace: bots.py/x cannot be created, as ",
         ),
         ("[agents.demo]\nworkspace = 'bots.py'", "config.toml:2: [agents.demo] workspace: bots.py is not a folder"),
-        (f"{MINE}workspace = 'new/{'x' * 300}'", "cannot be made in "),
-        (f'{MINE}workspace = "new/\\u0000"', "cannot be made in "),
+        (f"{MINE}workspace = 'new/{'x' * 300}'", "cannot be created in "),
+        (f'{MINE}workspace = "new/\\u0000"', "cannot be created in "),
         (f"{MINE}workspace = '~nobody-is-called-so/x'", "workspace: ~nobody-is-called-so/x cannot be reached: "),
-        ("[tools]\nsearch_url = 'http://x/'", "config.toml:2: tools.search_url has no {query} in it"),
+        ("[tools]\nsearch_url = 'http://x/'", "config.toml:2: tools.search_url has no {query}"),
         (
             "[tools]\nsearch_url = 'x/{query}'",
             "config.toml:2: tools.search_url is not a valid address: it has to begin with http",
@@ -206,7 +206,9 @@ def test_workspace_without_write_permission_is_refused(folder: Path, monkeypatch
 
     monkeypatch.setattr(os, "access", access)
     assert error_of(f"{MINE}workspace = 'locked'").endswith("[agents.mine] workspace: locked cannot be written")
-    assert f"workspace: locked/new cannot be made in {folder / 'locked'}" in error_of(f"{MINE}workspace = 'locked/new'")
+    assert f"workspace: locked/new cannot be created in {folder / 'locked'}" in error_of(
+        f"{MINE}workspace = 'locked/new'"
+    )
     assert names(f"{MINE}workspace = 'new'") == ["mine"]
 
 
@@ -214,8 +216,8 @@ def test_workspace_without_write_permission_is_refused(folder: Path, monkeypatch
 @pytest.mark.parametrize(
     ("workspace", "message"),
     [
-        ("/proc/nope", "/proc/nope cannot be made in /proc"),
-        ("/proc/self/a/b", "/proc/self/a/b cannot be made in /proc/self"),
+        ("/proc/nope", "/proc/nope cannot be created in /proc"),
+        ("/proc/self/a/b", "/proc/self/a/b cannot be created in /proc/self"),
         ("/proc", "/proc cannot be written"),
     ],
 )
@@ -358,10 +360,13 @@ def test_model_names_a_configured_model_and_is_empty_for_own_agents() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[agents.deep]\napprove = ['delet']", "cannot ask before 'delet'; did you mean 'delete'?"),
+        ("[agents.deep]\napprove = ['delet']", "has no approvable tool 'delet'; did you mean 'delete'?"),
         ("[agents.agno-team]\napprove = ['delegate_task_to_member']", "there are: search, readurl, calculate"),
-        ("[agents.codact]\napprove = ['serch']", "codact cannot ask before 'serch'; did you mean 'search'?"),
-        ("[agents.react]\napprove = ['final_answer']", "react cannot ask before 'final_answer'; there are: search"),
+        ("[agents.codact]\napprove = ['serch']", "codact has no approvable tool 'serch'; did you mean 'search'?"),
+        (
+            "[agents.react]\napprove = ['final_answer']",
+            "react has no approvable tool 'final_answer'; there are: search",
+        ),
         ("[agents.demo]\napprove = ['write_file']", "it asks itself: "),
         (f"{MINE}approve = ['x']", "it asks itself: "),
     ],
@@ -370,3 +375,118 @@ def test_approve_with_unsupported_tools_is_refused(text: str, message: str) -> N
     detail = error_of(text)
     assert message in detail
     assert detail.startswith("config.toml:")
+
+
+# Input and context
+
+GRAPHS = """
+from dataclasses import dataclass
+from typing import TypedDict
+from langgraph.graph import START, StateGraph
+
+class In(TypedDict):
+    topic: str
+    words: int
+
+class State(In):
+    text: str
+
+@dataclass
+class Context:
+    tone: str
+    model: str = "small"
+
+def make(**options):
+    builder = StateGraph(State, input_schema=In, **options)
+    builder.add_node("only", lambda state: {})
+    builder.add_edge(START, "only")
+    return builder
+
+graph = make(context_schema=Context)
+free = make()
+
+async def later():
+    return graph
+"""
+
+
+@pytest.fixture
+def graphs(folder: Path) -> None:
+    (folder / "graphs.py").write_text(GRAPHS)
+
+
+@pytest.mark.usefixtures("graphs")
+def test_table_sets_input_and_context() -> None:
+    text = """
+    [agents.writer]
+    target = "graphs.py:graph"
+    input = {words = 200}
+    context = {tone = "calm"}
+    context_from_request = ["model"]
+    """
+    (agent,) = resolve(text).agents
+    assert agent.context_from_request == ("model",)
+    assert agent.source.schemas.input is not None and agent.source.schemas.input["required"] == ["topic"]
+    assert agent.source.schemas.context is not None and agent.source.schemas.context["required"] == []
+    assert (
+        resolve('[agents.writer]\ntarget = "graphs.py:graph"\ncontext_from_request = true')
+        .agents[0]
+        .context_from_request
+    )
+
+
+@pytest.mark.usefixtures("graphs")
+@pytest.mark.parametrize(
+    ("setting", "mistake"),
+    [
+        ("input = {word = 1}", "input.word: there is no 'word'; did you mean 'words'?"),
+        ('input = {words = "x"}', 'input.words: expected a whole number, got "x"'),
+        ('input = {thread_id = "x"}', "input.thread_id: 'thread_id' is reserved: only the server sets it"),
+        ('context = {ton = "x"}', "context.ton: there is no 'ton'; did you mean 'tone'?"),
+        ('context = {user_id = "x"}', "context.user_id: 'user_id' is reserved: only the server sets it"),
+        ('context_from_request = ["modell"]', "context_from_request: there is no 'modell'; did you mean 'model'?"),
+        ('context_from_request = ["run_id"]', "context_from_request: 'run_id' is reserved: only the server sets it"),
+        ('context_from_request = "tone"', "context_from_request is wrong: expected true, false or a list, got"),
+    ],
+)
+def test_wrong_input_and_context_are_named_with_their_line(setting: str, mistake: str) -> None:
+    error = error_of(f'[agents.writer]\ntarget = "graphs.py:graph"\n{setting}')
+    assert error.startswith(f"config.toml:3: [agents.writer] {mistake}")
+
+
+@pytest.mark.usefixtures("graphs")
+def test_graph_without_a_context_schema_takes_any_context() -> None:
+    (agent,) = resolve('[agents.a]\ntarget = "graphs.py:free"\ncontext = {anything = 1}').agents
+    assert agent.source.schemas.context == {"type": "object"}
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        (f"{MINE}input = {{a = 1}}", "input has no effect on this agent: it is asked with messages only"),
+        (f"{MINE}context = {{a = 1}}", "context has no effect on this agent: it takes no context"),
+        (f"{MINE}context_from_request = true", "context_from_request has no effect on this agent: it takes no context"),
+        ("[agents.deep]\ninput = {a = 1}", "input has no effect on this agent: it is asked in words only"),
+        ("[agents.demo]\ncontext_from_request = true", "context_from_request has no effect on this agent: it is asked"),
+    ],
+)
+def test_input_and_context_of_agents_that_take_none_are_mistakes(text: str, mistake: str) -> None:
+    assert mistake in error_of(text)
+
+
+class DataFolder:
+    """The resources of a server, for a source that is opened without one."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+
+    async def understudy(self) -> tuple[str, str]:
+        raise NotImplementedError
+
+
+@pytest.mark.usefixtures("graphs")
+async def test_values_for_a_graph_of_a_factory_are_checked_when_it_is_opened(tmp_path: Path) -> None:
+    text = '[agents.a]\ntarget = "graphs.py:later"\ncontext = {ton = "x"}'
+    (agent,) = resolve(text).agents
+    with pytest.raises(SetupError, match=r"context\.ton is wrong: there is no 'ton'; did you mean 'tone'"):
+        await agent.source.open(DataFolder(tmp_path))

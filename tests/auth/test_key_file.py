@@ -1,5 +1,6 @@
 """The key file: a server sees changes of other processes, reads are never partial, and only the owner can read it."""
 
+import os
 import stat
 import threading
 from pathlib import Path
@@ -54,6 +55,19 @@ def test_revoke_in_a_missing_folder_does_not_create_it(tmp_path: Path) -> None:
 def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
     Keyring(tmp_path).create("ann", ("use",), 1)
     assert stat.S_IMODE((tmp_path / "keys.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_lock_is_private_whatever_the_umask_is(tmp_path: Path, exists: bool) -> None:
+    lock = tmp_path / "keys.json.lock"
+    before = os.umask(0)
+    try:
+        if exists:
+            lock.touch(mode=0o666)
+        Keyring(tmp_path).create("ann", ("use",), 1)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(lock.stat().st_mode) == 0o600
 
 
 def test_concurrent_creates_lose_no_key(tmp_path: Path) -> None:

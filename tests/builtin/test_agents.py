@@ -109,6 +109,8 @@ async def test_react_searches_reads_and_answers(tmp_path: Path) -> None:
     assert [name for name in call_names(run) if name != "final_answer"] == ["search", "readurl"]
     assert tool_errors(run) == []
     assert len(run.all(StepStarted)) == 3
+    assert run.reasoning() == "I search for “bees winter”.I read https://library.example/bees."
+    assert run.text() == run.answer, "the answer is streamed"
     assert run.call("search").result[0]["title"] == "How honey bees live"
     assert "In winter bees do not sleep" in run.answer
 

@@ -116,7 +116,7 @@ def test_execute_is_validated(tmp_path: Path) -> None:
     assert error_of('[agents.deep]\napprove = ["write_file", "execute"]') == ""
     assert error_of(EXECUTE_ON) == ""
     assert "expected true or false" in error_of('[agents.deep]\nexecute = "yes"')
-    assert "execute makes no difference for this agent: it is for deep" in error_of("[agents.agno]\nexecute = true")
+    assert "execute has no effect on this agent: it is for deep" in error_of("[agents.agno]\nexecute = true")
 
 
 async def test_approve_list_with_execute_does_not_enable_it(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """File tools stay inside the workspace: with `..`, absolute names and links, in each framework."""
 
 import threading
+from base64 import b64encode
 from collections.abc import Callable, Generator
 from contextvars import copy_context
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from limelight.builtin import deepagents_backends, file_tools
 from limelight.builtin.deepagents_backends import SessionFilesBackend
 from limelight.builtin.demo import tools
 from limelight.builtin.file_tools import MAX_FILES, FileTools, resolve_path, session_folder
@@ -87,12 +89,12 @@ def test_deepagents_tools_use_the_workspace_of_the_run(folder: Path) -> None:
 def test_file_tools_list_read_write_and_delete(folder: Path) -> None:
     files = FileTools(sample_files=False)
     assert files.write_file("/sub/new.txt", "ä") == "wrote 2 bytes to /sub/new.txt"
-    assert files.list_files() == ["link.txt", "note.txt", "sub/new.txt"]
+    assert files.list_files() == ["note.txt", "sub/new.txt"], "a link is not listed"
     assert files.read_file("sub/new.txt") == "ä"
     with pytest.raises(FileNotFoundError, match=r"there is no file nothing\.md"):
         files.read_file("nothing.md")
     assert files.delete_file("sub/new.txt") == "deleted sub/new.txt"
-    assert files.list_files() == ["link.txt", "note.txt"]
+    assert files.list_files() == ["note.txt"]
     with pytest.raises(FileNotFoundError, match=r"there is no file sub"):
         files.delete_file("sub")
 
@@ -100,11 +102,11 @@ def test_file_tools_list_read_write_and_delete(folder: Path) -> None:
 def test_long_listing_is_cut_with_a_note(folder: Path) -> None:
     deep = folder / "many"
     deep.mkdir()
-    for number in range(MAX_FILES - 2):
+    for number in range(MAX_FILES - 1):
         (deep / f"{number:04}.txt").touch()
     listed = FileTools(sample_files=False).list_files()
     assert len(listed) == MAX_FILES
-    assert listed[-2:] == [f"many/{MAX_FILES - 3:04}.txt", "note.txt"]
+    assert listed[-2:] == [f"many/{MAX_FILES - 2:04}.txt", "note.txt"]
     (deep / "one-more.txt").touch()
     cut = FileTools(sample_files=False).list_files()
     assert cut[:-1] == listed
@@ -173,3 +175,130 @@ def test_absolute_and_relative_names_are_the_same_file(folder: Path) -> None:
         == resolve_path(folder, " ./note.txt")
         == folder / "note.txt"
     )
+
+
+@pytest.mark.requirement("files-in-workspace")
+def test_demo_tools_follow_no_link(folder: Path) -> None:
+    """Code of another agent can have made links in the workspace of the session."""
+    outside = folder.parent / "secret.txt"
+    (folder / "report.md").symlink_to(outside)
+    assert tools.list_files(folder) == [{"name": "note.txt", "bytes": 6}]
+    assert tools.search(folder, ["secret"]) == []
+    for name in ("link.txt", "report.md"):
+        with pytest.raises(PermissionError):
+            tools.read_file(folder, name)
+        with pytest.raises(OSError):
+            tools.write_file(folder, name, "overwritten")
+    assert outside.read_text() == SECRET
+
+
+DEEP_CALLS: dict[str, Callable[[Any], Any]] = {
+    "read": lambda files: files.read("/d/secret.txt"),
+    "write": lambda files: files.write("/d/secret.txt", "overwritten"),
+    "write of a new file": lambda files: files.write("/d/planted.txt", "planted"),
+    "write into a new folder": lambda files: files.write("/d/planted/x.txt", "planted"),
+    "edit": lambda files: files.edit("/d/secret.txt", "secret", "overwritten"),
+    "ls": lambda files: files.ls("/d"),
+    "glob": lambda files: files.glob("**/*.txt", path="/d"),
+    "grep": lambda files: files.grep("secret", path="/d"),
+    "grep in a file": lambda files: files.grep("secret", path="/d/secret.txt"),
+    "delete": lambda files: files.delete("/d/secret.txt"),
+    "delete of a folder": lambda files: files.delete("/d/folder"),
+    "upload": lambda files: files.upload_files([("/d/secret.txt", b"overwritten")]),
+    "download": lambda files: files.download_files(["/d/secret.txt"]),
+}
+AGNO_CALLS: dict[str, Callable[[FileTools], Any]] = {
+    "read": lambda files: files.read_file("d/secret.txt"),
+    "write": lambda files: files.write_file("d/secret.txt", "overwritten"),
+    "write of a new file": lambda files: files.write_file("d/planted.txt", "planted"),
+    "delete": lambda files: files.delete_file("d/secret.txt"),
+}
+
+
+@pytest.fixture
+def swapped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder outside, for which the folder `d` of the workspace is swapped as soon as a path has been checked."""
+    outside = folder.parent / "outside"
+    for place in (outside, folder / "d"):
+        (place / "folder").mkdir(parents=True)
+        (place / "folder" / "inner.txt").write_text("inner")
+    (outside / "secret.txt").write_text(SECRET)
+    (folder / "d" / "secret.txt").write_text("mine")
+    real = file_tools.resolve_path
+
+    def resolve_and_swap(root: Path, name: str) -> Path:
+        path = real(root, name)
+        if (folder / "d").is_symlink():
+            return path
+        (folder / "d").rename(folder.parent / "moved")
+        (folder / "d").symlink_to(outside)
+        return path
+
+    monkeypatch.setattr(file_tools, "resolve_path", resolve_and_swap)
+    monkeypatch.setattr(deepagents_backends, "resolve_path", resolve_and_swap)
+    return outside
+
+
+def content_of(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.requirement("files-in-workspace")
+@pytest.mark.parametrize("call", DEEP_CALLS)
+def test_deepagents_tools_do_not_follow_a_folder_that_became_a_link(swapped: Path, call: str) -> None:
+    before = content_of(swapped)
+    found = DEEP_CALLS[call](SessionFilesBackend(sample_files=False))
+    assert SECRET not in str(found) and b64encode(SECRET.encode()).decode() not in str(found)
+    assert "secret.txt" not in str(getattr(found, "entries", "")) + str(getattr(found, "matches", ""))
+    assert content_of(swapped) == before
+    assert str(swapped.parent) not in str(found)
+
+
+@pytest.mark.requirement("files-in-workspace")
+@pytest.mark.parametrize("call", AGNO_CALLS)
+def test_file_tools_do_not_follow_a_folder_that_became_a_link(swapped: Path, call: str) -> None:
+    before = content_of(swapped)
+    with pytest.raises(OSError) as refused:
+        AGNO_CALLS[call](FileTools(sample_files=False))
+    assert SECRET not in str(refused.value)
+    assert content_of(swapped) == before
+
+
+@pytest.mark.requirement("file-size-limit")
+def test_deepagents_tools_do_not_read_files_that_are_too_large(folder: Path) -> None:
+    files = SessionFilesBackend(sample_files=False)
+    for name in ("big.txt", "big.png"):
+        with (folder / name).open("wb") as file:
+            file.truncate(1 << 40)  # a sparse file, which needs no space
+    for name in ("/big.txt", "/big.png"):
+        error = files.read(name).error or ""
+        assert "the file is larger than" in error and "which is the limit" in error
+    assert "the file is larger than" in (files.edit("/big.txt", "a", "b").error or "")
+    assert files.download_files(["/big.txt"])[0].error is not None
+    assert files.grep("x").matches == []
+
+
+def test_deepagents_tools_search_edit_and_delete(folder: Path) -> None:
+    files = SessionFilesBackend(sample_files=False)
+    assert files.write("/a/b/bees.md", "one bee\r\ntwo bees\n").error is None
+    (folder / "image.png").write_bytes(b"\x89PNG")
+    assert files.grep("bees").matches == [{"path": "/a/b/bees.md", "line": 2, "text": "two bees"}]
+    assert files.grep("bee", path="/a", glob="*.txt").matches == []
+    assert files.grep("bee", path="/a/b/bees.md", max_count=1).truncated
+    assert [found["path"] for found in files.glob("*.md").matches or ()] == ["/a/b/bees.md"]
+    assert [found["path"] for found in files.glob("b/*", path="/a").matches or ()] == ["/a/b/bees.md"]
+    assert [found["path"] for found in files.ls("/").entries or ()] == ["/a/", "/image.png", "/note.txt"]
+    assert (files.ls("/nowhere").error, files.ls("/note.txt").error) == (
+        "Path '/nowhere': path_not_found",
+        "Path '/note.txt': not_a_directory",
+    )
+    assert files.edit("/a/b/bees.md", "bee\n", "wasp\n").occurrences == 1
+    assert (folder / "a/b/bees.md").read_text() == "one wasp\ntwo bees\n"
+    assert files.edit("/a/none.md", "a", "b").error == "Error: File '/a/none.md' not found"
+    assert files.read("/a").error == "File '/a' not found"
+    assert str(files.read("/image.png").file_data) == "{'content': 'iVBORw==', 'encoding': 'base64'}"
+    assert files.delete("/a").error is None
+    assert not (folder / "a").exists()
+    assert files.delete("/a").error == "Error: '/a' not found"
+    assert "the workspace itself" in (files.delete("/").error or "")
+    assert folder.exists()

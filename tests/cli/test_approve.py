@@ -106,7 +106,7 @@ def test_invalid_approve_commands_print_one_line(
 
 @pytest.mark.parametrize(
     ("approve", "line"),
-    [("all", "✓ delete approved by local"), ("none", "✗ delete rejected by local: nobody was there to decide")],
+    [("all", "✓ delete approved by local"), ("none", "✗ delete rejected by local: no person was available to decide")],
 )
 def test_run_approves_or_rejects_all_requests(approval_server: str, tmp_path: Path, approve: str, line: str) -> None:
     done = limelight("run", "go", "--approve", approve, "--url", approval_server, folder=tmp_path)

@@ -134,3 +134,12 @@ def test_missing_server_is_reported_in_one_line(tmp_path: Path) -> None:
     ended = limelight("sessions", "--url", f"http://127.0.0.1:{free_port()}", folder=tmp_path, code=2)
     (line,) = ended.stderr.splitlines()
     assert "limelight serve" in line
+
+
+@pytest.mark.requirement("stdout-of-run")
+def test_prints_of_an_agent_go_to_stderr(tmp_path: Path) -> None:
+    text = "print('at import')\nasync def bot(messages, ctx):\n    print('in a run')\n    yield 'hello'\n"
+    (tmp_path / "bot.py").write_text(text)
+    ended = limelight("run", "x", "--target", "bot.py:bot", "--json", folder=tmp_path)
+    assert [json.loads(line)["run_id"] for line in ended.stdout.splitlines()]
+    assert ended.stderr == "at import\nin a run\n"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from limelight.backups.content import LastBackup, write_last_backup
 from limelight.client import SyncClient
@@ -100,3 +101,42 @@ def test_doctor_reports_a_data_folder_that_other_users_can_read(tmp_path: Path) 
     assert found["fix"] == f"make it private: chmod 700 {data}"
     data.chmod(0o700)
     assert doctor(tmp_path)["data"]["state"] == "ok"
+
+
+def test_doctor_names_the_project_and_the_environment_file(tmp_path: Path) -> None:
+    assert not {"project", "env_file"} & doctor(tmp_path).keys()
+    (tmp_path / "langgraph.json").write_text('{"graphs": {"bees": "./bees.py:graph"}, "dependencies": ["."]}')
+    (tmp_path / ".env").write_text("BEES=1\nnonsense\n")
+    found = doctor(tmp_path)
+    assert found["project"]["found"] == "langgraph.json: bees; serve its graphs with: limelight serve ."
+    assert (found["env_file"]["state"], found["env_file"]["fix"][-2:]) == ("note", " 2")
+    (tmp_path / "langgraph.json").write_text('{"graphs": {"bees": "b.py:g"}, "dependencies": ["no-such-bees"]}')
+    (tmp_path / ".env").write_text("BEES=1\n")
+    found = doctor(tmp_path)
+    assert found["project"]["fix"] == "install them: pip install no-such-bees"
+    assert found["env_file"]["found"] == ".env: variables for your own agents: 1"
+
+
+@pytest.mark.requirement("sandbox-reported")
+@pytest.mark.parametrize(
+    ("level", "state", "expected"),
+    [
+        ("bubblewrap", "ok", "bubblewrap: for code of codact"),
+        ("landlock", "ok", "landlock: for code of codact (set by sandbox.level)"),
+        ("none", "note", "none: code of codact runs unconfined (set by sandbox.level)"),
+    ],
+)
+def test_doctor_names_the_level_of_the_sandbox_and_why_it_is_weaker(
+    level: str, state: str, expected: str, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text(f"[sandbox]\nlevel = '{level}'\n")
+    found = doctor(tmp_path)["sandbox"]
+    assert (found["state"], found["found"]) == (state, expected)
+
+
+@pytest.mark.requirement("sandbox-level-setting")
+def test_doctor_refuses_a_level_of_the_sandbox_that_does_not_exist(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[sandbox]\nlevel = 'docker'\n")
+    found = doctor(tmp_path, code=1)["settings"]
+    assert found["state"] == "wrong"
+    assert "config.toml:2" in found["found"] and "bubblewrap" in found["found"] and "docker" in found["found"]

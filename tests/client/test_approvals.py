@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.client import AlreadyDecided, Client, Expired, NotFound, NotOffered, Run, SyncClient
+from limelight.client import AlreadyDecided, Client, ClientError, Expired, NotFound, NotOffered, Run, SyncClient
 from limelight.events import ApprovalRequested
 from limelight.sources.base import Context
 from tests.support import agents
@@ -134,3 +134,45 @@ async def test_approval_returns_complete_large_arguments(tmp_path: Path) -> None
         assert (await client.approval(run.run_id, request.approval_id)).args == args
         await run.cancel()
         await eventually(lambda: not served.runtime.control.live_run(run.run_id))
+
+
+FORM = {"type": "object", "properties": {"town": {"enum": ["Lyon", "Paris"]}, "days": {"type": "integer"}}}
+
+
+async def travel(messages: object, ctx: Context) -> AsyncIterator[str]:
+    """Asks a question with a form."""
+    answer = await ctx.approve("trip", {"to": ""}, question="Where and how long?", answer_schema=FORM)
+    yield f"{answer.decision} {answer.answered}: {answer.answer}"
+
+
+@pytest.mark.requirement("questions-in-their-form")
+async def test_client_run_and_socket_answer_questions(tmp_path: Path) -> None:
+    async with serving(travel, data=tmp_path) as served, Client(served.url) as client:
+        run = await client.start("go")
+        request = await wait_for_request(run)
+        (listed,) = (await client.run(run.run_id)).approvals
+        assert (listed.question, listed.answer_schema) == ("Where and how long?", FORM)
+        with pytest.raises(ClientError, match='town: expected one of "Lyon", "Paris"'):
+            await client.respond(run.run_id, request.approval_id, {"town": "Rome"})
+        assert await client.respond(run.run_id, request.approval_id, {"town": "Lyon", "days": 2}) == "respond"
+        assert await run.text() == "edit True: {'town': 'Lyon', 'days': 2}"
+        decided = await client.approval(run.run_id, request.approval_id)
+        assert (decided.state, decided.answered) == ("edit", True)
+        assert decided.edited_args == {"value": {"town": "Lyon", "days": 2}}
+
+        run = await client.start("go")
+        assert await run.respond((await wait_for_request(run)).approval_id, {"town": "Paris"}) == "respond"
+        assert await run.text() == "edit True: {'town': 'Paris'}"
+
+        run = await client.start("go", session_id="s")
+        request = await wait_for_request(run)
+        async with client.connect("s") as socket:
+            assert await socket.respond(request.approval_id, {"town": "Paris"}) == "respond"
+        assert await run.text() == "edit True: {'town': 'Paris'}"
+
+
+async def test_approval_without_a_question_takes_no_answer(client: Client) -> None:
+    run, request = await start_asker(client)
+    with pytest.raises(NotOffered, match="delete can be answered with approve, edit, reject"):
+        await run.respond(request.approval_id, "no")
+    await run.cancel()

@@ -14,8 +14,9 @@ from limelight.client import Busy, Client, ClientError, ConnectionLost, Gap, Not
 from limelight.events import ArtifactMade, FinalAnswer, Record, RunCancelled, kind_of
 from limelight.ids import now_ms
 from tests.client.cutting_proxy import assert_complete, collect_records, response, scripted_responses
+from tests.sources.langgraph import input_graphs
 from tests.support import agents
-from tests.support.server import Served, collect, serving
+from tests.support.server import Served, collect, offer, serving
 from tests.support.wait import eventually
 
 WORDS = "".join(agents.WORDS)
@@ -320,3 +321,32 @@ def test_package_imports_the_client_lazily_and_no_server() -> None:
     assert "httpx" in loaded
     assert not loaded & {"starlette", "uvicorn", "fastapi", "typer", "sqlite3", "websockets"}
     assert not {name for name in done.stdout.split() if name.startswith(("limelight.server", "limelight.runs"))}
+
+
+@pytest.mark.requirement("graph-input")
+async def test_input_and_context_are_sent_by_every_method(tmp_path: Path) -> None:
+    offered = [
+        offer(input_graphs.typed_dict_input(), "report"),
+        offer(input_graphs.with_dataclass_context(), "persona", context_from_request=True),
+    ]
+    values = {"topic": "bees", "audience": "all"}
+    context = {"tone": "calm", "language": "en"}
+    async with serving(agents=offered, data=tmp_path) as served, Client(served.url) as client:
+        found = {agent.name: agent for agent in await client.agents()}
+        assert found["report"].input_schema is not None and found["report"].question_key == "topic"
+        assert found["persona"].context_schema is not None and found["persona"].context_from_request is True
+        assert await (await client.start(agent="report", input=values)).text() == "bees for all, any length"
+        answer = await client.ask("ants", agent="report", input={"audience": "all"})
+        assert answer.content == "ants for all, any length"
+        persona = await client.ask("hi", agent="persona", context=context)
+        assert persona.content == "calm en small local"
+        async with client.connect(agent="report", format="records") as ws:
+            await ws.send(input=values)
+            async for item in ws:
+                if isinstance(item, Record) and isinstance(item.event, FinalAnswer):
+                    assert item.event.content == "bees for all, any length"
+                    break
+        with pytest.raises(ClientError, match="expected a text, got 1"):
+            await client.start(agent="report", input={"topic": 1, "audience": "x"})
+        with pytest.raises(ValueError, match="messages or an input"):
+            await client.start(agent="report")

@@ -42,11 +42,11 @@ async def test_cancelled_reader_closes_its_stream_and_not_the_run(
                 seen.append(item)
 
         reader = asyncio.create_task(read())
-        await eventually(lambda: len(seen) > 2 and served.runtime.heartbeat.streams == 1)
+        await eventually(lambda: len(seen) > 2 and served.runtime.open_streams.count == 1)
         reader.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reader
-        await eventually(lambda: served.runtime.heartbeat.streams == 0)
+        await eventually(lambda: served.runtime.open_streams.count == 0)
         await eventually(lambda: asyncio.all_tasks() <= before)
         assert (await client.run(waiting_run)).state == "running"
 
@@ -56,18 +56,18 @@ async def test_leaving_the_loop_closes_the_stream_on_collection(served: Served, 
         async for _ in client.follow(waiting_run):
             break
         gc.collect()
-        await eventually(lambda: served.runtime.heartbeat.streams == 0)
+        await eventually(lambda: served.runtime.open_streams.count == 0)
 
 
 async def test_unread_run_closes_its_stream(served: Served) -> None:
     async with Client(served.url) as client:
         run_id = (await client.start("go", agent="patient")).run_id
         gc.collect()
-        await eventually(lambda: served.runtime.heartbeat.streams == 0)
+        await eventually(lambda: served.runtime.open_streams.count == 0)
         assert (await client.run(run_id)).state == "running"
         run = await client.start("go", agent="patient")
         await run.aclose()
-        await eventually(lambda: served.runtime.heartbeat.streams == 0)
+        await eventually(lambda: served.runtime.open_streams.count == 0)
 
 
 async def test_reader_can_be_cancelled_while_it_reconnects() -> None:

@@ -347,8 +347,8 @@ async def test_closed_socket_leaves_the_run_alone(served: Served, client: Client
     before = asyncio.all_tasks()
     async with client.connect("s", agent="patient") as socket:
         run_id = await socket.send("go")
-        await eventually(lambda: served.runtime.heartbeat.streams == 1)
-    await eventually(lambda: served.runtime.heartbeat.streams == 0)
+        await eventually(lambda: served.runtime.open_streams.count == 1)
+    await eventually(lambda: served.runtime.open_streams.count == 0)
     while (item := await anext(socket, None)) is not None:
         assert isinstance(item, Message | State)
     with pytest.raises(ConnectionLost, match="socket is closed"):

@@ -26,7 +26,7 @@ def send(pending: PendingCommands, *commands: Command) -> None:
 
 
 def query(request_id: str) -> Command:
-    return Command("query", {"query": "x", "request_id": request_id}, request_id)
+    return Command("query", {"query": "x", "request_id": request_id})
 
 
 async def test_pending_commands_assign_replies_before_a_pong_to_its_command() -> None:

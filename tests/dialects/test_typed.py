@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from limelight.dialects.encoder import FrameEncoder
+from limelight.dialects.frame_encoder import FrameEncoder
 from limelight.dialects.typed import TypedDialect
 from limelight.events import (
     AgentFinished,
@@ -293,7 +293,8 @@ def test_answer_that_was_not_streamed_is_sent_as_text(content: Any, sent: str) -
 
 def test_title_and_sources_of_a_streamed_answer_are_sent_without_a_token() -> None:
     answer = FinalAnswer(content="yes", title="May I?", sources=("https://example.org/",))
-    more = {"title": "May I?", "content": "yes", "sources": ["https://example.org/"]}
+    links = [{"title": "", "url": "https://example.org/"}]
+    more = {"title": "May I?", "content": "yes", "sources": ["https://example.org/"], "source_links": links}
     assert types_and_data(answer) == [("token", {"content": "yes", "agent_depth": 0}), ("answer", more)]
     streamed = msgspec.structs.replace(answer, message_id="m")
     text = TextDelta(message_id="m", text="yes")

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from limelight import plugins
-from limelight.dialects.base import Cursor, Dialect
+from limelight.dialects.base import Dialect
 from limelight.dialects.base import Frame as WireFrame
-from limelight.dialects.encoder import FrameEncoder
+from limelight.dialects.frame_encoder import FrameEncoder
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -44,6 +44,7 @@ from limelight.events import (
     Usage,
 )
 from limelight.grammar import unseen_result
+from limelight.models import Cursor
 from limelight.runs.truncation import fit
 from limelight.server.sse import sse_framing
 from tests.support.strategies import RUN_ID, as_records
@@ -137,6 +138,32 @@ SCRIPTS: dict[str, list[AnyEvent]] = {
         ToolFinished(call_id="c1", result="A report.", duration_ms=30),
         *answer("m3", "They are done."),
     ],
+    "branches": [
+        ASKED,
+        StepStarted(number=1, step_kind="write"),
+        AgentStarted(agent_id="write-1", name="write", title="bees", branch=True),
+        StepStarted(agent_id="write-1", number=1, step_kind="write"),
+        AgentStarted(agent_id="write-2", name="write", title="wasps", branch=True),
+        StepStarted(agent_id="write-2", number=1, step_kind="write"),
+        TextDelta(agent_id="write-1", message_id="m1", text="Bees "),
+        TextDelta(agent_id="write-2", message_id="m2", text="Wasps "),
+        TextDelta(agent_id="write-1", message_id="m1", text="hum."),
+        *call("c1", "search", {"query": "wasps"}, "Nothing.", agent_id="write-2"),
+        TextFinished(agent_id="write-1", message_id="m1"),
+        Status(agent_id="write-2", text="Still searching"),
+        StepFinished(agent_id="write-1", number=1, step_kind="write", duration_ms=20),
+        AgentFinished(agent_id="write-1"),
+        TextDelta(agent_id="write-2", message_id="m2", text="sting."),
+        TextFinished(agent_id="write-2", message_id="m2"),
+        StepFinished(agent_id="write-2", number=1, step_kind="write", duration_ms=30),
+        AgentFinished(agent_id="write-2"),
+        StepFinished(number=1, step_kind="write", duration_ms=31),
+        StepStarted(number=2, step_kind="join"),
+        *message("m3", "Bees hum, wasps sting."),
+        StepFinished(number=2, step_kind="join", duration_ms=5),
+        FinalAnswer(content="Bees hum, wasps sting.", message_id="m3"),
+        RunFinished(),
+    ],
     "plan": [
         ASKED,
         PlanDelta(text="First look, "),
@@ -156,6 +183,43 @@ SCRIPTS: dict[str, list[AnyEvent]] = {
         ToolFinished(call_id="c1", result="Error: ValueError", error="ValueError", duration_ms=5),
         *answer("m1", "It raised."),
     ],
+    "streamed_code": [
+        ASKED,
+        ToolStarted(call_id="c1", name="python_interpreter"),
+        ToolArgsDelta(call_id="c1", text='{"code": "'),
+        ToolArgsDelta(call_id="c1", text='import math\\nprint(\\"'),
+        ToolArgsDelta(call_id="c1", text="é\\ud83d"),
+        ToolArgsDelta(call_id="c1", text='\\ude00\\")'),
+        ToolArgsDelta(call_id="c1", text='"}'),
+        ToolReady(call_id="c1", args={"code": 'import math\nprint("é😀")'}),
+        ToolOutputDelta(call_id="c1", text="é😀\n"),
+        ToolFinished(call_id="c1", result="", duration_ms=5),
+        ToolStarted(call_id="c2", name="python_interpreter"),
+        ToolArgsDelta(call_id="c2", text='{"code": "final_answer = 1"}'),
+        ToolReady(call_id="c2", args={"code": "final_answer_variable = 1"}),
+        ToolFinished(call_id="c2", result="", duration_ms=5),
+        ToolStarted(call_id="c3", name="python_interpreter"),
+        ToolArgsDelta(call_id="c3", text='{"code": "never'),
+        ToolReady(call_id="c3", args='{"code": "never'),
+        ToolFinished(call_id="c3", result="Error: cut", error="cut"),
+        *answer("m1", "Printed."),
+    ],
+    "question": [
+        ASKED,
+        ApprovalRequested(
+            approval_id="p1",
+            name="interrupt",
+            args={"question": "Which town?", "options": ["Lyon", "Paris"]},
+            question="Which town?",
+            answer_schema={"enum": ["Lyon", "Paris"]},
+        ),
+        ApprovalResolved(approval_id="p1", decision="edit", args={"value": "Paris"}, answered=True, by="ada"),
+        ToolStarted(call_id="c1", name="book", args={"town": ""}),
+        ApprovalRequested(approval_id="p2", name="book", args={"town": ""}, call_id="c1", answer_schema={}),
+        ApprovalResolved(approval_id="p2", decision="edit", args={"value": {"town": "Rome"}}, answered=True, by="ada"),
+        ToolFinished(call_id="c1", result="booked"),
+        *answer("m1", "Booked."),
+    ],
     "approval": [
         ASKED,
         ToolStarted(call_id="c1", name="rm", args={"path": "/"}),
@@ -172,6 +236,21 @@ SCRIPTS: dict[str, list[AnyEvent]] = {
         FinalAnswer(content={"answer": 42}, title="The answer", sources=("https://example.org/",)),
         RunFinished(code="max_steps"),
     ],
+    "nested_answer": [
+        ASKED,
+        FinalAnswer(
+            content={
+                "title": "Bees",
+                "content": {"title": "inner", "content": "They dance."},
+                "sources": [
+                    {"title": "Bees", "url": "https://example.org/bees"},
+                    "Winter — https://example.org/winter",
+                    "A book",
+                ],
+            }
+        ),
+        RunFinished(),
+    ],
     "failed": [
         ASKED,
         TextDelta(message_id="m1", text="I will"),
@@ -181,8 +260,28 @@ SCRIPTS: dict[str, list[AnyEvent]] = {
     "cancelled": [
         ASKED,
         ToolStarted(call_id="c1", name="sleep", args={"seconds": 60}),
-        ToolFinished(call_id="c1", result="Error: stopped", error="stopped", duration_ms=900),
+        ToolFinished(call_id="c1", result="Error: stopped", error="stopped", outcome="stopped", duration_ms=900),
         RunCancelled(reason="stopped by the user"),
+    ],
+    "interrupted": [
+        ASKED,
+        StepStarted(number=1),
+        ToolStarted(call_id="c1", name="task", args={"task": "look"}),
+        AgentStarted(agent_id="a1", name="helper", call_id="c1"),
+        ToolStarted(agent_id="a1", call_id="c2", name="fetch", args={}),
+        ToolFinished(agent_id="a1", call_id="c2", result="Error: broke", error="broke", duration_ms=3),
+        AgentFinished(agent_id="a1", error="no luck", outcome="stopped"),
+        ToolFinished(call_id="c1", result="Error: no luck", error="no luck", outcome="stopped", duration_ms=4),
+        StepFinished(number=1, error="no luck", outcome="stopped"),
+        RunFailed(code="agent_error", message="no luck", error_id="err_1"),
+    ],
+    "rejected": [
+        ASKED,
+        ToolStarted(call_id="c1", name="rm", args={"path": "/"}),
+        ApprovalRequested(approval_id="p1", name="rm", args={"path": "/"}, call_id="c1"),
+        ApprovalResolved(approval_id="p1", decision="reject", reason="no", by="ada"),
+        ToolFinished(call_id="c1", result="Error: rejected by ada: no", error="rejected by ada: no", duration_ms=0),
+        *answer("m1", "Then not."),
     ],
     "unseen_result": [
         ASKED,

@@ -21,11 +21,10 @@ from limelight.client.session_socket import QUEUE_SIZE
 from limelight.config import Settings, all_settings, load_settings
 from limelight.errors import RunError, SetupError, all_errors
 from limelight.plugins import find
-from limelight.runs.queue import MAX_QUEUED
-from limelight.server import readiness, runtime
-from limelight.server.process import connection_limits, uvicorn_server
+from limelight.runs.limits import MAX_QUEUED
+from limelight.server import rate_limit, readiness
+from limelight.server.process import uvicorn_protocols, uvicorn_server
 from limelight.server.routes import chat, runs
-from limelight.server.v2 import socket
 from limelight.sources.base import Feature
 from openwebui.parts.valves import UserValves, Valves
 from tests.support.documents import DOCS, DOCUMENTS, ROOT, by_name, read
@@ -121,11 +120,11 @@ NUMBERS = [
     ("docs/http.md", "The server tests the store at most every two seconds", readiness.CACHE_SECONDS, 2),
     ("docs/operating.md", "two seconds after the second signal", uvicorn_server.FAST_SHUTDOWN_SECONDS, 2),
     ("docs/operating.md", "25 seconds after the first (the grace time and 20)", uvicorn_server.SHUTDOWN_SECONDS, 20),
-    ("docs/operating.md", "whose client accepts no data for two minutes", connection_limits.UNREAD_SECONDS, 120),
+    ("docs/operating.md", "whose client accepts no data for two minutes", uvicorn_protocols.UNREAD_SECONDS, 120),
     ("docs/protocols/v2.md", "The server pings every 20 seconds", uvicorn_server.PING_SECONDS, 20),
     ("docs/protocols/v2.md", "after 60 seconds without a pong", uvicorn_server.PONG_SECONDS, 60),
-    ("docs/protocols/v2.md", "A socket accepts 200 messages of any kind at once", socket.MESSAGE_BURST, 200),
-    ("docs/security.md", "A run accepts 20 of them at once", runtime.SIGNAL_BURST, 20),
+    ("docs/protocols/v2.md", "A socket accepts 200 messages of any kind at once", rate_limit.MESSAGE_BURST, 200),
+    ("docs/security.md", "A run accepts 20 of them at once", rate_limit.SIGNAL_BURST, 20),
     ("docs/client.md", "The client buffers up to 256 messages", QUEUE_SIZE, 256),
 ]
 """A document, words of it, the value in the code, and the value that the words state."""

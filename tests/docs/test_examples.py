@@ -24,7 +24,13 @@ async def run(example: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> Fini
 
 
 def test_each_framework_and_a_function_have_an_example() -> None:
-    assert EXAMPLES == ["agno_notes.py", "deepagents_notes.py", "function_notes.py", "smolagents_notes.py"]
+    assert EXAMPLES == [
+        "agno_notes.py",
+        "agno_workflow.py",
+        "deepagents_notes.py",
+        "function_notes.py",
+        "smolagents_notes.py",
+    ]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -32,6 +38,7 @@ def test_example_fits_on_a_screen(example: str) -> None:
     assert len((FOLDER / example).read_text().splitlines()) <= 40
 
 
+@pytest.mark.usefixtures("async_model_clients_are_closed")
 @pytest.mark.parametrize("example", EXAMPLES)
 async def test_example_shows_a_slow_tool_and_a_missing_file(
     example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -15,6 +15,7 @@ from tests.support.markdown import anchors, codes, rows, sections
 
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 LINK = re.compile(r"\[[^]]+\]\(([^)#]+)#([^)]+)\)")
+MARK = "pytest.mark." + "requirement"
 COMMENT = re.compile(r"^ *// requirement: (.+)\n *(it|test)\b", re.MULTILINE)
 
 
@@ -30,16 +31,18 @@ REQUIREMENTS = [Requirement(row[0].strip("`"), *row[1:]) for row in rows(read("d
 
 
 def ids_of_pytest(source: str) -> Iterator[str]:
-    """The ids in the marks of test functions. A mark on anything else is an error, because it shows nothing."""
+    """The ids in the marks of test functions. A mark in any other place is an error, because it shows nothing."""
+    marks = 0
     for node in ast.walk(ast.parse(source)):
-        decorators = getattr(node, "decorator_list", [])
-        for mark in decorators:
-            if ast.unparse(mark).startswith("pytest.mark.requirement"):
+        for mark in getattr(node, "decorator_list", []):
+            if ast.unparse(mark).startswith(MARK):
                 assert isinstance(mark, ast.Call) and mark.args, ast.unparse(mark)
                 assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef), ast.unparse(mark)
                 assert node.name.startswith("test_"), f"{node.name} is not a test"
+                marks += 1
                 for argument in mark.args:
                     yield ast.literal_eval(argument)
+    assert marks == source.count("mark.requirement"), "a mark is not the decorator of a test"
 
 
 def ids_of_vitest(source: str) -> Iterator[str]:
@@ -57,7 +60,8 @@ def marked_tests() -> dict[str, set[str]]:
     for path in files:
         source = path.read_text()
         if path.suffix == ".py":
-            ids = ids_of_pytest(source) if "pytest.mark.requirement(" in source else iter(())
+            ids = ids_of_pytest(source) if MARK in source else iter(())
+            assert path.name.startswith("test_") or MARK not in source, f"pytest ignores {path}"
         else:
             ids = ids_of_vitest(source)
         for requirement_id in ids:
@@ -97,11 +101,11 @@ def test_requirements_that_the_faults_name_exist() -> None:
 
 
 def test_marks_of_pytest_are_found_on_tests_only() -> None:
-    mark = '@pytest.mark.requirement("a", "b-1")\n'
+    mark = f'@{MARK}("a", "b-1")\n'
     assert list(ids_of_pytest(f"{mark}async def test_x(): ...\n")) == ["a", "b-1"]
-    for other in ("def helper(): ...", "class TestX: ..."):
+    for other in (f"{mark}def helper(): ...", f"{mark}class TestX: ...", f'pytestmark = {MARK}("c")'):
         with pytest.raises(AssertionError):
-            list(ids_of_pytest(f"{mark}{other}\n"))
+            list(ids_of_pytest(f"{other}\n"))
 
 
 def test_marks_of_vitest_are_found_above_tests_only() -> None:

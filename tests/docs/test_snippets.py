@@ -14,8 +14,10 @@ from starlette.routing import Match
 from limelight.agents.load import load_agent
 from limelight.config import load_settings
 from limelight.server.app import create_app
+from limelight.understudy.scripts import parse_scripts
+from limelight.understudy.server import Understudy
 from tests.support.documents import DOCUMENTS, by_name, read
-from tests.support.markdown import blocks
+from tests.support.markdown import blocks, sections
 
 
 def snippets(*names: str) -> list[Any]:
@@ -49,6 +51,27 @@ async def test_agent_of_the_documents_works(code: str, tmp_path: Path) -> None:
         assert [agent["description"] for agent in (await client.get("/agents")).json()["agents"]] != [""]
 
 
+@pytest.mark.requirement("message-formats")
+@pytest.mark.usefixtures("async_model_clients_are_closed")
+@pytest.mark.parametrize("number", range(3))
+async def test_function_that_converts_messages_works(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    code = blocks(sections(read("docs/your-own-source.md"), 2)["Convert messages"], "python")[number]
+    (tmp_path / "my_agent.py").write_text(code)
+    async with Understudy(parse_scripts("- steps: [{text: Bees dance.}]\n- steps: [{text: They do.}]\n")) as model:
+        monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", model.key)
+        settings = load_settings(environ={}, overrides={("store", "data"): str(tmp_path / "data")})
+        app = create_app(settings, [load_agent(f"{tmp_path / 'my_agent.py'}:agent")])
+        async with app.router.lifespan_context(app), client_of(app) as client:
+            for answer in ("Bees dance.", "They do."):  # the model counts the answers in the messages
+                body = {"messages": [{"role": "user", "content": "And?"}], "session_id": "s"}
+                response = (await client.post("/chat", json=body)).json()
+                assert response.get("message", response) == {"role": "assistant", "content": answer}
+
+
 async def approve_what_is_open(client: httpx.AsyncClient) -> None:
     session = await client.get("/sessions/s")
     if session.status_code == 200:
@@ -78,16 +101,28 @@ async def test_mounted_application_of_the_document_works(
 
 
 def test_tool_of_the_document_works_outside_of_limelight() -> None:
-    (block,) = blocks(read("docs/frameworks.md"), "python")
     names: dict[str, Any] = {}
-    exec(block, names)
+    for block in blocks(read("docs/frameworks.md"), "python"):
+        exec(block, names)
     assert names["delete_file"]("/tmp/x") == "/tmp/x is deleted"
+
+
+@pytest.mark.usefixtures("clean_imports")
+async def test_factory_of_the_document_works(tmp_path: Path) -> None:
+    (block,) = [code for code in blocks(read("docs/frameworks.md"), "python") if "make_agent" in code]
+    (tmp_path / "bot.py").write_text(block)
+    settings = load_settings(environ={}, overrides={("store", "data"): str(tmp_path / "data")})
+    app = create_app(settings, [load_agent(f"{tmp_path / 'bot.py'}:make_agent")])
+    body = {"messages": [{"role": "user", "content": "How are you?"}]}
+    async with app.router.lifespan_context(app), client_of(app) as client:
+        assert (await client.post("/chat", json=body)).json()["message"]["content"] == "The connection is open."
 
 
 def test_documents_with_python_are_tested() -> None:
     run = {
         "README.md",
         "docs/your-own-agent.md",
+        "docs/your-own-source.md",
         "docs/frameworks.md",
         "docs/operating.md",
         "docs/client.md",

@@ -129,6 +129,7 @@ FULL: dict[str, Any] = {
     "decision": "edit",
     "enable_streaming": False,
     "result_seen": False,
+    "outcome": "stopped",
 }
 """Values that differ from the defaults, for fields whose type is not specific enough."""
 

@@ -75,16 +75,16 @@ async def test_closed_editor_shows_the_card_again(asking: Served, closed: Any, a
     assert any("limelight approve" in line for line in output.statuses) is not answered
 
 
-async def test_reject_fails_the_call(asking: Served) -> None:
+async def test_rejected_call_says_that_it_was_rejected(asking: Served) -> None:
     output = await chat_output(asking, DialogUser(option_answer("reject")))
     assert output.statuses[-3:-1] == ["⏸ delete is waiting for approval", "🚫 delete was rejected"]
-    assert output.rows["delete"].startswith("Error: ")
-    assert output.items_of_type("function_call")[0]["status"] == "failed"
+    assert output.rows["delete · rejected"].startswith("Error: ")
+    assert output.items_of_type("function_call")[0]["status"] == "completed"
 
 
 async def test_text_under_other_is_a_rejection_with_a_reason(asking: Served) -> None:
     assert (await chat_output(asking, DialogUser(text_answer("not on a Sunday")))).rows == {
-        "delete": "Error: not on a Sunday"
+        "delete · rejected": "Error: not on a Sunday"
     }
 
 
@@ -109,7 +109,7 @@ async def test_chat_without_dialogs_waits_for_a_decision_from_elsewhere(asking: 
     await eventually(lambda: any("limelight approve" in line for line in output.statuses))
     await decide(asking, decision="reject", reason="no")
     await asyncio.wait_for(task, DEADLINE)
-    assert output.rows == {"delete": "Error: no"}
+    assert output.rows == {"delete · rejected": "Error: no"}
 
 
 async def test_decision_from_elsewhere_closes_the_dialog(asking: Served) -> None:

@@ -82,7 +82,7 @@ async def test_failing_agent_gives_an_error_and_keeps_the_message(tmp_path: Path
     async with serving(agents.crasher, data=tmp_path) as served:
         output = await Chat(served.url).send("go")
     assert output.text == "So far so good"
-    assert list(output.rows) == ["crash"]
+    assert list(output.rows) == ["crash · stopped"]
     assert "the wheel came off" in output.errors[0]
     assert output.final_status == (f"Failed: {output.errors[0]}", True)
 

@@ -87,3 +87,22 @@ def test_invalid_sources_of_an_answer_are_ignored(sources: Any) -> None:
 def test_sources_of_an_answer_are_listed() -> None:
     sources = CitationRecorder().feed("answer", title="", content="x", sources=["https://example.org", "a book"])
     assert [source["source"]["name"] for source in sources] == ["https://example.org", "a book"]
+
+
+def test_source_of_an_answer_is_cited_by_its_title_and_links_to_its_url() -> None:
+    links = [
+        {"title": "Bees", "url": "https://example.org/bees"},
+        {"title": "", "url": "https://example.org/winter"},
+        {"title": "A book", "url": ""},
+    ]
+    texts = ["[Bees](https://example.org/bees)", "https://example.org/winter", "A book"]
+    sources = CitationRecorder().feed("answer", title="", content="x", sources=texts, source_links=links)
+    assert [source["source"]["name"] for source in sources] == ["Bees", "https://example.org/winter", "A book"]
+    assert [source["source"].get("url") for source in sources] == [links[0]["url"], links[1]["url"], None]
+    assert [source["document"] for source in sources] == [["Bees"], ["https://example.org/winter"], ["A book"]]
+
+
+@pytest.mark.parametrize("links", ["x", 3, None, [], [3], [{"title": None}]])
+def test_invalid_links_of_sources_do_not_break_the_answer(links: Any) -> None:
+    sources = CitationRecorder().feed("answer", title="", content="x", sources=["a book"], source_links=links)
+    assert [source["source"]["name"] for source in sources] == ["a book"]

@@ -11,7 +11,7 @@ import certifi
 import httpx
 import pytest
 
-from openwebui.parts.client import join_url
+from openwebui.parts.server_client import join_url
 from tests.openwebui.chat import Chat, Output
 from tests.openwebui.frame_server import FrameServer
 from tests.openwebui.function_rules import Json, WebUI, pipe_module

@@ -75,6 +75,37 @@ def test_call_without_a_seen_result_says_so_and_has_not_failed(display_name: str
     assert "failed" not in chunks and "Error" not in chunks
 
 
+@pytest.mark.parametrize("outcome", ["stopped", "rejected"])
+@pytest.mark.parametrize("display_name", ["native", "collapse", "details"])
+def test_stopped_or_rejected_call_says_so_and_has_not_failed(display_name: str, outcome: str) -> None:
+    display = DisplayRecorder(display_name)
+    start_call(display, "mail")
+    end = {"tool_id": "mail", "name": "mail", "agent_depth": 0, "result": "Error: no", "error": "no"}
+    display.feed("tool_end", **end, outcome=outcome)
+    display.close()
+    chunks = str(display.chunks)
+    assert f"mail · {outcome}" in chunks
+    assert "failed" not in chunks
+
+
+def test_failed_call_is_red_and_its_title_unchanged() -> None:
+    display = DisplayRecorder()
+    start_call(display, "mail")
+    display.feed("tool_end", tool_id="mail", name="mail", agent_depth=0, result="Error: stopped", error="stopped")
+    display.close()
+    (row,) = [item for item in display.items if item["type"] == "function_call"]
+    assert (row["name"], row["status"]) == ("mail", "failed")
+
+
+def test_row_of_a_stopped_sub_agent_says_so_and_has_not_failed() -> None:
+    display = DisplayRecorder()
+    display.feed("agent_start", agent_id="a", name="helper", depth=1, parent_id="")
+    display.feed("agent_end", agent_id="a", depth=1, error="no luck", outcome="stopped")
+    display.close()
+    (row,) = [item for item in display.items if item["type"] == "function_call"]
+    assert (row["name"], row["status"]) == ("helper · stopped", "completed")
+
+
 @pytest.mark.parametrize("blank", ["", " ", "\n\n\t"])
 @pytest.mark.parametrize("display_name", ["native", "collapse", "details"])
 def test_call_with_a_blank_result_is_completed(display_name: str, blank: str) -> None:
@@ -148,11 +179,11 @@ def test_approval_replaces_the_label_with_earlier_output() -> None:
 
 
 def test_long_output_is_processed_in_linear_time_and_truncated() -> None:
-    display, start = display_with_running_call(), time.monotonic()
+    display, start = display_with_running_call(), time.thread_time()
     for number in range(0, 50_000, 100):
         label_after(display, *(f"{line:050}\n" for line in range(number, number + 100)))
     text = output_after(display, "done")
-    assert time.monotonic() - start < 20
+    assert time.thread_time() - start < 20
     assert text.startswith(f"{0:050}\n{1:050}\n")
     assert text.endswith(f"{49_999:050}\n\ndone")
     assert "characters are left out here" in text

@@ -102,11 +102,11 @@ def test_single_model_gives_a_hint(webui: FakeWebUI) -> None:
 
 def test_share_creates_public_models_once(webui: FakeWebUI) -> None:
     name = "Name of deep_agent_pipe"
-    assert install(webui, "--share")[-1] == f"shared with everybody: {name}.default, {name}.other"
+    assert install(webui, "--share")[-1] == f"shared with all users: {name}.default, {name}.other"
     grants = [model["access_grants"] for model in webui.shared.values()]
     assert grants == [[{"principal_type": "user", "principal_id": "*", "permission": "read"}]] * 2
     webui.writes.clear()
-    assert install(webui, "--share")[-1] == "shared with everybody: as before"
+    assert install(webui, "--share")[-1] == "shared with all users: as before"
     assert webui.writes == []
 
 
@@ -120,7 +120,7 @@ def test_share_reports_restricted_models_and_does_not_change_them(webui: FakeWeb
     name = "Name of deep_agent_pipe"
     webui.shared["deep_agent_pipe.other"] = {"id": "deep_agent_pipe.other", **access}
     *_, shared, private = install(webui, "--share")
-    assert shared == f"shared with everybody: {name}.default"
+    assert shared == f"shared with all users: {name}.default"
     assert private.startswith(f"not shared: {name}.other: an administrator has restricted them; make them public under")
     assert install(webui, "--share")[-1] == private
     assert "as before" not in install(webui, "--share")[-2]
@@ -130,7 +130,7 @@ def test_share_reports_restricted_models_and_does_not_change_them(webui: FakeWeb
 def test_model_of_an_older_version_without_access_control_is_public(webui: FakeWebUI) -> None:
     for agent in webui.agents:
         webui.shared[f"deep_agent_pipe.{agent}"] = {"id": f"deep_agent_pipe.{agent}", "access_control": None}
-    assert install(webui, "--share")[-1] == "shared with everybody: as before"
+    assert install(webui, "--share")[-1] == "shared with all users: as before"
 
 
 def test_sign_in_with_email_and_password(webui: FakeWebUI, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def test_token_is_read_from_the_environment(webui: FakeWebUI, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("options", "token", "error"),
     [
-        (("--email", ADMIN["email"]), "", f"Open WebUI does not let {ADMIN['email']} in: {CREDENTIALS}"),
+        (("--email", ADMIN["email"]), "", f"Open WebUI refused the sign-in of {ADMIN['email']}: {CREDENTIALS}"),
         ((), "stale", "Open WebUI refuses the token: sign in with --email, or make a new API key"),
         ((), "token-2", "uma@example.org is not an administrator of Open WebUI (role user): sign in as one"),
         ((), "", "name an administrator of Open WebUI: with --token, or with --email"),
@@ -225,7 +225,7 @@ def test_unreachable_address_is_an_error(webui: FakeWebUI) -> None:
 
 def test_other_program_at_the_address_is_an_error(webui: FakeWebUI) -> None:
     webui.version = None
-    assert "answers, but not like Open WebUI" in install_error(webui)
+    assert "does not respond like Open WebUI" in install_error(webui)
 
 
 @pytest.mark.parametrize(("version", "missing_prefix"), [("0.4.8", ""), ("0.2.5", "/api/v1")])

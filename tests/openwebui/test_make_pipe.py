@@ -29,7 +29,7 @@ def test_bundle_has_parts_in_order_below_one_import_block(parts: Path) -> None:
     )
     (parts / "below.py").write_text('"""B."""\n\nimport json\n\n\nclass B:\n    json = json\n')
     text = make_pipe.bundle("1", ("below", "above"))
-    assert "#   below         B.\n#   above         A.\n" in text
+    assert "#   below             B.\n#   above             A.\n" in text
     assert text.index("import json") < text.index("class B") < text.index("class A(B)")
     assert "openwebui.parts" not in text
     assert text.count("import json") == 1
@@ -56,9 +56,12 @@ def test_bundle_with_an_unlisted_or_missing_part_is_refused(parts: Path) -> None
         make_pipe.bundle("1", ("hen",))
 
 
-@pytest.mark.parametrize("part", ["run_state", "output_items", "native", "collapse", "details", "status", "citations"])
+@pytest.mark.parametrize(
+    "part",
+    ["run_state", "output_items", "native_display", "collapse_display", "details_display", "status_line", "citations"],
+)
 def test_part_of_a_display_imports_no_network_event_loop_or_clock(part: str) -> None:
     tree = ast.parse((make_pipe.FOLDER / "parts" / f"{part}.py").read_text(encoding="utf-8"))
     imported = {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names}
     imported |= {(node.module or "").rpartition(".")[2] for node in tree.body if isinstance(node, ast.ImportFrom)}
-    assert not imported & {"asyncio", "client", "httpx", "runs", "time"}
+    assert not imported & {"asyncio", "httpx", "run_stream", "server_client", "time"}

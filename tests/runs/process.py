@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from limelight.events import AnyEvent, FinalAnswer, Record, RunFinished
 from limelight.messages import Message
-from limelight.models import Begun, Run, SessionRef
+from limelight.models import Begun, Run, SessionRef, User
 from limelight.runs.agent_registry import Agent, Agents
 from limelight.runs.committer import Committer
 from limelight.runs.conversation_memory import Memories
@@ -23,7 +23,7 @@ from limelight.runs.recovery import Recovery
 from limelight.runs.sessions import Sessions
 from limelight.runs.stop_and_approvals import Control, LiveRun
 from limelight.runs.workspace import Workspaces
-from limelight.sources.base import NO_OPTIONS, Item, Options, Source, Turn, User
+from limelight.sources.base import NO_OPTIONS, Item, Options, Source, Turn
 from limelight.stores.memory import MemoryDatabase, MemoryStore
 
 ANN = User("ann")

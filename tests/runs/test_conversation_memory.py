@@ -25,7 +25,7 @@ class RecordingSource(Source):
 
     def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         self.forgotten: list[str] = []
-        self.rested: list[str] = []
+        self.unloaded: list[str] = []
         self.fails = False
 
     @classmethod
@@ -44,8 +44,8 @@ class RecordingSource(Source):
         if self.fails:
             raise RuntimeError("the framework's database is gone")
 
-    async def rest(self, memory_key: str) -> None:
-        self.rested.append(memory_key)
+    async def unload(self, memory_key: str) -> None:
+        self.unloaded.append(memory_key)
 
 
 class Session:
@@ -146,11 +146,11 @@ async def test_idle_memory_is_released_once_after_its_run(tmp_path: Path) -> Non
         session = Session(store, idle_seconds=-1)
         key = await session.key("one")
         await session.memories.tidy()
-        assert session.source.rested == []  # its run is live
+        assert session.source.unloaded == []  # its run is live
         session.memories.done("r1")
         await session.memories.tidy()
         await session.memories.tidy()
-        assert session.source.rested == [key]
+        assert session.source.unloaded == [key]
         assert await session.key("two") == key
 
 

@@ -22,11 +22,10 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
-from limelight.models import Decide
+from limelight.models import Decide, User
 from limelight.runs.durations import Durations
 from limelight.runs.engine import Execution
 from limelight.runs.run_context import RunContext
-from limelight.sources.base import User
 from tests.runs.execution import execution
 from tests.support.wait import eventually
 

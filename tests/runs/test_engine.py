@@ -9,6 +9,8 @@ import pytest
 
 from limelight.events import (
     AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
     ArtifactMade,
     FinalAnswer,
     RunFailed,
@@ -17,13 +19,15 @@ from limelight.events import (
     Status,
     TextDelta,
     TextFinished,
+    ToolFinished,
     ToolStarted,
 )
 from limelight.messages import Message
+from limelight.models import User
 from limelight.runs.engine import MAX_UNCOMMITTED, Execution, StreamItems
 from limelight.runs.limits import RunLimits
 from limelight.runs.run_context import RunContext
-from limelight.sources.base import FileMade, Turn, User
+from limelight.sources.base import FileMade, Turn
 from tests.runs.execution import execution
 from tests.support.clock import Clock
 
@@ -98,6 +102,22 @@ async def test_run_of_a_source_that_does_not_finish_fails_with_a_code(
     failed = (await events_of(execution(), stream))[-1]
     assert isinstance(failed, RunFailed)
     assert failed.code == code and message in failed.message
+
+
+async def test_calls_say_whether_they_were_rejected_or_stopped_or_have_failed() -> None:
+    async def stream(turn: Turn) -> AsyncGenerator[Any, None]:
+        for call_id in ("failed", "rejected", "open", "waiting"):
+            yield ToolStarted(call_id=call_id, name="rm", args={})
+        yield ToolFinished(call_id="failed", error="stopped")
+        for call_id in ("rejected", "waiting"):
+            yield ApprovalRequested(approval_id=call_id, name="rm", args={}, call_id=call_id)
+        yield ApprovalResolved(approval_id="rejected", decision="reject", by="ann")
+        yield ToolFinished(call_id="rejected", error="ann said no", result="x" * 100_000)
+        raise ValueError("stopped")
+
+    events = await events_of(execution(), stream)
+    outcomes = {event.call_id: event.outcome for event in events if isinstance(event, ToolFinished)}
+    assert outcomes == {"failed": "failed", "rejected": "rejected", "open": "stopped", "waiting": "stopped"}
 
 
 async def test_tool_with_a_status_text_shows_it_when_it_starts() -> None:

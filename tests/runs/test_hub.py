@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limelight.dialects.base import Frame
-from limelight.dialects.encoder import FrameEncoder
+from limelight.dialects.frame_encoder import FrameEncoder
 from limelight.dialects.records import RecordsDialect
 from limelight.events import AnyEvent, Record, RunFinished, Status
 from limelight.models import SessionRef
@@ -76,24 +76,24 @@ def test_trimming_by_size_drops_half_too() -> None:
 
 def test_trimming_keeps_records_for_which_viewers_were_not_woken() -> None:
     buffer = new_buffer()
-    buffer.feed(statuses(BUFFER_RECORDS), shown=0)
-    buffer.feed(statuses(BUFFER_RECORDS, first_seq=BUFFER_RECORDS + 1), shown=10)
+    buffer.feed(statuses(BUFFER_RECORDS), woken_seq=0)
+    buffer.feed(statuses(BUFFER_RECORDS, first_seq=BUFFER_RECORDS + 1), woken_seq=10)
     assert buffer.base <= 11
-    buffer.feed(statuses(1, first_seq=2 * BUFFER_RECORDS + 1), shown=2 * BUFFER_RECORDS)
+    buffer.feed(statuses(1, first_seq=2 * BUFFER_RECORDS + 1), woken_seq=2 * BUFFER_RECORDS)
     assert buffer.base > 11
 
 
 def test_frame_larger_than_the_buffer_empties_it() -> None:
     buffer = new_buffer()
-    assert buffer.feed(statuses(1, text="x" * (BUFFER_BYTES + 1)), shown=0)
+    assert buffer.feed(statuses(1, text="x" * (BUFFER_BYTES + 1)), woken_seq=0)
     assert (buffer.base, buffer.head, kept(buffer)) == (2, 1, [])
-    assert buffer.feed(statuses(1, first_seq=2), shown=1)
+    assert buffer.feed(statuses(1, first_seq=2), woken_seq=1)
     assert kept(buffer) == encoded(statuses(1, first_seq=2))
 
 
 def test_viewers_at_the_same_position_get_the_same_batch() -> None:
     buffer = new_buffer()
-    buffer.feed(statuses(5), shown=0)
+    buffer.feed(statuses(5), woken_seq=0)
     assert buffer.since(1, 5) is buffer.since(1, 5)
     assert buffer.since(2, 4).frames == encoded(statuses(2, first_seq=3))
     assert buffer.since(5, 5).frames == []
@@ -101,30 +101,30 @@ def test_viewers_at_the_same_position_get_the_same_batch() -> None:
 
 def test_batch_is_correct_after_the_buffer_was_trimmed() -> None:
     buffer = new_buffer()
-    buffer.feed(statuses(2), shown=0)
+    buffer.feed(statuses(2), woken_seq=0)
     assert buffer.since(0, 2).frames == encoded(statuses(2))
-    buffer.feed(statuses(600, first_seq=3), shown=2)
+    buffer.feed(statuses(600, first_seq=3), woken_seq=2)
     assert buffer.since(600, 602).frames == encoded(statuses(2, first_seq=601))
 
 
 def test_feed_skips_records_that_the_buffer_has() -> None:
     buffer = new_buffer(head=3)
-    assert buffer.feed(statuses(5), shown=3)
+    assert buffer.feed(statuses(5), woken_seq=3)
     assert (buffer.base, buffer.head, kept(buffer)) == (4, 5, encoded(statuses(2, first_seq=4)))
 
 
 def test_feed_reports_a_missing_record() -> None:
     buffer = new_buffer(head=3)
-    assert not buffer.feed(statuses(2, first_seq=5), shown=3)
-    assert not buffer.feed([*statuses(1, first_seq=4), *statuses(1, first_seq=6)], shown=3)
+    assert not buffer.feed(statuses(2, first_seq=5), woken_seq=3)
+    assert not buffer.feed([*statuses(1, first_seq=4), *statuses(1, first_seq=6)], woken_seq=3)
 
 
 def test_end_after_finds_ends_of_runs_within_the_buffer() -> None:
     buffer = new_buffer()
     run: list[AnyEvent] = [Status(text="x"), RunFinished()]
-    buffer.feed(as_records(run * 3), shown=0)
+    buffer.feed(as_records(run * 3), woken_seq=0)
     assert [buffer.end_after(seq) for seq in range(7)] == [2, 2, 4, 4, 6, 6, None]
-    buffer.feed(statuses(BUFFER_RECORDS, first_seq=7), shown=200)
+    buffer.feed(statuses(BUFFER_RECORDS, first_seq=7), woken_seq=200)
     assert buffer.base > 6
     assert buffer.end_after(0) is None
     assert buffer.ends == []

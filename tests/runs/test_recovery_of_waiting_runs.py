@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from limelight.models import User
 from limelight.runs.committer import INTERVAL
-from limelight.sources.base import Turn, User
+from limelight.sources.base import Turn
 from limelight.stores.memory import MemoryDatabase
 from tests.runs.process import Process, started
 from tests.support.clock import Clock

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from limelight.events import ApprovalRequested, ApprovalResolved, RunStarted, ToolStarted
-from limelight.models import Decide
+from limelight.models import Decide, User
 from limelight.runs.engine import Execution
 from limelight.runs.limits import RunLimits
 from limelight.runs.run_context import LoggedApproval, RunContext
-from limelight.sources.base import Approval, User
+from limelight.sources.base import Approval
 from tests.runs.execution import execution
 from tests.support.wait import eventually
 

@@ -8,11 +8,11 @@ import pytest
 
 from limelight.errors import Draining, QueueFull, SessionBusy, TooManyRuns
 from limelight.events import RunCancelled, RunFailed
-from limelight.models import Begun, SessionRef
+from limelight.models import Begun, SessionRef, User
 from limelight.runs.committer import INTERVAL
-from limelight.runs.limits import Quota
-from limelight.runs.queue import MAX_QUEUED, StoppedInQueue
-from limelight.sources.base import User
+from limelight.runs.limits import MAX_QUEUED, Quota
+from limelight.runs.queue import StoppedInQueue
+from limelight.runs.workspace import Workspaces
 from tests.runs.process import Process, started
 from tests.support.clock import Clock
 
@@ -158,7 +158,7 @@ async def test_suspended_runs_have_a_quota_of_their_own(tmp_path: Path, loop_clo
         for number in range(2):
             await process.begin(f"s{number}")
             await loop_clock.settle()
-        assert (process.sessions.count, process.sessions.at_work) == (2, 0)
+        assert (process.sessions.count, process.sessions.working_count) == (2, 0)
         with pytest.raises(TooManyRuns, match="wait for a person"):
             await process.begin("s2")
 
@@ -172,6 +172,26 @@ async def test_delete_stops_the_live_run_and_the_queue(process: Process, loop_cl
     assert isinstance(waiting.exception(), StoppedInQueue)
     assert process.control.live_run(live) is None
     assert await process.store.session(SessionRef("ann", "s")) is None
+
+
+@pytest.mark.requirement("workspace-removal")
+async def test_delete_ends_the_processes_of_the_agent_before_it_removes_the_files(
+    process: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = SessionRef("ann", "s")
+    workspace = Workspaces(tmp_path).ensure_folder(ref)
+    existed: list[bool] = []
+
+    async def forget(memory_key: str) -> None:
+        existed.append(workspace.exists())
+
+    monkeypatch.setattr(process.source, "forget", forget)
+    live = process.live((await process.begin()).run.run_id)
+    process.source.gate.set()
+    await live.task
+    await process.sessions.delete(ref)
+    assert existed == [True]
+    assert not workspace.exists()
 
 
 async def test_shutdown_ends_live_runs_and_refuses_waiting_requests(process: Process, loop_clock: Clock) -> None:

@@ -9,7 +9,7 @@ import pytest
 from limelight.errors import AgentNotServed, AlreadyDecided, ApprovalExpired, InvalidBody
 from limelight.events import ApprovalResolved, RunCancelled, RunFailed
 from limelight.ids import now_ms
-from limelight.models import Decide
+from limelight.models import Decide, Signal, SignalOutcome
 from limelight.runs.committer import INTERVAL
 from limelight.runs.limits import RunLimits
 from limelight.runs.recovery import LEASE_MS
@@ -187,6 +187,34 @@ async def test_decision_that_no_process_can_take_is_refused(
         assert (await stranger.run(run_id)).state == "waiting"
         await stranger.control.cancel(run_id, "never mind")
         assert await terminal(stranger, run_id) == RunCancelled(reason="never mind")
+
+
+@pytest.mark.requirement("stop")
+async def test_stop_reaches_a_run_that_another_process_takes_over_at_the_same_moment(
+    process: Process,
+    other: Process,
+    tmp_path: Path,
+    database: MemoryDatabase,
+    loop_clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run_id = await begin(process, loop_clock, approvals=1)
+    await process.crash()
+    _expire_leases(monkeypatch)
+    other.source.approvals = 1
+    async with started(Process(tmp_path, database)) as third:
+        signal = third.store.signal
+
+        async def signal_late(sent: Signal, *, now: int) -> SignalOutcome:
+            outcome = await signal(sent, now=now)
+            if outcome == "unowned":
+                await other.recovery.recover()
+            return outcome
+
+        monkeypatch.setattr(third.store, "signal", signal_late)
+        await third.control.cancel(run_id, "enough", "bob")
+        await loop_clock.settle()
+        assert await terminal(third, run_id) == RunCancelled(reason="enough")
 
 
 async def test_recovery_seals_a_run_that_cannot_be_resumed(

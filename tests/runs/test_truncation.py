@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from limelight import plugins
 from limelight.deltas import MAX_DELTA, Delta, json_size
-from limelight.dialects.encoder import FrameEncoder
+from limelight.dialects.frame_encoder import FrameEncoder
 from limelight.display_fields import DisplayFields
 from limelight.errors import BadEvent
 from limelight.events import (

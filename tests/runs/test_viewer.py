@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from limelight.dialects.base import Cursor
-from limelight.events import Status
+from limelight.events import Status, TextDelta
+from limelight.models import Cursor
 from limelight.runs.hub import BUFFER_RECORDS
-from limelight.runs.viewer import BATCH
+from limelight.runs.viewer import BATCH, MAX_BATCH_TEXT
 from limelight.server.sse import sse_framing
 from tests.dialects.transcripts import DIALECTS, Frame, live
 from tests.runs.viewers import (
@@ -59,7 +59,7 @@ async def test_viewers_of_one_format_share_frames_and_bytes() -> None:
     stage = Stage()
     async with stage.viewer() as one, stage.viewer() as other, stage.viewer("typed") as third:
         for viewer in (one, other, third):
-            viewer.start(Cursor(0), fresh=True)
+            viewer.start(Cursor(0), is_new_run=True)
         stage.play(whole_run())
         first, second = await one.next(), await other.next()
         typed = await soon(third)
@@ -72,8 +72,8 @@ async def test_viewers_of_one_format_share_frames_and_bytes() -> None:
 async def test_slow_viewer_replays_the_log_and_then_reads_the_frame_buffer_again() -> None:
     stage, records = Stage(), statuses(5 * BUFFER_RECORDS)
     async with stage.viewer() as slow, stage.viewer() as quick:
-        slow.start(Cursor(0), fresh=True)
-        quick.start(Cursor(0), fresh=True)
+        slow.start(Cursor(0), is_new_run=True)
+        quick.start(Cursor(0), is_new_run=True)
         got: list[Frame] = []
         for start in range(0, len(records), 100):
             stage.play(records[start : start + 100])
@@ -91,7 +91,7 @@ async def test_slow_viewer_replays_the_log_and_then_reads_the_frame_buffer_again
 async def test_records_that_were_not_published_are_read_from_the_log() -> None:
     stage, records = Stage(), statuses(9)
     async with stage.viewer() as viewer:
-        viewer.start(Cursor(0), fresh=True)
+        viewer.start(Cursor(0), is_new_run=True)
         stage.play(records[:3])
         assert ids(await read_to(viewer, "3")) == ["1", "2", "3"]
         stage.commit(records[3:6])  # another process wrote these
@@ -128,7 +128,7 @@ async def test_viewer_ahead_of_an_existing_frame_buffer_waits_for_it() -> None:
     stage, records = Stage(), statuses(9)
     stage.commit(records[:3])
     async with stage.viewer() as early, stage.viewer() as late:
-        early.start(Cursor(3), fresh=True)
+        early.start(Cursor(3), is_new_run=True)
         stage.play(records[3:6])
         assert ids(await read_to(early, "6")) == ["4", "5", "6"]
         stage.commit(records[6:])
@@ -149,7 +149,7 @@ async def test_viewer_ahead_of_an_existing_frame_buffer_waits_for_it() -> None:
 async def test_view_of_a_new_run_does_not_read_the_log() -> None:
     stage = Stage()
     async with stage.viewer() as viewer:
-        viewer.start(Cursor(0), only_run=True, fresh=True)
+        viewer.start(Cursor(0), only_run=True, is_new_run=True)
         stage.play(whole_run())
         frames = await read_all(viewer)
     assert frames == live(DIALECTS["records"], whole_run())
@@ -161,7 +161,7 @@ async def test_new_run_that_is_ahead_of_its_viewer_is_shown_from_its_start(publi
     stage, records = Stage(), whole_run()
     async with stage.viewer() as viewer:
         stage.play(records[:published])
-        viewer.start(Cursor(0), only_run=True, fresh=True)
+        viewer.start(Cursor(0), only_run=True, is_new_run=True)
         task = asyncio.create_task(read_all(viewer))
         await asyncio.sleep(0)
         if published < len(records):
@@ -178,7 +178,7 @@ async def test_new_run_in_a_session_with_another_viewer_is_shown_to_both() -> No
         assert (await read_to(watcher, "7"))[0].id == "1"
         task = asyncio.create_task(soon(watcher))
         assert await is_waiting(task)
-        viewer.start(Cursor(7), only_run=True, fresh=True)
+        viewer.start(Cursor(7), only_run=True, is_new_run=True)
         stage.play(second)
         frames = await read_all(viewer)
         assert (await task or []) == frames
@@ -192,7 +192,7 @@ async def test_new_run_in_a_session_with_another_viewer_is_shown_to_both() -> No
 async def test_view_of_one_run_ends_with_it(ahead: bool) -> None:
     stage, first, second = Stage(), whole_run(), whole_run(first_seq=8, run_id="run_2")
     async with stage.viewer() as viewer:
-        viewer.start(Cursor(0), only_run=True, fresh=not ahead)
+        viewer.start(Cursor(0), only_run=True, is_new_run=not ahead)
         stage.play([*first, *second])
         frames = await read_all(viewer)
         assert await soon(viewer) is None
@@ -204,7 +204,7 @@ async def test_view_through_a_record_does_not_end_with_earlier_runs(ahead: bool)
     runs = [whole_run(first_seq=1 + 7 * n, run_id=f"run_{n}") for n in range(3)]
     stage, records = Stage(), [record for run in runs for record in run]
     async with stage.viewer() as viewer:
-        viewer.start(Cursor(0), only_run=True, through=14, fresh=not ahead)
+        viewer.start(Cursor(0), only_run=True, min_end=14, is_new_run=not ahead)
         stage.play(records)
         assert same(await read_all(viewer), live(DIALECTS["records"], records[:14]))
         viewer.next_run()
@@ -253,7 +253,7 @@ async def test_view_of_a_session_continues_with_its_next_run() -> None:
 async def test_wake_ends_one_wait() -> None:
     stage = Stage()
     async with stage.viewer() as viewer:
-        viewer.start(Cursor(0), fresh=True)
+        viewer.start(Cursor(0), is_new_run=True)
         task = asyncio.create_task(soon(viewer))
         assert await is_waiting(task)
         viewer.wake()
@@ -267,7 +267,7 @@ async def test_wake_ends_one_wait() -> None:
 async def test_frames_are_returned_before_a_wake() -> None:
     stage = Stage()
     async with stage.viewer() as viewer:
-        viewer.start(Cursor(0), fresh=True)
+        viewer.start(Cursor(0), is_new_run=True)
         stage.play(statuses(2))
         viewer.wake()
         assert ids(await soon(viewer) or []) == ["1", "2"]
@@ -329,3 +329,19 @@ async def test_viewer_ends_if_its_session_is_deleted_during_a_read() -> None:
         viewer.start(Cursor(0))
         assert await soon(viewer) is None
         assert viewer.is_deleted
+
+
+async def test_replay_of_large_records_is_read_in_small_batches() -> None:
+    """A viewer that does not read holds one batch, so its size is bounded, and all Records arrive."""
+    text = "x" * 50_000
+    events = [TextDelta(message_id=f"m{number}", text=text) for number in range(100)]
+    stage, records = Stage(), as_records(events)
+    stage.commit(records)
+    async with stage.viewer() as viewer:
+        viewer.start(Cursor(0))
+        first = await viewer.next()
+        assert first is not None and MAX_BATCH_TEXT < first.size < MAX_BATCH_TEXT + 2 * len(text)
+        rest = await read_to(viewer, "100")
+    assert [frame.cursor.encode().decode() for frame in first.frames] + ids(rest) == [
+        str(number) for number in range(1, 101)
+    ]

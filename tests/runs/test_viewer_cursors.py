@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limelight.dialects.base import Cursor
 from limelight.events import (
     TERMINAL_TYPES,
     Record,
@@ -18,6 +17,7 @@ from limelight.events import (
     RunFinished,
     RunStarted,
 )
+from limelight.models import Cursor
 from tests.dialects.transcripts import DIALECTS, SCRIPTS, Frame, live
 from tests.runs.viewers import (
     Stage,
@@ -72,7 +72,7 @@ async def test_cursor_inside_a_record_is_exact_beside_another_viewer() -> None:
     stage, records = Stage(), as_records(SCRIPTS["plan"])
     expected = live(DIALECTS["v2"], records)
     async with stage.viewer("v2") as other:
-        other.start(Cursor(0), fresh=True)
+        other.start(Cursor(0), is_new_run=True)
         stage.play(records)
         assert same(await read_to(other, expected[-1].id), expected, "v2")
         for position, frame in enumerate(expected[:-1]):
@@ -133,7 +133,7 @@ async def _play_at_random(random: Random, format_: str) -> None:
         commit = stage.commit
         if random.random() < 0.5:  # another viewer keeps the frame buffer alive, so every Record has to be published
             other = await others.enter_async_context(stage.viewer(format_))
-            other.start(Cursor(0), fresh=True)
+            other.start(Cursor(0), is_new_run=True)
             commit = stage.play
         await _come_and_go(random, format_, stage, commit, records, seen, expected)
     assert isinstance(records[-1].event, TERMINAL_TYPES)

@@ -41,9 +41,9 @@ def test_workspace_name_of_another_owner_has_a_stable_hash() -> None:
 
 
 def test_workspace_is_private(tmp_path: Path) -> None:
-    folder = Workspaces(tmp_path / "workspaces").made(SessionRef(LOCAL_OWNER, "s"))
+    folder = Workspaces(tmp_path / "workspaces").ensure_folder(SessionRef(LOCAL_OWNER, "s"))
     assert [mode_of(one) for one in (folder, folder.parent)] == [0o700, 0o700]
-    assert Workspaces(tmp_path / "workspaces").made(SessionRef(LOCAL_OWNER, "s")) == folder
+    assert Workspaces(tmp_path / "workspaces").ensure_folder(SessionRef(LOCAL_OWNER, "s")) == folder
     shared = shared_folder(str(tmp_path / "deep" / "shared"))
     assert mode_of(shared) == 0o700
 
@@ -56,7 +56,7 @@ def test_missing_data_folder_is_not_created(tmp_path: Path) -> None:
     """An operator who moves it back would otherwise move it into the new one."""
     data = tmp_path / "data"
     with pytest.raises(StoreUnavailable, match="the data folder of the server is gone"):
-        Workspaces(data / "workspaces").made(SessionRef(LOCAL_OWNER, "s"))
+        Workspaces(data / "workspaces").ensure_folder(SessionRef(LOCAL_OWNER, "s"))
     assert not data.exists()
 
 

@@ -6,6 +6,7 @@ import mmap
 import os
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Generator
 from multiprocessing import shared_memory
@@ -14,7 +15,8 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from limelight.sandbox.confinement import drop_capabilities
-from limelight.sandbox.frames import Message
+from limelight.sandbox.launch import Launch
+from limelight.sandbox.message_framing import Message
 from limelight.sandbox.policy import Limits
 from limelight.sandbox.process import WorkerLost, WorkerProcess
 from limelight.sandbox.sandbox import Sandbox
@@ -235,18 +237,22 @@ class Outside:
             "files": files,
             "names": names,
             "planted": [str(path) for path in libraries if path.exists()],
-            "victim": (
-                self.victim.poll(),
-                os.getpriority(os.PRIO_PROCESS, self.victim.pid),
-                os.sched_getaffinity(self.victim.pid),
-                os.sched_getscheduler(self.victim.pid),
-                Path(f"/proc/{self.victim.pid}/limits").read_text(),
-            ),
+            "victim": self._victim_state(),
             "server": (os.getpriority(os.PRIO_PROCESS, 0), Path("/proc/self/limits").read_text()),
             "hostname": socket.gethostname(),
             "memory": bytes(self.page[: len(self.secret)]),
             "sockets": {name: _is_reached(listening) for name, listening in self.sockets.items()},
         }
+
+    def _victim_state(self) -> tuple[object, ...]:
+        if (code := self.victim.poll()) is not None:
+            return ("ended", code)
+        return (
+            os.getpriority(os.PRIO_PROCESS, self.victim.pid),
+            os.sched_getaffinity(self.victim.pid),
+            os.sched_getscheduler(self.victim.pid),
+            Path(f"/proc/{self.victim.pid}/limits").read_text(),
+        )
 
 
 def _metadata(file: Path) -> tuple[object, ...]:
@@ -278,4 +284,33 @@ def processes_in(folder: Path) -> list[int]:
 
 
 def _state(entry: Path) -> str:
-    return (entry / "stat").read_text().rpartition(")")[2].split()[0]
+    return (entry / "stat").read_bytes().rpartition(b")")[2].split()[0].decode()
+
+
+def states_of_threads(pid: int) -> set[str]:
+    """Return the states of all threads of a process, such as `S` (sleeping) and `T` (stopped)."""
+    found: set[str] = set()
+    for entry in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # it has ended
+            found.add(_state(entry))
+    return found
+
+
+def run_patched_runner(program: str, launch: Launch) -> "subprocess.CompletedProcess[bytes]":
+    """Run a program that changes the command runner and then calls it, with the arguments of a launch."""
+    arguments = launch.argv[launch.argv.index("limelight.sandbox.command_runner") + 1 :]
+    read_end, write_end = os.pipe()
+    try:
+        return subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            env=launch.env,
+            cwd="/",
+            stdin=read_end,
+            capture_output=True,
+            timeout=DEADLINE,
+            start_new_session=True,
+            check=False,
+        )
+    finally:
+        os.close(read_end)
+        os.close(write_end)

@@ -2,7 +2,7 @@
 
 Each piece of code sets `reached` to a true value if it gets out. An OSError means that the kernel has refused it; any
 other error must be named in `errors`, so that a broken attack is not taken for a refused one. `target` describes what
-the test has put outside of the sandbox. The code must never run outside of a sandbox.
+the test has put outside of the sandbox. The code must never run outside of a sandbox, but for that of UNCONFINED.
 """
 
 from typing import NamedTuple
@@ -840,3 +840,115 @@ result = found(target["database"]).read()
 ]
 """Attacks through smolagents' interpreter with the default imports of `codact`. They set `result`, which may be text
 without a secret, or fail with any error."""
+
+CATEGORIES = {
+    "files by their path": "read_data_folder read_config_file read_ssh_key read_other_workspace read_etc_shadow "
+    "read_server_home",
+    "`..` and other working folders": "read_dot_dot read_dot_dot_after_chdir",
+    "lists of folders": "list_data_folder list_workspaces",
+    "the root folder of a process in `/proc`": "read_proc_self_root read_proc_1_root read_proc_server_root",
+    "the working folder of a process in `/proc`": "read_proc_server_cwd",
+    "the environment of a process in `/proc`": "read_proc_server_environ read_proc_victim_environ "
+    "read_proc_thread_environ environment_of_proc",
+    "open files of a process in `/proc`": "read_proc_server_fd",
+    "memory of a process in `/proc`": "read_proc_server_maps read_proc_server_mem write_proc_server_mem",
+    "the list of processes": "list_host_processes",
+    "memory devices": "read_dev_mem read_dev_kmem read_dev_kmsg read_proc_kcore",
+    "disks and other devices": "open_block_devices",
+    "device nodes of its own": "make_device",
+    "symbolic links": "symlink_out symlink_folder_out",
+    "hard links": "hard_link_out",
+    "renaming across the border": "rename_in rename_out",
+    "folder descriptors": "open_by_folder_descriptor",
+    "`open` as a system call": "openat2_system_call open_system_call",
+    "file handles": "open_by_handle",
+    "inherited descriptors": "inherited_descriptors",
+    "descriptors without access that are opened again": "o_path_descriptor_reopened",
+    "copies of folders": "copy_between_folders",
+    "databases": "sqlite_of_the_server",
+    "writing and truncating files": "write_outside append_to_database truncate_outside",
+    "deleting": "unlink_outside remove_folder_outside",
+    "creating folders and links": "make_folder_outside symlink_made_outside fifo_made_outside",
+    "changing the libraries": "write_libraries write_site_packages write_read_only_folder",
+    "changing the interpreter": "write_interpreter",
+    "changing the system's folders": "write_usr write_etc",
+    "settings of the kernel": "write_core_pattern write_sysrq write_uevent_helper write_own_oom_score",
+    "mounting read-only folders writable": "remount_writable",
+    "modes of files": "chmod_outside fchmod_of_library fchmodat2_outside",
+    "owners of files": "chown_outside",
+    "times of files": "utime_outside futimens_of_library",
+    "extended attributes": "setxattr_outside setxattr_of_library removexattr_outside setxattrat_outside",
+    "its own environment": "environment environment_of_c",
+    "format strings": "environment_by_format_string popen_by_get_field format_string_environment get_field_popen "
+    "get_field_open get_field_globals",
+    "objects in memory": "secret_in_objects secret_in_own_memory",
+    "frames": "secret_in_frames code_from_traceback_frame code_from_generator_frame",
+    "`fork`": "fork forkpty fork_system_call multiprocessing",
+    "`clone`": "clone_system_call clone_high_bits clone3_system_call",
+    "threads with namespaces": "clone_thread_with_namespace",
+    "`subprocess` and shells": "subprocess_run os_system os_popen libc_system libc_popen",
+    "`posix_spawn`": "posix_spawn multiprocessing_spawn",
+    "`exec`": "execve",
+    "programs in memory": "execveat_of_memory",
+    "dunders and subclasses": "popen_from_subclasses popen_from_builtins_of_a_function subclasses",
+    "importlib": "import_by_loader import_os",
+    "modules that allowed modules have imported": "queue_of_modules",
+    "signal handlers": "signal_handler_runs_commands",
+    "system calls of another ABI": "x32_open x32_fork x32_socket x32_execve",
+    "unknown system calls": "negative_system_call future_system_call",
+    "`ptrace`": "ptrace_attach_server ptrace_seize_victim ptrace_traceme",
+    "memory of other processes": "process_vm_readv process_vm_writev",
+    "mounts": "mount_proc mount_bind_root open_tree fsopen mount_setattr",
+    "unmounting": "umount_proc umount_workspace",
+    "another root folder": "chroot pivot_root",
+    "new namespaces": "unshare_user unshare_mount",
+    "namespaces of others": "setns_of_server setns_of_init",
+    "io_uring": "io_uring",
+    "BPF and performance counters": "bpf perf_event_open",
+    "page faults in user space": "userfaultfd",
+    "keys of the kernel": "keyctl add_key",
+    "comparing processes": "kcmp",
+    "modules of the kernel and restarts": "init_module reboot",
+    "the log of the kernel": "kernel_log",
+    "clock and host name": "set_clock set_hostname",
+    "modes of the processor": "personality modify_ldt iopl",
+    "accounting": "acct",
+    "user ids": "setuid_root",
+    "capabilities": "raise_capabilities",
+    "outliving the server": "reset_parent_death_signal reset_parent_death_signal_high_bits",
+    "`no_new_privs`": "reset_no_new_privileges",
+    "weaker filters": "disable_seccomp permissive_seccomp_filter permissive_landlock_ruleset",
+    "limits": "raise_memory_limit limit_files_of_victim limit_cpu_of_server",
+    "typing into a terminal": "terminal_input_injection terminal_ioctl_on_standard_files",
+    "signals": "kill_server kill_probe_server kill_victim kill_group_of_victim kill_everything kill_own_group "
+    "tkill_victim tgkill_victim sigqueue_victim",
+    "process descriptors": "pidfd_open_victim pidfd_getfd pidfd_send_signal",
+    "signals by file events": "sigio_to_victim",
+    "priority and processors of others": "priority_of_victim priority_of_user affinity_of_victim scheduler_of_victim "
+    "io_priority_of_victim",
+    "shared memory": "shared_memory_of_server remove_shared_memory_of_server posix_shared_memory_of_server",
+    "message queues": "message_queue",
+    "watching files": "watch_files",
+    "TCP": "tcp_loopback tcp6_loopback tcp_listen socket_system_call socket_system_call_high_bits",
+    "UDP": "udp_loopback",
+    "Unix sockets": "unix_socket abstract_socket",
+    "pairs of sockets": "datagram_to_abstract_socket_by_pair pair_connected_again_to_unix_socket inet_socket_by_pair",
+    "raw sockets": "raw_socket ping_socket packet_socket",
+    "sockets of other families": "netlink_socket vsock kernel_crypto_socket",
+    "DNS and HTTP": "dns urllib",
+}
+"""The names of all attempts by category. `docs/sandbox.md` lists the categories."""
+
+UNCONFINED = """
+read_data_folder read_config_file read_ssh_key read_other_workspace read_dot_dot read_proc_self_root
+read_proc_server_root read_proc_victim_environ list_data_folder list_workspaces list_host_processes symlink_out
+symlink_folder_out hard_link_out open_by_folder_descriptor openat2_system_call o_path_descriptor_reopened
+copy_between_folders write_outside append_to_database make_folder_outside remove_folder_outside write_read_only_folder
+chmod_outside utime_outside fork fork_system_call clone_system_call clone_high_bits subprocess_run os_system os_popen
+posix_spawn libc_system libc_popen multiprocessing popen_from_subclasses popen_by_get_field
+popen_from_builtins_of_a_function import_by_loader signal_handler_runs_commands tcp_loopback udp_loopback tcp_listen
+unix_socket abstract_socket datagram_to_abstract_socket_by_pair pair_connected_again_to_unix_socket netlink_socket
+shared_memory_of_server watch_files pidfd_open_victim priority_of_victim kill_probe_server kill_victim
+posix_shared_memory_of_server
+""".split()  # noqa: SIM905
+"""Attempts that get out of a process without a sandbox, without harm to anything but what the test has put outside."""

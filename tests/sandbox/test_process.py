@@ -17,8 +17,8 @@ import pytest
 from limelight.sandbox import process as sandbox_process
 from limelight.sandbox.policy import Level, Limits
 from limelight.sandbox.process import WorkerLost
-from limelight.sandbox.values import decode
-from tests.sandbox.attacker import Attacker, Outside, processes_in, receive_end
+from limelight.sandbox.value_encoding import decode
+from tests.sandbox.attacker import Attacker, Outside, processes_in, receive_end, states_of_threads
 from tests.support.wait import wait_for
 
 PIPE = """
@@ -50,7 +50,7 @@ def is_gone(outside: Outside) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "message"),
     [
         ("os.write(pipe, b'\\xff\\xff\\xff\\xff')", "are more than the limit"),
         ("forge(b'not JSON')", "not JSON"),
@@ -68,14 +68,14 @@ def is_gone(outside: Outside) -> bool:
     ],
 )
 def test_worker_with_an_invalid_message_or_end_is_killed(
-    code: str, told: str, fresh: Attacker, outside: Outside
+    code: str, message: str, fresh: Attacker, outside: Outside
 ) -> None:
     started(fresh, code)
     worker = fresh.worker
     assert worker is not None
     with pytest.raises(WorkerLost) as lost:
         receive_end(worker)
-    assert told in str(lost.value)
+    assert message in str(lost.value)
     wait_for("the end of the worker", lambda: is_gone(outside))
     with pytest.raises(WorkerLost):
         worker.send({"type": "run", "code": "1"})
@@ -138,6 +138,7 @@ def test_worker_that_does_not_read_is_killed(
 # Resources
 
 
+@pytest.mark.requirement("sandbox-limits")
 @pytest.mark.parametrize(
     "code",
     [
@@ -162,6 +163,7 @@ def test_resource_of_a_worker_is_limited(code: str, fresh: Attacker) -> None:
     assert fresh.attack("reached = 1").reached
 
 
+@pytest.mark.requirement("sandbox-limits")
 def test_files_in_memory_of_a_sandbox_with_namespaces_are_limited_together(fresh: Attacker, level: Level) -> None:
     """At the level landlock, no folder in memory can be written."""
     report = fresh.attack("""
@@ -176,6 +178,7 @@ reached = number
     assert "OSError" in report.error
 
 
+@pytest.mark.requirement("sandbox-ends")
 def test_threads_of_a_worker_do_not_outlive_it(fresh: Attacker, outside: Outside) -> None:
     report = fresh.attack("""
 import _thread
@@ -192,6 +195,7 @@ except RuntimeError:
     wait_for("the end of the worker", lambda: is_gone(outside))
 
 
+@pytest.mark.requirement("sandbox-limits")
 def test_cpu_time_of_a_worker_is_limited(level: Level, outside: Outside) -> None:
     attacker = Attacker(outside.sandbox(level, limits=Limits(cpu_seconds=4)), outside.workspace)
     started(attacker, "while True:\n    pass")
@@ -201,9 +205,45 @@ def test_cpu_time_of_a_worker_is_limited(level: Level, outside: Outside) -> None
     wait_for("the end of the worker", lambda: is_gone(outside))
 
 
+IN_FLIGHT = """
+import array
+kept = []
+try:
+    for _ in range(8):
+        one, other = socket.socketpair()
+        kept += [one, other]
+        one.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [other.fileno()] * 250))])
+        reached = "sent"
+finally:
+    import builtins
+    builtins.kept = kept
+"""
+
+
+@pytest.mark.requirement("sandbox-limits")
+@pytest.mark.parametrize("network", [False, True])
+def test_files_that_code_sends_and_nobody_receives_keep_no_sandbox_from_starting(
+    network: bool, level: Level, outside: Outside
+) -> None:
+    """The kernel counts them for each user. Code with network may send some."""
+    attacker = Attacker(outside.sandbox(level, network=network), outside.workspace)
+    try:
+        report = attacker.attack(IN_FLIGHT)
+        assert "OSError" in report.error
+        assert bool(report.reached) == network
+        other = Attacker(outside.sandbox(level), outside.workspace)
+        try:
+            assert other.attack("reached = 1").reached
+        finally:
+            other.close()
+    finally:
+        attacker.close()
+
+
 # The end
 
 
+@pytest.mark.requirement("sandbox-ends")
 @pytest.mark.parametrize(
     "code",
     [
@@ -241,11 +281,61 @@ time.sleep(600)
 """
 
 
+@pytest.mark.requirement("sandbox-ends")
 def test_worker_ends_when_the_server_is_killed(level: Level, outside: Outside) -> None:
     server = subprocess.Popen([sys.executable, "-c", SERVER, level, str(outside.workspace)], stdout=subprocess.PIPE)
     assert server.stdout is not None
     with server.stdout:
         assert server.stdout.readline() == b"ready\n"
+        assert processes_in(outside.workspace)
+        server.kill()
+        server.wait()
+    wait_for("the end of the worker", lambda: is_gone(outside))
+
+
+@pytest.mark.requirement("sandbox-ends")
+def test_threads_of_a_paused_worker_stand_still_and_go_on_later(fresh: Attacker, outside: Outside) -> None:
+    beats = outside.workspace / "beats"
+    report = fresh.attack("""
+import _thread, builtins, signal
+builtins.kept = "kept"
+def beat():
+    stream = open("beats", "ab", 0)
+    while os.fstat(stream.fileno()).st_size < 1_000_000:
+        stream.write(b"x")
+        time.sleep(0.001)
+for number in range(1, 65):
+    try:
+        signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError):
+        pass
+_thread.start_new_thread(beat, ())
+""")
+    assert not report.error
+    worker = fresh.worker
+    assert worker is not None
+    wait_for("the thread", lambda: beats.exists() and beats.stat().st_size > 3)
+    worker.pause()
+    pids = processes_in(outside.workspace)
+    assert pids
+    wait_for("the stop", lambda: {state for pid in pids for state in states_of_threads(pid)} == {"T"})
+    worker.resume()
+    size = beats.stat().st_size
+    wait_for("the thread", lambda: beats.stat().st_size > size)
+    assert fresh.attack("import builtins; reached = builtins.kept").reached == "kept"
+    worker.pause()
+    fresh.close()
+    wait_for("the end of the worker", lambda: is_gone(outside))
+
+
+@pytest.mark.requirement("sandbox-ends")
+def test_paused_worker_ends_when_the_server_is_killed(level: Level, outside: Outside) -> None:
+    run = 'worker.send({"type": "run"'
+    source = SERVER.replace(run, f'worker.pause(); print("paused", flush=True)\n{run}')
+    server = subprocess.Popen([sys.executable, "-c", source, level, str(outside.workspace)], stdout=subprocess.PIPE)
+    assert server.stdout is not None
+    with server.stdout:
+        assert [server.stdout.readline() for _ in range(2)] == [b"ready\n", b"paused\n"]
         assert processes_in(outside.workspace)
         server.kill()
         server.wait()

@@ -57,7 +57,9 @@ async def served(shared_server: Served) -> AsyncGenerator[Served]:
         for session in await runtime.store.sessions(user_id, limit=10**4):
             await runtime.sessions.delete(session.ref)
     agents.stubborn_may_end.set()
-    await eventually(lambda: runtime.hub.viewers == 0 and runtime.heartbeat.streams == 0 and not runtime.sessions.count)
+    await eventually(
+        lambda: runtime.hub.viewers == 0 and runtime.open_streams.count == 0 and not runtime.sessions.count
+    )
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ class MetricsReader:
         return self._last
 
     async def changed(self, *names: str) -> Samples:
-        """The changes of these metrics; without names, of all but durations."""
+        """The changes of these metrics; without names, of all but durations and open connections."""
         before, now = self._last, await self.read()
         changes = {series: value - before.get(series, 0) for series, value in now.items()}
         return {series: by for series, by in changes.items() if by and _is_asked_for(series, names)}
@@ -42,6 +42,8 @@ def _is_asked_for(series: str, names: tuple[str, ...]) -> bool:
     name = series.partition("{")[0]
     if names:
         return name in names
+    if name == "limelight_connections":
+        return False
     return name.startswith("limelight_") and not name.endswith(("_seconds_sum", "_seconds_bucket"))
 
 

@@ -3,9 +3,9 @@
 import asyncio
 import gc
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
-from limelight.server.process.connection_limits import HttpConnection
+from limelight.server.process.uvicorn_protocols import HttpConnection
 from tests.support.server import Served
 
 SECONDS = 20
@@ -41,10 +41,17 @@ class Wire:
             return await self.reader.read()
 
 
+async def disconnect(writer: asyncio.StreamWriter) -> None:
+    """Close a connection and drop what was not sent: the loop of a test may end before it could be."""
+    writer.transport.abort()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
+
+
 @asynccontextmanager
 async def connected(served: Served) -> AsyncGenerator[Wire]:
     reader, writer = await asyncio.open_connection(*served.url.removeprefix("http://").split(":"), limit=2**20)
     try:
         yield Wire(reader, writer)
     finally:
-        writer.close()
+        await disconnect(writer)

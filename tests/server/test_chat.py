@@ -2,17 +2,34 @@
 
 import asyncio
 import base64
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    AnyEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    FinalAnswer,
+    RunFinished,
+    ToolFinished,
+    ToolStarted,
+)
+from limelight.messages import Message
 from limelight.models import NewRun, Run, SessionRef
+from limelight.runs.run_context import RunContext
 from limelight.server.routes import chat
 from tests.server.keyed_server import user_of
 from tests.support import agents
 from tests.support.server import Served, asking, collect, serving, text_of
 from tests.support.wait import eventually
+
+NESTED: dict[str, Any] = {"title": "T", "content": {"title": "inner", "content": "Final answer: c"}}
 
 
 async def test_turn_streams_from_thinking_to_done(served: Served) -> None:
@@ -77,6 +94,35 @@ async def test_complete_answer_contains_its_tools(served: Served) -> None:
         assert answer["session_id"]
 
 
+async def refused(messages: list[Message], ctx: RunContext) -> AsyncGenerator[AnyEvent, None]:
+    """Have a call rejected, and leave another open when the sub-agent that made it fails."""
+    yield ToolStarted(call_id="t1", name="rm", args={})
+    yield ApprovalRequested(approval_id="p", name="rm", args={}, call_id="t1")
+    yield ApprovalResolved(approval_id="p", decision="reject", by="ann")
+    yield ToolFinished(call_id="t1", error="ann said no")
+    yield AgentStarted(agent_id="a", name="helper")
+    yield ToolStarted(agent_id="a", call_id="t2", name="wait", args={})
+    yield AgentFinished(agent_id="a", error="no luck")
+    yield FinalAnswer(content="Not done.")
+    yield RunFinished()
+
+
+async def test_rejected_and_stopped_calls_are_told_from_failed_ones_in_every_format(tmp_path: Path) -> None:
+    expected = {"t1": "rejected", "t2": "stopped"}
+    async with serving(refused, data=tmp_path) as served:
+        answer = (await served.http.post("/chat", json=asking("go"))).json()
+        assert {tool["call_id"]: tool["outcome"] for tool in answer["tools"]} == expected
+        for call_id, outcome in expected.items():
+            assert (await served.http.get(f"/runs/{answer['run_id']}/tools/{call_id}")).json()["outcome"] == outcome
+        records = [f.data["event"] for f in await collect(served.ask("go", format="records"))]
+        assert {e["call_id"]: e["outcome"] for e in records if e["kind"] == "tool_finished"} == expected
+        ends = [f.data["data"] for f in await collect(served.ask("go")) if f.data["type"] == "tool_end"]
+        assert {end["tool_id"]: end["outcome"] for end in ends} == expected
+        flat = [f.data for f in await collect(served.ask("go", format="tool_calls"))]
+        failed = [frame for frame in flat if frame["type"] == "tool_call_error"]
+        assert {frame["tool_call_id"]: frame["outcome"] for frame in failed} == expected
+
+
 async def test_tool_call_without_a_result_is_not_an_error_in_any_format(tmp_path: Path) -> None:
     async with serving(agents.forgetful, data=tmp_path) as served:
         answer = (await served.http.post("/chat", json=asking("go"))).json()
@@ -100,11 +146,41 @@ async def test_complete_answer_contains_the_structured_answer(tmp_path: Path) ->
         structured = (await served.http.post("/chat", json=asking("bees"))).json()
         assert structured["message"]["content"] == "They **dance**."
         sources = ["https://example.org/bees", "A book"]
-        assert structured["answer"] == {"title": "Bees", "content": "They **dance**.", "sources": sources, "data": None}
+        links = [{"title": "", "url": "https://example.org/bees"}, {"title": "A book", "url": ""}]
+        parts = {"title": "Bees", "content": "They **dance**.", "sources": sources, "source_links": links, "data": None}
+        assert structured["answer"] == parts
         value = (await served.http.post("/chat/stream", json=asking("numbers", stream=False))).json()
         assert value["message"]["content"] == '{"numbers":[1,2]}'
-        assert value["answer"] == {"title": "", "content": {"numbers": [1, 2]}, "sources": [], "data": None}
+        no_sources: dict[str, Any] = {"sources": [], "source_links": []}
+        assert value["answer"] == {"title": "", "content": {"numbers": [1, 2]}, **no_sources, "data": None}
         assert (await served.http.post("/chat", json=asking("hi", agent="talker"))).json()["answer"] is None
+
+
+@pytest.mark.requirement("derived-once", "records-lossless")
+async def test_nested_answer_is_the_same_in_the_log_and_in_every_format(tmp_path: Path) -> None:
+    async def nested(*_: object) -> AsyncIterator[FinalAnswer]:
+        yield FinalAnswer(content=NESTED)
+
+    async with serving(nested, data=tmp_path) as served:
+        chat = (await served.http.post("/chat", json=asking("go"))).json()
+        store = served.runtime.store
+        run = await store.run(chat["run_id"])
+        assert run is not None
+        (logged,) = [r.event for r in await store.records(run.ref, after=0, limit=99) if type(r.event) is FinalAnswer]
+        inner = '{"title":"inner","content":"Final answer: c"}'
+        assert (logged.title, logged.content, logged.data) == ("T", inner, NESTED)
+        path = f"/runs/{chat['run_id']}/stream"
+        records = [f.data["event"] for f in await collect(served.stream("GET", path, params={"format": "records"}))]
+        assert msgspec.convert(records[-2], FinalAnswer) == logged
+        typed = [f.data for f in await collect(served.stream("GET", path))]
+        (answer,) = [frame["data"] for frame in typed if frame["type"] == "answer"]
+        assert answer["content"] == chat["answer"]["content"] == chat["message"]["content"] == inner
+        assert (answer["data"], chat["answer"]["data"]) == (NESTED, NESTED)
+        assert [frame["data"]["content"] for frame in typed if frame["type"] == "token"] == [inner]
+        messages = [f.data for f in await collect(served.stream("GET", path, params={"format": "v2"}))]
+        (final,) = [m["metadata"] for m in messages if m["metadata"]["message_type"] == "final_answer"]
+        assert final["answer_content"] == inner
+        assert (await served.http.get(f"/runs/{chat['run_id']}/answer", params={"text": "1"})).text == inner
 
 
 async def test_failed_run_of_a_complete_answer_is_502_with_its_code(served: Served) -> None:
@@ -256,7 +332,7 @@ async def test_unexpected_error_after_the_stream_started_is_sent_without_details
 
         monkeypatch.setattr(served.runtime.store, "begin", failing)
         stream = asyncio.create_task(collect(served.ask("hi")))
-        await eventually(lambda: served.runtime.heartbeat.streams == 1)
+        await eventually(lambda: served.runtime.open_streams.count == 1)
         gate.set()
         frames = await stream
     assert [frame.type for frame in frames] == ["status", "token", "error", "done"]

@@ -140,6 +140,13 @@ async def streams(keyed: KeyedServer, ann: Headers) -> Attempt:
             ]
 
 
+async def connections(keyed: KeyedServer, ann: Headers) -> Attempt:
+    asked = await live(keyed, ann)
+    yield []
+    yield refused(await keyed.served.http.get("/agents", headers=ann))
+    asked.cancel()
+
+
 async def queue(keyed: KeyedServer, ann: Headers) -> Attempt:
     waiting = [await live(keyed, ann)]
     waiting += [asyncio.create_task(post(keyed, ann, "echo", if_busy="wait")) for _ in range(5)]
@@ -258,6 +265,7 @@ CASES = [
     Case("too_many_runs", runs_on_a_socket, {"runs_per_user": 1}),
     Case("too_many_sessions", sessions, {"sessions_per_user": 1}),
     Case("too_many_streams", streams, {"streams_per_user": 1}),
+    Case("too_many_connections", connections, {"connections_per_user": 1}),
     Case("queue_full", queue, {}),
     Case("queue_full", queue_of_a_socket, {}),
     Case("session_full", full_session, {"session_bytes": SESSION_BYTES}),

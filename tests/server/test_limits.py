@@ -15,9 +15,11 @@ from websockets.exceptions import ConnectionClosed
 from limelight.auth.key_file import Keyring
 from limelight.messages import Message
 from limelight.runs import engine
-from limelight.server.process import connection_limits
-from limelight.server.process.connection_limits import WebSocketConnection
-from limelight.server.runtime import SIGNAL_BURST
+from limelight.server import rate_limit
+from limelight.server.process import uvicorn_protocols
+from limelight.server.process.uvicorn_protocols import WebSocketConnection
+from limelight.server.rate_limit import SIGNAL_BURST
+from limelight.server.token_bucket import TokenBuckets
 from limelight.server.v2.socket import MESSAGE_BURST, TOO_MANY_MESSAGES
 from limelight.sources.base import Context
 from tests.server.keyed_server import Headers, maker, serving_users, start_waiting_run
@@ -137,17 +139,21 @@ async def test_repeated_stops_of_a_live_run_are_answered_and_send_one_signal(
 ) -> None:
     monkeypatch.setattr(engine, "STOP_GRACE", DEADLINE)  # the run lives until all its Stops have arrived
 
+    is_deaf, answered = asyncio.Event(), asyncio.Event()
+
     async def deaf(messages: list[Message], ctx: Context) -> AsyncIterator[str]:
         yield "Deaf"
         try:
+            is_deaf.set()
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            await asyncio.sleep(4)
+            await answered.wait()
 
     async with serving_users(tmp_path, deaf, requests_per_minute=5) as users:
         served, ann = users.served, users.ann
         body = asking("hi", session_id="s", agent="deaf")
         await anext(served.stream("POST", "/chat/stream", json=body, headers=ann))
+        await asyncio.wait_for(is_deaf.wait(), DEADLINE)
         (live,) = served.runtime.control.live_runs
         signals: list[object] = []
         monkeypatch.setattr(served.runtime.store, "signal", signalled(served, signals))
@@ -155,6 +161,7 @@ async def test_repeated_stops_of_a_live_run_are_answered_and_send_one_signal(
         first = asyncio.create_task(served.http.post(path, headers=ann))
         await eventually(lambda: live.execution.stopping)
         repeats = await asyncio.gather(*(served.http.post(path, headers=ann) for _ in range(2 * SIGNAL_BURST)))
+        answered.set()
         assert {reply.status_code for reply in (*repeats, await first)} == {200}
         assert len(signals) == 1
 
@@ -173,7 +180,7 @@ def signalled(served: Served, signals: list[object]) -> Callable[..., Awaitable[
 
 
 @pytest.mark.requirement("socket-rate")
-@pytest.mark.parametrize("command", ["ping", "get_state", "cancel", "nonsense"])
+@pytest.mark.parametrize("command", ["ping", "get_state", "nonsense"])
 async def test_socket_that_sends_too_many_messages_is_closed_with_the_reason(tmp_path: Path, command: str) -> None:
     async with (
         serving_users(tmp_path, requests_per_minute=100_000) as users,
@@ -192,6 +199,78 @@ async def test_socket_that_sends_too_many_messages_is_closed_with_the_reason(tmp
         assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1013, "too_many_requests")
         await other.send("ping")
         await other.until_type("pong")
+
+
+@pytest.mark.requirement("socket-rate")
+async def test_messages_on_all_sockets_of_a_user_have_one_limit_and_stop_is_not_refused(tmp_path: Path) -> None:
+    async with serving_users(tmp_path) as users:
+        users.served.runtime.message_buckets = TokenBuckets(3, 0, asyncio.get_running_loop().time)
+        async with (
+            socket(users.served, "one", headers=users.ann, agent_type="patient") as one,
+            socket(users.served, "two", headers=users.ann, agent_type="echo") as two,
+            socket(users.served, headers=users.ben, agent_type="echo") as of_ben,
+        ):
+            await one.send("query", query="go")
+            await one.until_state("processing")
+            for _ in range(2):
+                await one.send("ping")
+                await one.until_type("pong")
+            await two.send("ping")
+            assert (await two.error())[1] == "too_many_requests"
+            assert await two.closed() == (1013, "too_many_requests")
+            await one.send("cancel")
+            await one.until_state("idle", "completed")
+            await of_ben.send("ping")
+            await of_ben.until_type("pong")
+
+
+@pytest.mark.requirement("socket-rate")
+async def test_stop_on_a_socket_is_not_refused_because_of_its_other_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("limelight.server.v2.socket.MESSAGE_BURST", 3)
+    monkeypatch.setattr("limelight.server.v2.socket.MESSAGES_PER_SECOND", 0.001)
+    async with (
+        serving_users(tmp_path) as users,
+        socket(users.served, headers=users.ann, agent_type="patient") as ws,
+    ):
+        await ws.send("query", query="go")
+        await ws.until_state("processing")
+        for _ in range(2):
+            await ws.send("ping")
+        await ws.send("cancel")
+        await ws.until_state("idle", "completed")
+        await ws.send("ping")
+        assert await ws.closed() == (1013, "too_many_requests")
+
+
+async def test_too_many_stops_on_a_socket_are_delayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("limelight.server.v2.socket.REFUSAL_DELAY_SECONDS", 0.05)
+    monkeypatch.setattr("limelight.server.v2.socket.MESSAGE_BURST", 3)
+    monkeypatch.setattr("limelight.server.v2.socket.MESSAGES_PER_SECOND", 0.001)
+    async with serving_users(tmp_path) as users, socket(users.served, headers=users.ann, agent_type="echo") as ws:
+        began = asyncio.get_running_loop().time()
+        for _ in range(7):
+            await ws.send("cancel")
+        await ws.send("ping")
+        await ws.until_type("pong")
+        assert asyncio.get_running_loop().time() - began >= 4 * 0.05
+
+
+async def test_stop_does_not_wait_behind_refused_messages_of_its_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rate_limit, "REFUSAL_DELAY_SECONDS", 3600)
+    async with (
+        serving_users(tmp_path, requests_per_minute=2) as users,
+        socket(users.served, headers=users.ann, agent_type="patient") as ws,
+    ):
+        await ws.send("query", query="go")
+        await ws.until_state("processing")
+        for _ in range(20):
+            await ws.send("get_state")
+        await ws.send("cancel")
+        await ws.until_state("idle", "completed")
 
 
 @pytest.mark.requirement("socket-rate")
@@ -219,7 +298,7 @@ async def test_ping_of_a_client_that_reads_late_is_answered_when_it_reads(tmp_pa
 
 
 async def test_socket_that_sends_endless_fragments_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_limits, "MAX_FRAGMENTS", 50)
+    monkeypatch.setattr(uvicorn_protocols, "MAX_FRAGMENTS", 50)
 
     async def fragments() -> AsyncIterator[str]:
         while True:

@@ -25,6 +25,8 @@ from tests.support.server import Served, asking, collect, offer, serving
 from tests.support.wait import eventually
 
 LABELS = {
+    "limelight_connections": {"kind"},
+    "limelight_connections_closed": {"reason"},
     "limelight_info": {"version"},
     "limelight_runs": {"agent", "outcome", "code"},
     "limelight_first_event_seconds": {"agent"},
@@ -185,7 +187,7 @@ async def test_gauges_count_live_waiting_and_queued_runs(keyed: KeyedServer) -> 
 async def test_viewers_are_counted_by_kind_and_format(tmp_path: Path) -> None:
     async with serving(agents.talker, data=tmp_path) as served:
         await collect(served.ask("go", session_id="s"))
-        metrics, heartbeat = await MetricsReader.of(served), served.runtime.heartbeat
+        metrics, open_streams = await MetricsReader.of(served), served.runtime.open_streams
         async with AsyncExitStack() as stack:
             for params in ({}, {}, {"format": "records"}):
                 reply = await stack.enter_async_context(served.http.stream("GET", "/sessions/s/stream", params=params))
@@ -201,7 +203,7 @@ async def test_viewers_are_counted_by_kind_and_format(tmp_path: Path) -> None:
                 "limelight_viewers{format=packed_records,kind=socket}": 1,
             }
             assert await metrics.changed() == expected
-        await eventually(lambda: heartbeat.streams == 0)
+        await eventually(lambda: open_streams.count == 0)
         assert await metrics.changed() == {series: -count for series, count in expected.items()}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from limelight.config import Settings
-from limelight.server.open_streams import Heartbeat, Kind
+from limelight.server.open_streams import Kind, OpenStreams
 from limelight.server.routes import chat
 from tests.support import agents
 from tests.support.server import Served, asking, serving
@@ -70,15 +70,15 @@ def test_silent_stream_gets_heartbeats_within_the_interval() -> None:
     seconds = Settings().server.heartbeat_seconds
 
     async def watch() -> list[SilentStream]:
-        heartbeat = Heartbeat(seconds)
-        heartbeat.start()
+        open_streams = OpenStreams(seconds)
+        open_streams.start()
         streams: list[SilentStream] = []
         for _ in range(97):  # at all phases of the timer
             await asyncio.sleep(seconds / 37)
             streams.append(SilentStream(asyncio.get_running_loop().time()))
-            heartbeat.add(streams[-1])
+            open_streams.add(streams[-1])
         await asyncio.sleep(LONG)
-        await heartbeat.stop()
+        await open_streams.stop()
         return streams
 
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
@@ -109,14 +109,14 @@ def streams_after(rounds: int, *checks: Callable[[], Awaitable[bool]]) -> list[S
     """Return streams with these authorization checks after some rounds of checks, in simulated time."""
 
     async def watch() -> list[SilentStream]:
-        heartbeat = Heartbeat(1)
+        open_streams = OpenStreams(1)
         streams = [SilentStream(0.0) for _ in checks]
         for stream, check in zip(streams, checks, strict=True):
             stream.is_still_authorized = check
-            heartbeat.add(stream)
-        heartbeat.start()
+            open_streams.add(stream)
+        open_streams.start()
         await asyncio.sleep(rounds + 0.5)
-        await heartbeat.stop()
+        await open_streams.stop()
         return streams
 
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:

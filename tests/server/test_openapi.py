@@ -13,7 +13,7 @@ from limelight import plugins
 from limelight.server.endpoint import Endpoint
 from limelight.server.openapi import openapi
 from limelight.server.routes import ENDPOINTS
-from limelight.server.stream_frames import FRAMES
+from limelight.server.stream_schemas import FRAMES
 from tests.support.json_schemas import Checker
 
 GOLDEN = Path(__file__).parents[1] / "dialects" / "golden"

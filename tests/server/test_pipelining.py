@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from websockets.frames import Frame, Opcode
 
-from limelight.server.process import connection_limits
-from limelight.server.process.connection_limits import MAX_PIPELINED_BYTES, HttpConnection
+from limelight.server.process import uvicorn_protocols
+from limelight.server.process.uvicorn_protocols import MAX_PIPELINED_BYTES, HttpConnection
 from limelight.server.rate_limit import Throttle
 from tests.server.raw_connection import SECONDS, connected
 from tests.support import agents
@@ -85,7 +85,7 @@ async def test_server_stops_reading_a_connection_whose_answer_is_outstanding(tmp
 async def test_too_many_pipelined_bytes_close_the_connection_after_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_limits, "LINGER_SECONDS", 0.1)
+    monkeypatch.setattr(uvicorn_protocols, "LINGER_SECONDS", 0.1)
     async with serving(agents.sleeper, data=tmp_path) as served, connected(served) as wire:
         wire.writer.write(post("/chat", json.dumps(asking("go")).encode()))
         wire.writer.write(HEALTH * (MAX_PIPELINED_BYTES // len(HEALTH) + 10))
@@ -97,7 +97,7 @@ async def test_too_many_pipelined_bytes_close_the_connection_after_the_answer(
 async def test_client_that_reads_no_answers_is_read_no_further_and_then_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_limits, "UNREAD_SECONDS", 0.5)
+    monkeypatch.setattr(uvicorn_protocols, "UNREAD_SECONDS", 0.5)
     large = post("/chat", json.dumps(asking("x" * 200_000)).encode())
     async with serving(agents.echo, data=tmp_path) as served, connected(served) as wire:
         wire.reader._transport.pause_reading()  # pyright: ignore  # asyncio's client would read ahead
@@ -115,7 +115,7 @@ async def test_client_that_reads_no_answers_is_read_no_further_and_then_closed(
 
 
 async def test_rest_of_a_refused_body_has_a_time_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_limits, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(uvicorn_protocols, "HEADER_SECONDS", 0.3)
     async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served, connected(served) as wire:
         wire.writer.write(post("/chat", b" " * 1_000_000)[:1000])
         assert (await wire.answer())[0] == 401
@@ -204,8 +204,8 @@ async def test_stream_behind_which_a_request_waits_notices_that_its_viewer_has_l
 
 
 async def test_refused_body_is_read_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_limits, "MAX_DISCARDED_BYTES", 100_000)
-    monkeypatch.setattr(connection_limits, "LINGER_SECONDS", 0.1)
+    monkeypatch.setattr(uvicorn_protocols, "MAX_DISCARDED_BYTES", 100_000)
+    monkeypatch.setattr(uvicorn_protocols, "LINGER_SECONDS", 0.1)
     async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served, connected(served) as wire:
         wire.writer.write(post("/chat", b"")[:-5] + b"900000000\r\n\r\n")
         assert (await wire.answer())[0] == 401
@@ -220,7 +220,7 @@ async def test_request_of_a_disconnected_client_leaves_the_throttle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     throttle = Throttle(per_second=0.001, burst=1)
-    monkeypatch.setattr("limelight.server.auth.middleware.Throttle", lambda: throttle)
+    monkeypatch.setattr("limelight.server.runtime.Throttle", lambda: throttle)
     async with serving(agents.echo, data=tmp_path, auth__api_key="sesame") as served:
         assert (await served.http.get("/sessions")).status_code == 401
         async with connected(served) as wire:

@@ -7,7 +7,7 @@ import pytest
 from limelight.errors import TooManyRequests
 from limelight.models import LOCAL_OWNER
 from limelight.server import rate_limit
-from limelight.server.rate_limit import RateLimiter, Throttle, client_of
+from limelight.server.rate_limit import FEW_REQUESTS, RateLimiter, Throttle, client_of
 from tests.support.wait import eventually
 
 
@@ -61,21 +61,44 @@ async def test_requests_within_the_burst_pass_at_once() -> None:
             await throttle.wait("a")
 
 
-async def test_client_with_fewest_requests_passes_before_a_flood() -> None:
+FLOODS = {
+    "one_connection": ["10.0.0.1:1"] * 6,
+    "many_connections_of_a_host": [f"10.0.0.1:{port}" for port in range(6)],
+    "one_connection_of_the_same_host": ["10.0.0.2:1"] * 6,
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
+async def test_client_with_fewest_requests_passes_before_a_flood(flood: list[str]) -> None:
     throttle = Throttle(per_second=50, burst=1)
     passed: list[str] = []
+    probe = "10.0.0.2:99"
 
     async def request(client: str) -> None:
         await throttle.wait(client)
         passed.append(client)
 
-    flood = [asyncio.create_task(request("flood")) for _ in range(6)]
+    await throttle.wait("10.0.0.3:1")  # the burst
+    waiting = [asyncio.create_task(request(client)) for client in flood]
     await asyncio.sleep(0)
-    probe = asyncio.create_task(request("probe"))
     async with asyncio.timeout(10):
-        await asyncio.gather(*flood, probe)
-    assert passed.index("probe") <= 1
-    assert passed.count("flood") == 6
+        await asyncio.gather(request(probe), *waiting)
+    assert passed.index(probe) <= 2
+    assert sorted(passed) == sorted([probe, *flood])
+
+
+async def test_probe_that_repeats_passes_before_many_connections_with_one_request_each() -> None:
+    throttle = Throttle(per_second=1000, burst=3)
+    probe = "10.0.0.2:99"
+    for _ in range(3):  # the burst
+        await throttle.wait(probe)
+    flood = [asyncio.create_task(throttle.wait(f"10.0.0.1:{port}")) for port in range(2 * FEW_REQUESTS)]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        await throttle.wait(probe)
+        late = sum(not task.done() for task in flood)
+        await asyncio.gather(*flood)
+    assert late >= FEW_REQUESTS
 
 
 async def test_refusals_wait_behind_everything_else() -> None:

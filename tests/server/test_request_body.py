@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
+from limelight.errors import TooManyBytes
+from limelight.models import LOCAL_OWNER
 from limelight.server import request_body
+from limelight.server.request_body import LARGE_JSON, MAX_JSON_VALUES, BodyBudget, JsonDecoder
 from limelight.server.routes.login import MAX_BODY
 from tests.server.keyed_server import KeyedServer
 from tests.server.raw_connection import connected
 from tests.support import agents
 from tests.support.server import Served, asking, serving
+from tests.support.wait import eventually
 
 
 async def answer(served: Served, path: str, pieces: Iterable[bytes], *headers: str, pause: float = 0) -> dict[str, Any]:
@@ -53,6 +57,15 @@ async def test_body_that_pauses_too_long_is_refused(served: Served, path: str, m
     assert (problem["status"], problem["code"]) == (408, "body_timeout")
 
 
+@pytest.mark.requirement("connections-bounded")
+async def test_body_that_needs_no_key_has_a_time_limit(keyed: KeyedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("limelight.server.endpoint.PUBLIC_BODY_SECONDS", 0.2)
+    keyed.key("ann")
+    problem = await answer(keyed.served, "/auth/login", [b" "] * 100, "content-length: 200", pause=0.01)
+    assert (problem["status"], problem["code"]) == (408, "body_timeout")
+    assert problem["detail"].endswith("0.2 seconds in all")
+
+
 async def test_slow_but_steady_body_is_accepted(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(request_body, "SILENCE_SECONDS", 0.4)
     body = json.dumps(asking("hi")).encode()
@@ -60,3 +73,83 @@ async def test_slow_but_steady_body_is_accepted(served: Served, monkeypatch: pyt
     pieces = [body[start : start + tenth] for start in range(0, len(body), tenth)]
     reply = await answer(served, "/chat", pieces, f"content-length: {len(body)}", pause=0.08)
     assert reply["state"] == "finished"
+
+
+@pytest.mark.requirement("connections-bounded")
+def test_bodies_of_all_users_have_one_limit_and_local_has_it_too() -> None:
+    budget = BodyBudget(limit=60, total_limit=100)
+    ann, local = budget.reserve("ann"), budget.reserve(LOCAL_OWNER)
+    ann.resize(60)
+    with pytest.raises(TooManyBytes, match="of all users hold 60 bytes of 100"):
+        local.resize(41)
+    local.resize(40)
+    with pytest.raises(TooManyBytes, match="of all users"):
+        budget.reserve("ben").resize(1)
+    ann.release()
+    budget.reserve("ben").resize(60)
+
+
+def test_free_bytes_of_a_body_are_not_reserved() -> None:
+    budget = BodyBudget(limit=60, total_limit=100)
+    budget.reserve("ann").resize(60)
+    signal = budget.reserve("ann")
+    signal.free_bytes = 10
+    signal.grow(10)
+    with pytest.raises(TooManyBytes):
+        signal.grow(11)
+    assert budget.held("ann") == 60
+
+
+@pytest.mark.requirement("connections-bounded")
+async def test_stop_and_decision_are_not_refused_because_of_other_bodies(tmp_path: Path) -> None:
+    async with (
+        serving(agents.patient, data=tmp_path, limits__request_bytes=2000) as served,
+        connected(served) as wire,
+    ):
+        frames = served.ask("go")
+        await anext(frames)
+        (live,) = served.runtime.control.live_runs
+        lines = ["POST /chat HTTP/1.1", "host: 127.0.0.1", "content-type: application/json", "content-length: 2000"]
+        wire.writer.write("\r\n".join([*lines, "", "{"]).encode())
+        await eventually(lambda: served.runtime.body_budget.held(LOCAL_OWNER) == 2000)
+        refused = await served.problem("POST", "/chat", json=asking("hi", session_id="other"))
+        assert refused["code"] == "too_many_bytes"
+        stopped = await served.http.post(f"/runs/{live.run.run_id}/cancel", json={"reason": "x" * 100})
+        assert (stopped.status_code, stopped.json()["state"]) == (200, "cancelled")
+
+
+def test_body_larger_than_all_limits_is_accepted_alone() -> None:
+    budget = BodyBudget(limit=60, total_limit=100)
+    budget.reserve(LOCAL_OWNER).resize(1000)
+    assert budget.held(LOCAL_OWNER) == 1000
+
+
+async def test_body_with_too_many_values_is_refused(served: Served) -> None:
+    body = asking("go", extra=[{}] * MAX_JSON_VALUES)
+    refused = await served.http.post("/chat", json=body)
+    assert (refused.status_code, refused.json()["code"]) == (413, "body_too_large")
+    assert refused.json()["detail"] == f"the JSON has more than {MAX_JSON_VALUES:,} values"
+
+
+async def test_text_with_many_brackets_and_commas_is_answered(served: Served) -> None:
+    body = asking("[{, " * MAX_JSON_VALUES)
+    answered = await served.http.post("/chat", json=body)
+    assert answered.status_code == 200, answered.text[:200]
+
+
+async def test_large_bodies_are_decoded_one_at_a_time() -> None:
+    decoder = JsonDecoder()
+    turns: list[str] = []
+
+    async def decode(name: str, body: bytes) -> None:
+        await decoder.decode(body)
+        turns.append(name)
+
+    async def other_task() -> None:
+        for _ in range(3):
+            turns.append("other")
+            await asyncio.sleep(0)
+
+    large = b'"' + b"x" * LARGE_JSON + b'"'
+    await asyncio.gather(decode("first", large), decode("second", large), decode("small", b"1"), other_task())
+    assert turns == ["small", "other", "first", "other", "other", "second"]

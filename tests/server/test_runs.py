@@ -1,6 +1,7 @@
 """Runs over HTTP: state, resume, Stop, decisions, complete values, files."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -351,6 +352,53 @@ async def test_complete_answer_has_the_sources_for_which_its_event_has_no_room(t
         assert (await served.http.get(f"/runs/{given['run_id']}/answer")).json() == answer
 
 
+LONG = "They dance. " * 4_000
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(
+            FinalAnswer(content=json.dumps({"title": "T", "content": {"title": "inner", "content": LONG}})),
+            ("T", json.dumps({"title": "inner", "content": LONG}, separators=(",", ":"))),
+            id="nested",
+        ),
+        pytest.param(
+            FinalAnswer(content={"content": json.dumps({"title": "inner", "content": "c"}), "note": LONG}),
+            ("", json.dumps({"title": "inner", "content": "c"})),
+            id="nested beside much data",
+        ),
+        pytest.param(
+            FinalAnswer(title="Mine", content=json.dumps({"title": "T", "content": LONG})),
+            ("Mine", json.dumps({"title": "T", "content": LONG})),
+            id="text with a title of its agent",
+        ),
+        pytest.param(
+            FinalAnswer(title="Mine", sources=("A book",), content={"title": "T", "content": LONG, "sources": ["x"]}),
+            ("Mine", LONG),
+            id="object with a title of its agent",
+        ),
+        pytest.param(FinalAnswer(content=f"Final answer: {LONG}"), ("", LONG), id="prefix"),
+    ],
+)
+async def test_complete_answer_has_the_parts_of_its_truncated_event(
+    given: FinalAnswer, expected: tuple[str, str], tmp_path: Path
+) -> None:
+    async def librarian(*_: object) -> AsyncIterator[FinalAnswer]:
+        yield given
+
+    async with serving(librarian, data=tmp_path) as served:
+        chat = (await served.http.post("/chat", json=asking("go"))).json()
+        answer: dict[str, Any] = chat["answer"] or {"title": "", "sources": []}
+        assert (answer["title"], chat["message"]["content"]) == expected
+        assert answer["sources"] == list(given.sources)
+        frames = await collect(served.stream("GET", f"/runs/{chat['run_id']}/stream", params={"format": "records"}))
+        (shown,) = [frame.data["event"] for frame in frames if frame.data["event"]["kind"] == "final_answer"]
+        assert shown["truncated"]
+        assert shown.get("title", "") == expected[0]
+        assert expected[1].startswith(shown["content"])
+
+
 async def test_large_arguments_of_an_approval_are_truncated_and_readable(tmp_path: Path) -> None:
     args = {"text": "ä" * 60_000}
 
@@ -491,6 +539,7 @@ async def test_tool_route_returns_small_results(served: Served) -> None:
         "output": "searching\n",
         "result": {"hits": 3},
         "error": None,
+        "outcome": "",
         "result_seen": True,
         "media_type": "application/json",
         "size": 10,

@@ -1,10 +1,11 @@
 """The framing of server-sent events."""
 
 from limelight.dialects.base import Frame
+from limelight.models import Cursor
 from limelight.runs.hub import FrameBatch
 from limelight.server.sse import sse_framing
 
-FRAMES = [Frame("57.1", b'{"a":1}'), Frame("57", b"2")]
+FRAMES = [Frame(Cursor(57, 1), b'{"a":1}'), Frame(Cursor(57), b"2")]
 
 
 def test_framing_writes_the_cursor_as_id_and_the_payload_as_data() -> None:

@@ -222,11 +222,12 @@ def approval_edited(run: FinishedRun) -> None:
 
 
 def approval_rejected(run: FinishedRun) -> None:
-    """The same, rejected: the tool does not run, and its call fails."""
+    """The same, rejected: the tool does not run, and its call ends with an error and the outcome `rejected`."""
     finished(run)
     assert run.one(ApprovalResolved).decision == "reject"
     call = run.call("danger")
     assert call.error is not None
+    assert call.finished.outcome == "rejected"
     assert "is gone" not in str(call.result)
 
 
@@ -279,12 +280,14 @@ def stopped_in_a_tool(run: FinishedRun) -> None:
     """Stopped while slow("first", 30) runs."""
     assert isinstance(run.terminal, RunCancelled)
     assert run.call("slow").error is not None
+    assert run.call("slow").finished.outcome == "stopped"
 
 
 def stopped_in_a_sync_tool(run: FinishedRun) -> None:
     """Stopped while nap(1) runs, which ends."""
     assert isinstance(run.terminal, RunCancelled)
     assert run.call("nap").error is not None
+    assert run.call("nap").finished.outcome == "stopped"
     assert [status.text for status in run.all(Status)] == ["napping"]
 
 

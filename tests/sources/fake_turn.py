@@ -6,7 +6,8 @@ from typing import Any, Unpack
 
 from limelight.events import AnyEvent
 from limelight.messages import Message
-from limelight.sources.base import Approval, ApprovalOptions, Turn, User
+from limelight.models import User
+from limelight.sources.base import Approval, ApprovalOptions, Turn
 
 
 class FakeContext:

@@ -26,6 +26,7 @@ from limelight.events import (
     terminal_of,
 )
 from limelight.grammar import Grammar
+from limelight.sources.base import NO_OPTIONS, Options
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.support.server import Frame, Served, collect, offer, serving
@@ -136,15 +137,14 @@ class AgentServer:
         self.served = served
         self.endpoint = endpoint
 
-    async def run(self, question: str = "go", **body: Any) -> FinishedRun:
-        """Run a turn to its end."""
-        messages = body.pop("messages", None) or [{"role": "user", "content": question}]
-        return checked_run(await collect(self._stream(messages, **body)))
+    async def run(self, question: str | None = "go", **body: Any) -> FinishedRun:
+        """Run a turn to its end. Without a question, the request has no messages."""
+        if question is not None:
+            body = {"messages": [{"role": "user", "content": question}], **body}
+        return checked_run(await collect(self._stream(**body)))
 
-    def _stream(self, messages: list[dict[str, Any]], **body: Any) -> AsyncIterator[Frame]:
-        return self.served.stream(
-            "POST", "/chat/stream", params={"format": "records"}, json={"messages": messages, **body}
-        )
+    def _stream(self, **body: Any) -> AsyncIterator[Frame]:
+        return self.served.stream("POST", "/chat/stream", params={"format": "records"}, json=body)
 
     async def run_deciding(self, decide: Callable[[ApprovalRequested], dict[str, Any]], **body: Any) -> FinishedRun:
         """Run a turn, and decide every request for approval."""
@@ -196,12 +196,19 @@ def checked_run(frames: Sequence[Frame]) -> FinishedRun:
 
 @asynccontextmanager
 async def serve_agent(
-    make: Callable[[ModelEndpoint], object], script: str, data: Path, *, name: str = "agent", **settings: Any
+    make: Callable[[ModelEndpoint], object],
+    script: str,
+    data: Path,
+    *,
+    name: str = "agent",
+    options: Options = NO_OPTIONS,
+    context_from_request: bool | tuple[str, ...] = False,
+    **settings: Any,
 ) -> AsyncGenerator[AgentServer]:
     """Serve the agent that `make` returns; its model plays the script, or improvises if that is empty."""
     async with Understudy(parse_scripts(script) if script else ()) as understudy:
         endpoint = ModelEndpoint(understudy.base_url, understudy.key)
-        agent = offer(make(endpoint), name)
+        agent = offer(make(endpoint), name, options, context_from_request=context_from_request)
         async with serving(agents=[agent], data=data, **settings) as served:
             yield AgentServer(served, endpoint)
 

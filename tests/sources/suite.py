@@ -7,7 +7,7 @@ class TestMine(SourceSuite):
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from limelight.deltas import join
 from limelight.events import AnyEvent, ReasoningDelta, TextDelta
 from limelight.sources.base import Source
 from tests.sources.conformance import SCENARIOS, Case
-from tests.sources.live_turn import FinishedRun, run_agent
+from tests.sources.live_turn import FinishedRun, ModelEndpoint, run_agent
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -27,6 +27,13 @@ class SourceSuite:
     source: ClassVar[type[Source]]
     cases: ClassVar[Mapping[str, Case]]
 
+    def maker(self, case: Case) -> Callable[[ModelEndpoint], object]:
+        """Return what makes the agent of a case. A framework may keep the agent for `check`."""
+        return case.make
+
+    async def check(self, make: Callable[[ModelEndpoint], object], run: FinishedRun) -> None:
+        """Compare a finished run with what the framework itself has ended with."""
+
     @pytest.mark.parametrize("name", SCENARIOS)
     async def test_scenario(self, name: str, tmp_path: Path) -> None:
         scenario, case = SCENARIOS[name], self.cases.get(name)
@@ -34,7 +41,9 @@ class SourceSuite:
         assert case is not None or lacks, f"{self.source.framework} has no case for {name}, and does not say why"
         if case is None:
             return
-        run = await run_agent(case.make, case.script, tmp_path, decide=scenario.decide, stop_at=scenario.stop_at)
+        make = self.maker(case)
+        run = await run_agent(make, case.script, tmp_path, decide=scenario.decide, stop_at=scenario.stop_at)
+        await self.check(make, run)
         if lacks:
             with pytest.raises(AssertionError):
                 scenario.expect(run)

@@ -228,6 +228,13 @@ def test_none_and_empty_text_give_no_event() -> None:
     assert translated(None, "", None) == [FinalAnswer(content=""), RunFinished()]
 
 
+def test_subclass_of_str_becomes_plain_text() -> None:
+    class Accessor(str): ...
+
+    delta = FunctionTranslator().feed(Accessor("a"))[0]
+    assert isinstance(delta, TextDelta) and type(delta.text) is str
+
+
 @pytest.mark.parametrize("item", [5, b"bytes", ["list"], object(), {"kind": "status"}])
 def test_item_of_another_type_is_a_bad_event_that_names_it(item: object) -> None:
     with pytest.raises(BadEvent, match=f"an agent yields text, events or files, not {type(item).__name__}"):

@@ -57,8 +57,8 @@ class Remembering(FunctionSource):
     async def forget(self, memory_key: str) -> None:
         self.seen.append(("forget", memory_key))
 
-    async def rest(self, memory_key: str) -> None:
-        self.seen.append(("rest", memory_key))
+    async def unload(self, memory_key: str) -> None:
+        self.seen.append(("unload", memory_key))
 
 
 made: list[Remembering] = []
@@ -86,11 +86,11 @@ async def test_lazy_source_delegates_every_method_to_the_framework_source() -> N
     assert [e.text for e in events if isinstance(e, TextDelta)] == ["hello"]
     assert any(isinstance(event, FinalAnswer) for event in events)
     await source.forget("a")
-    await source.rest("b")
+    await source.unload("b")
     await source.close()
     await source.close()
     (real,) = made
-    assert real.seen == [Options(max_steps=3), ("forget", "a"), ("rest", "b"), "closed"]
+    assert real.seen == [Options(max_steps=3), ("forget", "a"), ("unload", "b"), "closed"]
 
 
 async def test_agent_is_made_in_a_thread_and_an_early_run_waits_for_it() -> None:
@@ -165,10 +165,10 @@ async def test_close_prevents_the_making_of_an_agent_that_has_not_started() -> N
     assert second == []
 
 
-async def test_rest_before_the_agent_is_made_does_nothing() -> None:
+async def test_unload_before_the_agent_is_made_does_nothing() -> None:
     made.clear()
     source = late_agent(lambda: hello)
-    await source.rest("a")
+    await source.unload("a")
     assert made == []
 
 
@@ -181,7 +181,7 @@ async def test_rest_before_the_agent_is_made_does_nothing() -> None:
             "agent 'bot' needs the bees extra: pip install 'limelight[bees]'",
         ),
         (ModuleNotFoundError("x", name="bees_core"), "", "agent 'bot' needs the package bees_core"),
-        (ValueError("no honey"), "bees", "agent 'bot' cannot be made: ValueError: no honey"),
+        (ValueError("no honey"), "bees", "agent 'bot' cannot be created: ValueError: no honey"),
     ],
 )
 async def test_failure_to_make_an_agent_is_a_one_line_setup_error(error: Exception, extra: str, message: str) -> None:
@@ -205,7 +205,7 @@ async def test_failure_to_make_an_agent_is_logged(caplog: pytest.LogCaptureFixtu
         await source.open(NoHome())
         await eventually(lambda: caplog.messages)
     (line,) = caplog.messages
-    assert line.startswith("agent 'bot' cannot be made: ZeroDivisionError: division by zero; ")
+    assert line.startswith("agent 'bot' cannot be created: ZeroDivisionError: division by zero; ")
     assert source.failed
     await source.close()
 
@@ -243,7 +243,7 @@ async def test_concurrent_runs_after_a_failure_make_the_agent_once(caplog: pytes
     await source.open(NoHome())
     await eventually(lambda: source.failed)
     ends = await asyncio.gather(*(ask() for _ in range(5)), return_exceptions=True)
-    assert [str(end) for end in ends] == ["agent 'bot' cannot be made: ValueError: no honey"] * 5
+    assert [str(end) for end in ends] == ["agent 'bot' cannot be created: ValueError: no honey"] * 5
     assert len(tries) == 2
     await source.close()
     await eventually(lambda: len(caplog.messages) == 2)  # one line for each time

@@ -102,8 +102,9 @@ def blocks(may_end: threading.Event) -> Any:
     """An ordinary generator that blocks its own thread."""
 
     def agent(messages: list[Message], ctx: Context) -> Iterator[object]:
-        yield Status(text="napping")
+        ctx.emit(Status(text="napping"))  # from the thread that blocks next, so Stop finds it blocked
         may_end.wait(10)
+        yield "I rest."
 
     return agent
 

@@ -14,7 +14,7 @@ from langgraph.graph import END
 
 from limelight import current
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, RunFailed, RunFinished, ToolFinished
-from tests.sources.agno import agno_scenarios
+from tests.sources.agno import agno_scenarios, workflow_scenarios
 from tests.sources.conformance import SCENARIOS, Case
 from tests.sources.langgraph import langgraph_scenarios
 from tests.sources.langgraph.graphs import chain
@@ -24,7 +24,11 @@ from tests.support.server import Frame, asking, collect
 
 pytestmark = pytest.mark.usefixtures("agno_models")
 
-FRAMEWORKS = {"langgraph": langgraph_scenarios.CASES, "agno": agno_scenarios.CASES}
+FRAMEWORKS = {
+    "langgraph": langgraph_scenarios.CASES,
+    "agno": agno_scenarios.CASES,
+    "agno workflow": workflow_scenarios.WORKFLOW_CASES,
+}
 Decide = Callable[[ApprovalRequested], dict[str, Any]]
 ALL = [(framework, name) for framework in FRAMEWORKS for name, scenario in SCENARIOS.items() if scenario.decide]
 

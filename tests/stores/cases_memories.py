@@ -6,7 +6,7 @@ from tests.stores.operations import FAR, S1, MakeStore, begin, complete_run, ope
 
 S2 = SessionRef("ann", "s2")
 BOBS = SessionRef("bob", "s1")
-FIRST = Memory(key="m1", agent="deep", turns=(MemoryTurn("hash1", "r1"),))
+FIRST = Memory(key="m1", agent="deep", turns=(MemoryTurn("hash1", "r1"),), ref=S1)
 
 
 class MemoryCases:
@@ -29,17 +29,17 @@ class MemoryCases:
     async def test_memory_written_again_under_its_key_is_replaced(self, store: Store) -> None:
         await complete_run(store, "r1")
         await store.remember(S1, FIRST)
-        grown = Memory(key="m1", agent="deep", turns=(*FIRST.turns, MemoryTurn("hash2", "r2")))
+        grown = Memory(key="m1", agent="deep", turns=(*FIRST.turns, MemoryTurn("hash2", "r2")), ref=S1)
         await store.remember(S1, grown)
         assert await store.memory(S1, "deep") == grown
         assert await store.stale_memories(["deep", "agno"]) == []
 
     async def test_memory_with_another_key_makes_the_previous_one_stale(self, store: Store) -> None:
         await complete_run(store, "r1")
-        other_agent = Memory(key="m2", agent="agno")
+        other_agent = Memory(key="m2", agent="agno", ref=S1)
         await store.remember(S1, FIRST)
         await store.remember(S1, other_agent)
-        fresh = Memory(key="m3", agent="deep")
+        fresh = Memory(key="m3", agent="deep", ref=S1)
         await store.remember(S1, fresh)
         assert await store.memory(S1, "deep") == fresh
         assert await store.memory(S1, "agno") == other_agent
@@ -52,7 +52,8 @@ class MemoryCases:
             await complete_run(store, run_id, ref)
             await store.remember(ref, Memory(key=key, agent="deep"))
         await store.delete(S1)
-        assert [memory.key for memory in await store.stale_memories(["deep", "agno"])] == ["m1"]
+        stale = await store.stale_memories(["deep", "agno"])
+        assert [(memory.key, memory.ref) for memory in stale] == [("m1", S1)]
         await begin(store, "r3", S1)
         assert await store.memory(S1, "deep") is None
 

@@ -11,6 +11,7 @@ import pytest
 
 from limelight.stores.base import Store
 from tests.stores.cases_defaults import DefaultCases
+from tests.stores.cases_large_values import LargeValueCases
 from tests.stores.cases_maintenance import MaintenanceCases
 from tests.stores.cases_memories import MemoryCases
 from tests.stores.cases_records import RecordCases
@@ -32,5 +33,14 @@ class StoreFixtures:
             yield store
 
 
-class StoreSuite(StoreFixtures, SessionCases, RunCases, RecordCases, MaintenanceCases, MemoryCases, DefaultCases):
+class StoreSuite(
+    StoreFixtures,
+    SessionCases,
+    RunCases,
+    RecordCases,
+    LargeValueCases,
+    MaintenanceCases,
+    MemoryCases,
+    DefaultCases,
+):
     """All cases."""

@@ -6,11 +6,13 @@ no timer of the loop is due before the test moves the clock.
 
 import asyncio
 
+from tests.support.checked_loop import CheckedLoop
+
 TURNS = 50
 """Turns of the loop after a move of the clock: more than any chain of callbacks in the code under test."""
 
 
-class ManualLoop(asyncio.SelectorEventLoop):
+class ManualLoop(CheckedLoop):
     """An event loop with a clock that only `Clock.advance` moves."""
 
     now = 1000.0

@@ -41,6 +41,8 @@ from limelight.events import (
     Usage,
 )
 
+CODE_PIECES = ('{"code": "', '{"x": [1], "code": "', "x = 1\\n", "\\", "\\ud83d", "\\ude00", "é```", '"', "}", "")
+"""Pieces of the arguments of a call that runs Python code, which may make valid JSON."""
 ODD_TEXTS = (
     "",
     "a",
@@ -80,6 +82,8 @@ START = 1_700_000_000_000
 class _Call(msgspec.Struct):
     agent_id: str
     ready: bool
+    is_python: bool = False
+    args_text: str = ""
     approval_id: str = ""
 
 
@@ -187,11 +191,12 @@ class RunBuilder:
     def _start_tool(self) -> None:
         agent_id, call_id = self._someone(), self._new_id("c")
         args = self._random.choice([None, {}, {"q": self._text()}, "{not json"])
-        self._calls[call_id] = _Call(agent_id, args is not None)
-        self.events.append(ToolStarted(agent_id=agent_id, call_id=call_id, name=self._text() or "t", args=args))
+        name = self._random.choice([self._text() or "t", "python"])
+        self._calls[call_id] = _Call(agent_id, args is not None, name == "python")
+        self.events.append(ToolStarted(agent_id=agent_id, call_id=call_id, name=name, args=args))
 
     def _use_tool(self) -> None:
-        """Go on with an open call, if there is one: more arguments, ready, or output."""
+        """Continue an open call, if there is one: with arguments, as ready, or with output."""
         usable = [c for c, call in self._calls.items() if not call.approval_id]
         if not usable:
             self._start_tool()
@@ -202,13 +207,18 @@ class RunBuilder:
             stream: OutputStream = self._random.choice(["stdout", "stderr"])
             self.events.append(ToolOutputDelta(agent_id=call.agent_id, call_id=call_id, text=text, stream=stream))
         elif self._random.random() < 0.7:
+            text = self._random.choice(CODE_PIECES) if call.is_python else text
+            call.args_text += text
             self.events.append(ToolArgsDelta(agent_id=call.agent_id, call_id=call_id, text=text))
         else:
             self._make_ready(call_id)
 
     def _make_ready(self, call_id: str) -> None:
-        self._calls[call_id].ready = True
-        self.events.append(ToolReady(agent_id=self._calls[call_id].agent_id, call_id=call_id, args={"q": self._text()}))
+        call = self._calls[call_id]
+        call.ready = True
+        other = {"code" if call.is_python else "q": self._text()}
+        args = self._random.choice([call.args_text, other, {"code": "x = 1\nx = 1\n"}])
+        self.events.append(ToolReady(agent_id=call.agent_id, call_id=call_id, args=args))
 
     def _start_agent(self) -> None:
         """A sub-agent, at any depth, spawned by an open call of its parent or by none."""

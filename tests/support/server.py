@@ -15,6 +15,7 @@ from limelight.runs.agent_registry import Agent
 from limelight.server.app import create_app
 from limelight.server.process.uvicorn_server import LimelightServer, bind
 from limelight.server.runtime import Runtime
+from limelight.sources.base import NO_OPTIONS, Options
 from tests.support.wait import DEADLINE
 
 REUSE_SECONDS = 1
@@ -96,10 +97,10 @@ def text_of(found: list[Frame]) -> str:
     return "".join(data["content"] for data in tokens if data["agent_depth"] == 0 and "fallback_for" not in data)
 
 
-def offer(target: Any, name: str = "", **settings: Any) -> Agent:
+def offer(target: Any, name: str = "", options: Options = NO_OPTIONS, **settings: Any) -> Agent:
     """A function, or an agent object, as an agent on offer."""
     name = name or target.__name__
-    return Agent(name=name, source=wrap(target, name), title=name, description="", **settings)
+    return Agent(name=name, source=wrap(target, name, options), title=name, description="", **settings)
 
 
 def client_of(url: str, **options: Any) -> httpx.AsyncClient:

@@ -213,6 +213,42 @@ def test_stopped_run_is_no_error_but_its_open_spans_are() -> None:
     assert single(spans, "invoke_agent demo").attributes["limelight.run.state"] == "cancelled"
 
 
+def test_error_that_equals_the_end_of_the_run_is_not_taken_for_a_stop() -> None:
+    spans = spans_of(
+        [
+            STARTED,
+            ToolStarted(call_id="a", name="fail", args={}),
+            ToolFinished(call_id="a", result="Error: stopped", error="stopped"),
+            RunCancelled(),
+        ]
+    )
+    assert trace_lines(spans) == ["invoke_agent demo 0-30", "  execute_tool fail 10-20 ! tool_error"]
+
+
+def test_what_ends_with_its_sub_agent_or_with_a_finished_run_is_stopped() -> None:
+    inner: list[AnyEvent] = [STARTED, AgentStarted(agent_id="a", name="sub"), StepStarted(agent_id="a", number=1)]
+    ended = closed(inner, RunFinished())[3]
+    spans = spans_of([*inner, ended, AgentFinished(agent_id="a"), FinalAnswer(content=""), RunFinished()])
+    assert trace_lines(spans) == [
+        "invoke_agent demo 0-60",
+        "  invoke_agent sub 10-40",
+        "    step 1 20-30 ! stopped",
+    ]
+
+
+def test_rejected_call_has_its_own_error_type() -> None:
+    spans = spans_of(
+        [
+            STARTED,
+            ToolStarted(call_id="a", name="delete", args={}),
+            ToolFinished(call_id="a", result="Error: no", error="no", outcome="rejected"),
+            FinalAnswer(content=""),
+            RunFinished(),
+        ]
+    )
+    assert trace_lines(spans) == ["invoke_agent demo 0-40", "  execute_tool delete 10-20 ! rejected"]
+
+
 def test_failed_run_has_code_and_error_id() -> None:
     open_run: list[AnyEvent] = [STARTED, ToolStarted(call_id="a", name="wait", args={})]
     spans = spans_of(closed(open_run, RunFailed(code="run_timeout", message=SECRET, error_id="err_1")))

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from limelight.understudy.answer_texts import NOTICE
 from limelight.understudy.improviser import MAX_CALLS, improvise
-from limelight.understudy.schema_validation import is_valid
+from limelight.understudy.json_schema import is_valid
 from tests.understudy.request_builders import (
     INTEGER,
     NUMBER,
@@ -20,7 +20,7 @@ from tests.understudy.request_builders import (
     tool_messages,
     user,
 )
-from tests.understudy.test_schema_examples import SCHEMAS
+from tests.understudy.test_json_schema import SCHEMAS
 
 TODO = {
     "type": "object",

@@ -53,6 +53,6 @@ def test_expression_is_written_in_the_question_or_the_sum_of_its_numbers(message
 
 
 def test_question_of_megabytes_is_cut_before_it_is_parsed() -> None:
-    """Without the cut, the regular expressions take minutes."""
-    text = "What do bees do? " + "and then run " * 300_000
+    """Without the cut, the regular expression for the phrase takes minutes."""
+    text = "What do bees do with an approval? " + "and then run " * 300_000
     assert question_text(text).startswith("What do bees do? and then run")

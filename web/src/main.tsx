@@ -3,7 +3,7 @@ import { createRoot } from "react-dom/client";
 import { App } from "./app/App";
 import { AuthGate } from "./app/AuthGate";
 import { ErrorBoundary } from "./app/ErrorBoundary";
-import { Stores, StoresContext } from "./app/stores";
+import { Stores, StoresContext } from "./app/pageStores";
 import "./styles/base.css";
 
 const root = document.getElementById("root");

@@ -1,1 +1,1 @@
-"""Loads, validates and resolves the agents that a server offers, from targets and settings."""
+"""Finds, loads and validates the agents that a server offers, from command-line targets and settings."""

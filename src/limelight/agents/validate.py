@@ -1,4 +1,4 @@
-"""Validates the table of an agent: finds settings that cannot work or have no effect on this agent.
+"""Validates an agent's table in the settings: finds values that cannot work or have no effect on this agent.
 
 Checks whether a workspace can be written, without leaving files behind, and whether modules are installed,
 without importing them. `resolve` adds the place in the file to each mistake.
@@ -16,6 +16,9 @@ from limelight.builtin.catalogue import BuiltIn
 from limelight.builtin.model_choice import ADDRESS_RULE, is_address
 from limelight.config import AgentSettings
 from limelight.config.validation import suggestion
+from limelight.sources.base import Source
+from limelight.sources.input_schemas import is_reserved, value_mistakes
+from limelight.sources.input_schemas import option_mistakes as schema_mistakes
 
 NOT_FOR_OWN_AGENTS = {
     "model": "that agent brings its own model",
@@ -23,7 +26,7 @@ NOT_FOR_OWN_AGENTS = {
     "imports": "they are for codact, whose code they limit",
     "execute": "it is for deep",
 }
-"""Settings that have no effect on the user's own agents, each with the reason."""
+"""Settings that have no effect on the user's own agents, each with the reason for the message."""
 UNSUPPORTED = {
     "model": "it uses no model",
     "base_url": "it uses no model",
@@ -31,20 +34,23 @@ UNSUPPORTED = {
     "workspace": "it has no files",
     "execute": "it is for deep",
     "sandbox": "code and commands of built-in agents always run in the sandbox",
+    **dict.fromkeys(("input", "context", "context_from_request"), "it is asked in words only"),
 }
-"""Settings that some built-in agents do not support, each with the reason."""
+"""Settings that some built-in agents do not support, each with the reason for the message."""
 UNSUPPORTED_OPTIONS = {
     "max_steps": "its framework ({framework}) has no steps that could be counted",
     "planning_interval": "its framework ({framework}) makes no plans of its own",
     "approve": "it asks itself: by interrupt_on or interrupt() in a graph, requires_confirmation in Agno, "
     "ctx.approve in a function",
     "sandbox": "its framework ({framework}) runs no code that a model writes",
+    "input": "it is asked with messages only",
+    "context": "it takes no context",
 }
-"""Settings that some frameworks do not support, each with the reason."""
+"""Settings that some frameworks do not support, each with the reason for the message."""
 
 
 class Mistake(NamedTuple):
-    """A mistake in an agent's table: the key with the mistake, and a message about what is wrong."""
+    """A mistake in an agent's table: the key of the setting, and a message about what is wrong."""
 
     key: str
     message: str
@@ -70,14 +76,36 @@ def table_mistakes(table: AgentSettings, agent: BuiltIn | None) -> Iterator[Mist
         yield from (Mistake("imports", f"imports: {error}") for error in _missing_modules(table.imports))
 
 
+def input_mistakes(table: AgentSettings, source: Source) -> Iterator[Mistake]:
+    """Yield the mistakes in an agent's input and context values, and in the names of those that requests may set.
+
+    An agent that a factory creates later is checked when it is created.
+    """
+    schemas = source.schemas
+    for path, message in schema_mistakes(schemas, table.input, table.context):
+        yield Mistake(path.partition("[")[0], f"{path}: {message}")
+    if table.context_from_request and not schemas.is_known:
+        return
+    if table.context_from_request and schemas.all_context is None:
+        yield Mistake("context_from_request", "context_from_request has no effect on this agent: it takes no context")
+    elif isinstance(table.context_from_request, list):
+        for name in table.context_from_request:
+            known = schemas.all_context or {}
+            if is_reserved(name) or ("properties" in known and name not in known["properties"]):
+                mistake = value_mistakes({name: None}, known)[0]
+                yield Mistake("context_from_request", f"context_from_request: {mistake.message}")
+
+
 def option_mistakes(table: AgentSettings, options: Iterable[str], framework: str) -> Iterator[Mistake]:
-    """Yield a mistake for each option in an agent's table that the framework of the agent does not support."""
-    reasons = {key: why.format(framework=framework) for key, why in UNSUPPORTED_OPTIONS.items() if key not in options}
+    """Yield a mistake for each option in an agent's table that the agent's framework does not support."""
+    reasons = {
+        key: reason.format(framework=framework) for key, reason in UNSUPPORTED_OPTIONS.items() if key not in options
+    }
     yield from _without_effect(table, reasons)
 
 
 def status_mistakes(table: AgentSettings, agent: BuiltIn) -> Iterator[Mistake]:
-    """Yield a warning for each status text in an agent's table whose tool is unknown.
+    """Yield a warning for each status text in an agent's table that belongs to an unknown tool.
 
     It is not an error, because a newer version of the framework may have the tool.
     """
@@ -89,21 +117,21 @@ def status_mistakes(table: AgentSettings, agent: BuiltIn) -> Iterator[Mistake]:
 
 
 def _approve_mistakes(names: Iterable[str], agent: BuiltIn) -> Iterator[Mistake]:
-    """Yield an error for each unknown tool in `approve`, because a misspelt tool would run without approval."""
+    """Yield an error for each unknown tool in `approve`; a misspelt tool would otherwise run without approval."""
     for name in names:
         if name not in agent.approvable_tools:
             hint = suggestion(name, agent.approvable_tools, f"; there are: {', '.join(agent.approvable_tools)}")
-            yield Mistake("approve", f"approve: {agent.name} cannot ask before {name!r}{hint}")
+            yield Mistake("approve", f"approve: {agent.name} has no approvable tool {name!r}{hint}")
 
 
 def _without_effect(table: AgentSettings, reasons: dict[str, str]) -> Iterator[Mistake]:
     for key, reason in reasons.items():
         if getattr(table, key) != getattr(AgentSettings(), key):
-            yield Mistake(key, f"{key} makes no difference for this agent: {reason}")
+            yield Mistake(key, f"{key} has no effect on this agent: {reason}")
 
 
 def _workspace_error(workspace: str) -> str:
-    """Return the reason why a folder cannot be a workspace; "" if it can. Does not create the folder."""
+    """Return why a folder cannot be a workspace; "" if it can. The folder is not created."""
     try:
         folder = Path(workspace).expanduser()
         path = folder.absolute()
@@ -113,8 +141,8 @@ def _workspace_error(workspace: str) -> str:
     if not existing.is_dir():
         if existing == path:
             return f"{folder} is not a folder"
-        return f"{folder} cannot be made, as {existing} is not a folder"
-    refusal = f"{folder} cannot be written" if existing == path else f"{folder} cannot be made in {existing}"
+        return f"{folder} cannot be created, as {existing} is not a folder"
+    refusal = f"{folder} cannot be written" if existing == path else f"{folder} cannot be created in {existing}"
     if not os.access(existing, os.R_OK | os.W_OK | os.X_OK):
         return refusal
     reason = _creation_error(existing, path.relative_to(existing))
@@ -122,7 +150,7 @@ def _workspace_error(workspace: str) -> str:
 
 
 def _creation_error(existing: Path, missing: Path) -> str:
-    """Return the reason why folders cannot be created in the folder `existing`; "" if they can.
+    """Return why folders cannot be created in the folder `existing`; "" if they can.
 
     As a test, folders are created and removed again: in places like /proc the permissions alone are misleading.
     """

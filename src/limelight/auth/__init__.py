@@ -1,1 +1,1 @@
-"""Authentication, independent of HTTP: API keys and their file, JWTs of an issuer, scopes and user ids."""
+"""Authentication without HTTP: API keys and their file, JWTs of a token issuer, scopes and user ids."""

@@ -1,4 +1,4 @@
-"""API keys: `lml_ID_SECRET`. The server stores the id and a hash of the secret.
+"""API keys, which have the form `lml_ID_SECRET`. The server stores the id and a hash of the secret.
 
 A secret has 256 random bits, so a fast hash is enough: unlike a password, it cannot be found by guessing.
 Pure except for the random numbers of `make_key`.
@@ -16,7 +16,7 @@ from limelight.auth.identity import Scope
 
 PREFIX = "lml"
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
-"""The 32 characters of ids and secrets, without characters that look alike."""
+"""The 32 characters that ids and secrets consist of. None of them looks like another one."""
 _ID_LENGTH = 8
 _SECRET_LENGTH = 52
 LENGTH = len(PREFIX) + 1 + _ID_LENGTH + 1 + _SECRET_LENGTH
@@ -25,11 +25,11 @@ KEY = re.compile(rf"{PREFIX}_({_CHAR}{{{_ID_LENGTH}}})_({_CHAR}{{{_SECRET_LENGTH
 KEY_BEGINNING = re.compile(
     rf"{PREFIX}_(?:{_CHAR}{{0,{_ID_LENGTH}}}|{_CHAR}{{{_ID_LENGTH}}}_{_CHAR}{{0,{_SECRET_LENGTH - 1}}})\Z"
 )
-"""Matches the beginning of a key at the end of a text."""
+"""Matches an incomplete API key at the end of a text."""
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """The stored form of a key, without its secret. Times are milliseconds since 1970."""
+    """An API key as it is stored, with a hash instead of the secret. Times are milliseconds since 1970."""
 
     key_id: str
     secret_hash: str
@@ -52,7 +52,7 @@ class ParsedKey(NamedTuple):
 
 
 def make_key(user: str, scopes: tuple[Scope, ...], at: int) -> tuple[ApiKey, str]:
-    """Create an API key. Return its stored form, and its text with the secret, which only the owner gets."""
+    """Create an API key. Return its stored form, and the key itself with the secret, which only its owner gets."""
     key_id, secret = _random(_ID_LENGTH), _random(_SECRET_LENGTH)
     key = ApiKey(key_id=key_id, secret_hash=_hash(secret), user=user, scopes=scopes, created_at=at)
     return key, f"{PREFIX}_{key_id}_{secret}"

@@ -16,7 +16,7 @@ SCOPE_DESCRIPTIONS: dict[Scope, str] = {
 }
 MAX_USER_ID = 256
 SYSTEM = "system"
-"""The user id of the server itself. In the log, decisions of this user were not made by a person."""
+"""The user id of the server itself. In the log, it marks decisions that no person has made."""
 
 
 class Identity(NamedTuple):
@@ -39,7 +39,7 @@ class TokenVerifier(Protocol):
 
 
 def looks_like_jwt(text: str) -> bool:
-    """Whether a text has three parts, as a JWT does."""
+    """Whether a text consists of three parts with dots between them, as a JWT does."""
     return text.count(".") == 2
 
 

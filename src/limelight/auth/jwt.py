@@ -19,7 +19,7 @@ RSA = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 ALGORITHMS = (*RSA, "ES256", "ES384", "ES512", "EdDSA")
 LEEWAY_SECONDS = 30
 SCOPE_PREFIX = "limelight:"
-"""The prefix of Limelight's scopes in a token. A token may also contain scopes of other services."""
+"""The prefix by which Limelight recognizes its scopes in a token, which may also contain scopes of other services."""
 _REASONS: dict[type[Exception], str] = {
     jwt.ExpiredSignatureError: "it has expired",
     jwt.ImmatureSignatureError: "it is not valid yet",
@@ -31,7 +31,7 @@ _REASONS: dict[type[Exception], str] = {
 
 
 class TokenRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The claims that a token must have, and the names of the claims that contain its user and its scopes."""
+    """The claims that a token must have, and the names of the claims from which user and scopes are read."""
 
     issuer: str
     audience: str
@@ -67,9 +67,9 @@ class KeySet:
 
 
 def _signing_key(entry: dict[str, Any]) -> SigningKey | None:
-    """Return the public key in an entry of a JWKS document; None if the entry cannot be used to verify signatures.
+    """Return the public key in an entry of a JWKS document; None if it cannot verify signatures.
 
-    That holds for keys for encryption, shared secrets and unknown types of keys.
+    Entries without such a key are keys for encryption, shared secrets and unknown types of keys.
     """
     if entry.get("use", "sig") != "sig" or entry.get("kty") == "oct":
         return None

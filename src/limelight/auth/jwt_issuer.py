@@ -1,4 +1,4 @@
-"""Verification of tokens of one issuer, whose public keys are fetched and cached.
+"""Verifies the tokens of one issuer, whose public keys it fetches and caches.
 
 The keys are fetched with the first token, and again every REFRESH_SECONDS, because an issuer may change them. A token
 with an unknown key triggers a fetch too, but at most every MIN_INTERVAL_SECONDS, so that forged tokens cannot cause

@@ -1,7 +1,7 @@
 """The file with the API keys of a data folder. The server reads it, and `limelight keys` writes it.
 
-The keys are not in the store, because they are changed while a server has the store open, and checked with every
-request. A write replaces the file atomically. A reader parses the file only if it has changed.
+The keys are not in the store, because a command changes them while a server has the store open, and because every
+request checks them. A write replaces the file atomically. A reader parses the file only if it has changed.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ _Stamp = tuple[int, int, int]
 
 
 class Keyring:
-    """All keys of a data folder, including revoked ones."""
+    """The API keys of a data folder, including revoked ones: creates, finds and revokes them."""
 
     def __init__(self, data: Path) -> None:
         self._path = data / NAME
@@ -55,7 +55,7 @@ class Keyring:
         return key, text
 
     def revoke(self, key_id: str, at: int) -> ApiKey | None:
-        """Revoke a key and return it; None if it does not exist. The date of an earlier revocation is kept."""
+        """Revoke a key and return it; None if it does not exist. A key that is already revoked is not changed."""
 
         def change(keys: dict[str, ApiKey]) -> None:
             key = keys.get(key_id)
@@ -120,10 +120,14 @@ class Keyring:
     @contextmanager
     def _locked(self) -> Generator[None]:
         """Hold the lock of the key file, so that concurrent commands do not overwrite each other's keys."""
-        with self._path.with_name(f"{NAME}.lock").open("w") as lock:
-            self._chown_to_folder_owner(lock.fileno())
+        lock = os.open(self._path.with_name(f"{NAME}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            os.fchmod(lock, 0o600)  # an earlier version created it with the permissions of the umask
+            self._chown_to_folder_owner(lock)
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(lock)
 
     def _chown_to_folder_owner(self, descriptor: int) -> None:
         """Change the owner of a file that root creates to the owner of the folder, so that the server can read it."""

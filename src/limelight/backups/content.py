@@ -1,4 +1,4 @@
-"""The content of a backup: which files of a data folder belong to it, and the manifest that describes it."""
+"""The content of a backup: which files of a data folder belong to it, and the manifest file that describes it."""
 
 from fnmatch import fnmatch
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from limelight.errors import SetupError
-from limelight.file_trees import Gone, Unreadable, list_folder, translate_errors
+from limelight.file_trees import FileRemoved, FileUnreadable, list_folder, translate_errors
 from limelight.stores.sqlite.snapshots import is_database
 
 DATABASE = "limelight.db"
@@ -14,9 +14,9 @@ DATABASE = "limelight.db"
 MANIFEST = "backup.json"
 LAST_BACKUP = "last-backup.json"
 RESTORING = ".restoring"
-"""Name of the draft folder inside of an existing data folder, while a backup is restored into it."""
+"""Name of the folder inside of a data folder in which a backup is prepared while it is restored."""
 VOLUME = "lost+found"
-"""Name of a folder that the file system creates, even in an empty volume. It is ignored."""
+"""Name of a folder that file systems create in an empty volume, `lost+found`. It is ignored."""
 EXCLUDED = (
     "*-wal",
     "*-shm",
@@ -31,7 +31,7 @@ EXCLUDED = (
     RESTORING,
     VOLUME,
 )
-"""Patterns of files that are not copied: SQLite's auxiliary files, locks, drafts and older copies."""
+"""Name patterns of files that are not backed up: SQLite's auxiliary files, locks, unfinished and older copies."""
 
 
 class Content(msgspec.Struct, frozen=True):
@@ -39,9 +39,9 @@ class Content(msgspec.Struct, frozen=True):
 
     data: Path
     databases: dict[str, Path]
-    """Databases by their name in the backup, the store's first. Each is copied as a snapshot."""
+    """The databases by their names in the backup, the store's first. Each is copied as a consistent snapshot."""
     files: list[str]
-    """Other files by their path below the data folder, which is also their path in the backup."""
+    """All other files, by their path below the data folder, which is also their path in the backup."""
     unread: dict[str, str]
     """Files and folders that cannot be read, with the reason."""
 
@@ -55,9 +55,9 @@ def find_content(data: Path, store: Path) -> Content:
         try:
             with translate_errors():
                 _add(content, path)
-        except Unreadable as error:
+        except FileUnreadable as error:
             content.unread[path.name] = str(error)
-        except Gone:
+        except FileRemoved:
             pass
     return content
 
@@ -82,9 +82,9 @@ def _add_folder(content: Content, name: str) -> None:
         try:
             with translate_errors():
                 folders, files = list_folder(content.data, name)
-        except Unreadable as error:
+        except FileUnreadable as error:
             content.unread[f"{name}/"] = str(error)
-        except Gone:
+        except FileRemoved:
             pass
         else:
             pending += folders
@@ -93,7 +93,7 @@ def _add_folder(content: Content, name: str) -> None:
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of a backup. It is written last, so a folder with a manifest is a complete backup."""
+    """The description of a backup, in the file that is written last: a folder with a manifest is a complete backup."""
 
     limelight: str
     """The version of Limelight that created the backup."""
@@ -101,7 +101,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     databases: list[str]
     files: int
     doubtful: dict[str, str] = {}
-    """Databases that were damaged or not readable as databases, with the reason. They are copied byte by byte."""
+    """Databases that were damaged or unreadable, with the reason. The backup has a byte-by-byte copy of each."""
 
 
 class LastBackup(msgspec.Struct, frozen=True):

@@ -24,13 +24,13 @@ from limelight.backups.content import (
 )
 from limelight.backups.file_copy import Progress, copy_database_bytes, copy_databases, copy_file
 from limelight.errors import SetupError
-from limelight.file_trees import Gone, Unreadable, remove_tree, walk
+from limelight.file_trees import FileRemoved, FileUnreadable, remove_tree, walk
 
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz")
 
 
 class CreatedBackup(Manifest, frozen=True, kw_only=True):
-    """The manifest of a new backup, with the size of the backup and the files that are missing in it."""
+    """The result of `create_backup`: the manifest and the size of the backup, and the files that are missing in it."""
 
     size: int
     unread: dict[str, str]
@@ -98,10 +98,10 @@ def _skip_unreadable(name: str, unread: dict[str, str], missing: set[str]) -> Ge
     """
     try:
         yield
-    except Unreadable as error:
+    except FileUnreadable as error:
         unread[name] = str(error)
         missing.add(name)
-    except Gone:
+    except FileRemoved:
         missing.add(name)
 
 

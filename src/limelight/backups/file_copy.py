@@ -1,7 +1,7 @@
-"""Copies the files and databases of a data folder into the draft of a backup.
+"""Copies the files and databases of a data folder into the folder in which a backup is prepared.
 
-Errors at reading concern one file: they are returned, or raised as Gone or Unreadable. Errors at writing are raised as
-OSError or sqlite3.Error, and the backup fails.
+An error at reading concerns one file only: it is returned, or raised as FileRemoved or FileUnreadable. An error at
+writing is raised as OSError or sqlite3.Error, and the backup fails.
 """
 
 import errno
@@ -14,34 +14,34 @@ from pathlib import Path
 
 from limelight.backups.content import DATABASE
 from limelight.errors import SetupError
-from limelight.file_trees import Gone, Unreadable, make_folders, open_inside, translate_errors
+from limelight.file_trees import FileRemoved, FileUnreadable, make_folders, open_inside, translate_errors
 from limelight.stores.sqlite.snapshots import connect_read_only, copy, integrity_error, read_transaction
 
 READ_BYTES = 1024 * 1024
 LOGS = ("-wal", "-journal")
-"""Suffixes of files that belong to a database and are copied with it byte by byte."""
+"""Suffixes of the log files beside a database, which are copied with it if it is copied byte by byte."""
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 Progress = Callable[[str, int, int], None]
-"""A callback that gets the name of a step, the amount of work that is done, and the total amount."""
+"""A callback that gets the name of a step, the amount of its work that is done, and the total amount."""
 
 
 def copy_file(root: Path, name: str, target: Path) -> None:
     """Copy a file into a backup. Of a file that grows, only the bytes up to its size at the start are copied.
 
-    Raises Gone or Unreadable if the file cannot be read, and OSError if the copy cannot be written.
+    Raises FileRemoved or FileUnreadable if the file cannot be read, and OSError if the copy cannot be written.
     """
     with translate_errors():
         source = open_inside(root, name)
     try:
         status = os.fstat(source)
         if not stat.S_ISREG(status.st_mode):
-            raise Gone
+            raise FileRemoved
         with os.fdopen(_new_file(target, status.st_mode & 0o100 | 0o600), "wb") as file:
             left = status.st_size
             while left > 0 and (piece := _read(source, min(left, READ_BYTES))):
                 file.write(piece)
                 left -= len(piece)
-    except Unreadable:
+    except FileUnreadable:
         target.unlink(missing_ok=True)
         raise
     finally:
@@ -54,7 +54,7 @@ def _new_file(target: Path, mode: int) -> int:
         return os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise Unreadable("its path would be too long in the backup") from error
+            raise FileUnreadable("its path would be too long in the backup") from error
         raise
 
 
@@ -103,20 +103,23 @@ def _collect_damage(name: str, doubtful: dict[str, str]) -> Generator[None]:
 
 def _add_damage(name: str, reason: str, doubtful: dict[str, str]) -> None:
     if name == DATABASE:
-        raise SetupError(f"{name} is damaged ({reason}), so there is no backup of it: go back to an earlier one")
+        raise SetupError(f"{name} is damaged ({reason}), so there is no backup of it: restore an earlier one")
     doubtful[name] = reason
 
 
 def copy_database_bytes(path: Path, target: Path) -> None:
-    """Copy the files of a database byte by byte, after SQLite could not copy it. Raises Gone, Unreadable, OSError."""
+    """Copy the files of a database byte by byte, after SQLite could not copy it.
+
+    Raises FileRemoved, FileUnreadable or OSError.
+    """
     _remove(target)  # an incomplete copy by SQLite may be there
     path = path.resolve()
     try:
         copy_file(path.parent, path.name, target)
         for ending in LOGS:
-            with suppress(Gone):
+            with suppress(FileRemoved):
                 copy_file(path.parent, path.name + ending, target.with_name(target.name + ending))
-    except Unreadable:
+    except FileUnreadable:
         _remove(target)  # without the log, the copied database would lack committed data
         raise
 

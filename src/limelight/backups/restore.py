@@ -1,7 +1,7 @@
-"""Restores a data folder from a backup. It is prepared and checked in a draft folder, and moved at the end.
+"""Restores a data folder from a backup, which is first prepared and checked in a draft folder.
 
-An existing folder may be a volume, which cannot be renamed or replaced, and beside which nothing can be written. So the
-draft is inside of the folder. Its content is moved up, the database last: a server finds a complete folder or none.
+The data folder may be a mounted volume, which cannot be renamed or replaced. So the draft is a folder inside of it,
+whose content is moved up at the end, the database last: a server finds a complete data folder or none.
 """
 
 import platform
@@ -22,7 +22,7 @@ from limelight.file_trees import remove_tree, walk
 def restore(source: Path, data: Path, examine: Callable[[Path], object]) -> Manifest:
     """Restore a backup into a data folder that is empty or does not exist. Return the manifest of the backup.
 
-    `examine` gets the unpacked draft, and raises an error if the draft cannot be used as a data folder. Raises
+    `examine` gets the path of the unpacked draft, and raises an error if it cannot be used as a data folder. Raises
     SetupError, and leaves the data folder unchanged, if the backup cannot be restored.
     """
     _check_paths(source, data)

@@ -22,26 +22,26 @@ IMPORTS = (
     "textwrap",
     "time",
 )
-"""The modules that the code of `codact` may import by default. They need no files, processes or network."""
+"""Modules that the code of the agent `codact` may import by default; none needs files, processes or the network."""
 
 EXECUTE = "execute"
-"""The name of the tool that runs shell commands. An agent has this tool only if its table enables it."""
+"""Name of the tool that runs shell commands. An agent has it only if its table in the settings enables it."""
 
 
 class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """The model, the tools and the settings from which one built-in agent is created."""
+    """What one built-in agent is created from: its model, its tools and its settings."""
 
     model: ModelChoice
     search_tools: SearchTools
     sample_files: bool = True
-    """Whether sample files are copied into an empty workspace; false for a folder of the user."""
+    """Whether sample files are copied into an empty workspace; False if the user has chosen the folder."""
     planning_interval: int | None = None
     approve: tuple[str, ...] = ()
-    """The tools that need the approval of a person."""
+    """Names of the tools that need a person's approval."""
     imports: tuple[str, ...] = IMPORTS
     execute: bool = False
     """Whether the agent may run shell commands."""
     sandbox: Sandbox | None = None
-    """Where commands run; None if the agent runs none."""
+    """The sandbox in which commands and code run; None if the agent runs none."""
     on_close: list[Callable[[], Awaitable[None]]] = []
-    """Functions that are called when the agent is closed. Factories append those that close their clients."""
+    """Functions that are called when the agent is closed. The agent's factory appends those that close its clients."""

@@ -1,4 +1,4 @@
-"""The agents made with Agno: `agno`, with files and a calculator, and `agno-team`, a leader with two members."""
+"""The built-in agents made with Agno: `agno` (files and a calculator) and `agno-team` (a leader with two members)."""
 
 import json
 from collections.abc import Callable
@@ -71,7 +71,7 @@ def _model(config: AgentConfig) -> Any:
 
 
 def _with_approvals(config: AgentConfig, *tools: Callable[..., Any]) -> list[Any]:
-    """Return the tools for Agno, in which the tools that the setting `approve` names need a person's confirmation."""
+    """Return the tools with Agno's confirmation required for those that the setting `approve` names."""
     return [_with_confirmation(tool) if tool.__name__ in config.approve else tool for tool in tools]
 
 
@@ -83,13 +83,16 @@ def _with_confirmation(tool: Callable[..., Any]) -> Any:
 
 
 def _search_tools(config: AgentConfig) -> list[Callable[..., str]]:
-    """Return the tools `search` and `readurl`. Results are JSON, because Agno would show a list as a Python literal."""
+    """Return the tools `search` and `readurl` for Agno.
+
+    Results are JSON, because Agno would write a list as a Python literal.
+    """
 
     def search(query: str) -> str:
-        """Find pages about something. Gives titles, addresses and a few words of each, the best first.
+        """Find pages about a topic. Returns the title, URL and a snippet of each page, best first.
 
         Args:
-            query: What to look for.
+            query: The words to search for.
         """
         return json.dumps(config.search_tools.search(query), ensure_ascii=False)
 
@@ -97,7 +100,7 @@ def _search_tools(config: AgentConfig) -> list[Callable[..., str]]:
         """Read the text of a page.
 
         Args:
-            url: An address that search gave.
+            url: A URL returned by search.
         """
         return config.search_tools.readurl(url)
 

@@ -1,4 +1,4 @@
-"""Tools that need no state: `calculate`, arithmetic on a parsed expression with bounded results, and `wait`."""
+"""The tools `calculate` (arithmetic with bounded results) and `wait`, which need neither files nor a session."""
 
 import ast
 import asyncio
@@ -25,7 +25,7 @@ MAX_WAIT_SECONDS = 60
 
 
 def calculate(expression: str) -> str:
-    """Work out an arithmetic expression such as (2 + 3) * 4 ** 2, with sqrt, abs, min, max and round if needed.
+    """Calculate an arithmetic expression such as (2 + 3) * 4 ** 2, with sqrt, abs, min, max and round if needed.
 
     Args:
         expression: The expression.
@@ -75,10 +75,10 @@ def _bounded(value: Any) -> Any:
 
 
 async def wait(seconds: float) -> str:
-    """Wait for some seconds, 60 at most. Only if somebody asks for it.
+    """Wait for a number of seconds, at most 60. Use this only if the user has requested it.
 
     Args:
-        seconds: How many.
+        seconds: How many seconds to wait.
     """
     waited = min(max(seconds, 0), MAX_WAIT_SECONDS)
     await asyncio.sleep(waited)

@@ -18,28 +18,28 @@ from limelight.sources.lazy_agents import LazyAgent, lazy_source, needs_extra
 
 
 class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
-    """A built-in agent: its name and description, the factory that creates it, and its tools and supported settings."""
+    """A built-in agent: its name, description, factory, tools and supported settings."""
 
     name: str
     title: str
     description: str
     source: str
-    """The entry point of the source that runs the agent."""
+    """Name of the entry point of the source that runs the agent."""
     factory: str
-    """`module:function` that takes an AgentConfig and returns the framework's object."""
+    """The `module:function` that takes an AgentConfig and returns the framework's agent object."""
     extra: str = ""
     packages: tuple[str, ...] = ()
-    """The packages of the extra, which have to be installed."""
+    """The packages of the agent's extra, which must be installed."""
     settings: frozenset[str] = frozenset()
-    """The settings that the agent supports, out of model, base_url, workspace, imports, execute and approve."""
+    """Which of these settings the agent supports: model, base_url, workspace, imports, execute, approve."""
     tools: tuple[str, ...] = ()
-    """The tools of the agent and of its sub-agents."""
+    """Names of the tools of the agent and of its sub-agents."""
     approvable_tools: tuple[str, ...] = ()
-    """The tools that can require approval."""
+    """Names of the tools that can be made to require an approval."""
     approve: tuple[str, ...] = ()
-    """The tools that require approval by default."""
+    """Names of the tools that require an approval by default."""
     runs_code: bool = False
-    """Whether the agent runs Python code of its model."""
+    """Whether the agent runs Python code written by its model."""
 
     @property
     def is_installed(self) -> bool:
@@ -52,12 +52,20 @@ class BuiltIn(msgspec.Struct, frozen=True, kw_only=True):
 
 MODEL = frozenset({"model", "base_url"})
 PRELOADED_MODULES = {
-    "langgraph": ("checkpointer", "langgraph.checkpoint.sqlite.aio", "graph_input", "history", "final_answer"),
+    "langgraph": (
+        "checkpointer",
+        "store",
+        "langgraph.checkpoint.sqlite.aio",
+        "graph_input",
+        "schemas",
+        "history",
+        "final_answer",
+    ),
     "agno": ("agno.db.sqlite", "agno.media", "history"),
     "smolagents": ("instrument",),
 }
-"""Modules that a source would import on the event loop when it opens or runs first; they are imported in the thread
-that creates the agent."""
+"""Modules that are imported in the thread that creates the agent, because its source would otherwise import them on the
+event loop."""
 DEEP_TOOLS = (
     "write_todos",
     "ls",
@@ -155,7 +163,7 @@ def built_in(name: str) -> BuiltIn | None:
 
 
 def make_source(agent: BuiltIn, name: str, config: AgentConfig, options: Options) -> Source:
-    """Return the source of a built-in agent, which creates the agent when it is opened.
+    """Return the source of a built-in agent. The source creates the agent when it is opened.
 
     Raises SetupError if the extra of the agent is not installed.
     """

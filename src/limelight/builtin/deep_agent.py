@@ -1,4 +1,4 @@
-"""`deep`: a deepagents agent with todos, files and a researcher, on an OpenAI-compatible chat model.
+"""The built-in agent `deep`: a deepagents agent with todos, files and a researcher (a sub-agent).
 
 The agent has `execute` only if its table enables it. Commands run in the sandbox.
 """
@@ -58,18 +58,21 @@ def _approval_rule(names: tuple[str, ...]) -> str:
 
 
 def _search_tools(config: AgentConfig) -> list[Any]:
-    """Return the tools `search` and `readurl`. A FetchError becomes a result: an exception would end the run."""
+    """Return the tools `search` and `readurl` for LangChain.
+
+    A FetchError is returned as text, because an exception would end the run.
+    """
     langchain_tools: Any = import_module("langchain_core.tools")
 
     def search(query: str) -> list[dict[str, Any]]:
-        """Find pages about something. Gives titles, addresses and a few words of each, the best first."""
+        """Find pages about a topic. Returns the title, URL and a snippet of each page, best first."""
         try:
             return config.search_tools.search(query)
         except FetchError as error:
             raise langchain_tools.ToolException(str(error)) from error
 
     def readurl(url: str) -> str:
-        """Read the text of a page, by an address that search gave."""
+        """Read the text of a page at a URL returned by search."""
         try:
             return config.search_tools.readurl(url)
         except FetchError as error:
@@ -82,7 +85,7 @@ def _search_tools(config: AgentConfig) -> list[Any]:
 
 
 class ReasoningChatOpenAI(ChatOpenAI):
-    """LangChain's chat model, which also stores the `reasoning_content` of a chunk in `additional_kwargs`.
+    """LangChain's OpenAI chat model, extended to keep the reasoning (`reasoning_content`) that a server streams.
 
     `ChatOpenAI` drops it, because OpenAI does not send it; many other servers do.
     """

@@ -1,4 +1,4 @@
-"""Chooses the model of an agent: a real one, or the understudy. Pure.
+"""Chooses the model of a built-in agent: a real model, or the understudy (the offline model). Pure.
 
 A real model is used only if LIMELIGHT_MODEL or the agent's table names one, so that a key that happens to be in the
 environment does not cost money. The address of the understudy is known only when its server runs.
@@ -15,12 +15,12 @@ from limelight.sources.base import AgentResources
 OPENAI = "https://api.openai.com/v1"
 UNDERSTUDY = "understudy"
 NO_KEY = "none"
-"""The API key for model servers that need none, because client libraries require one."""
+"""The API key sent to model servers that need none, because client libraries require one."""
 ADDRESS_RULE = "it has to begin with http:// or https://, as http://127.0.0.1:11434/v1 does"
 
 
 class ModelChoice(msgspec.Struct, frozen=True):
-    """The model of an agent, with the URL and the key of its server. An empty URL means the understudy."""
+    """The model of an agent, with its server's URL and API key. An empty URL means the offline model."""
 
     model: str = UNDERSTUDY
     base_url: str = ""
@@ -32,14 +32,14 @@ class ModelChoice(msgspec.Struct, frozen=True):
 
 
 def choose_model(model: str, base_url: str, environ: Mapping[str, str]) -> ModelChoice:
-    """Return the model that an agent's settings or the environment name; the understudy if they name none.
+    """Return the model that the agent's settings or the environment select; by default the offline model.
 
     Raises SetupError if the name, the address or the key of the model is missing or invalid.
     """
     named = model or environ.get("LIMELIGHT_MODEL", "")
     if not named:
         if base_url:
-            raise SetupError("base_url says where a model is, but not which: set model too, or LIMELIGHT_MODEL")
+            raise SetupError("base_url needs a model: set model too, or LIMELIGHT_MODEL")
         return ModelChoice()
     if not base_url and not is_address(environ.get("OPENAI_BASE_URL", "") or OPENAI):
         raise SetupError(f"OPENAI_BASE_URL {environ['OPENAI_BASE_URL']!r} is not a valid address: {ADDRESS_RULE}")
@@ -63,7 +63,7 @@ def is_address(url: str) -> bool:
 
 
 async def resolve_address(choice: ModelChoice, resources: AgentResources) -> ModelChoice:
-    """Return the model with its server's URL and key. For the understudy, the first call starts the server."""
+    """Complete a choice of the offline model with its server's URL and key. The first call starts that server."""
     if not choice.is_understudy:
         return choice
     base_url, key = await resources.understudy()

@@ -1,4 +1,4 @@
-"""The sample corpus: a few pages of text that come with Limelight, and a search that ranks them by words."""
+"""The sample corpus: a few text pages that come with Limelight, and the search in them."""
 
 import math
 import re
@@ -14,10 +14,10 @@ def _words(text: str) -> list[str]:
 
 
 SITE = "https://library.example/"
-"""The fictitious base URL of the pages; `.example` is a reserved domain."""
+"""The fictitious base URL of the sample pages; `.example` is a reserved domain."""
 MAX_RESULTS = 5
 MIN_RELATIVE_SCORE = 0.3
-"""Minimum score of a search result relative to the best score. Lower scores are chance matches."""
+"""Minimum score of a search result as a fraction of the best score; lower scores are chance matches."""
 STOP_WORDS = frozenset(
     _words(
         "a about all an and are as at be by can do does for from had has have how i in is it its long many me much my"
@@ -50,7 +50,7 @@ def _page(name: str, text: str) -> Page:
 
 
 def search_corpus(query: str) -> list[dict[str, Any]]:
-    """Return the best pages of the corpus for a query. Rare words and words in the title have more weight."""
+    """Return the sample pages that match a query best. Rare words, and words in the title, weigh more."""
     stems = {_stem(word) for word in _words(query) if word not in STOP_WORDS}
     ranked = sorted(((_score(page, stems), page) for page in pages()), key=lambda one: -one[0])
     least = ranked[0][0] * MIN_RELATIVE_SCORE
@@ -62,7 +62,7 @@ def search_corpus(query: str) -> list[dict[str, Any]]:
 
 
 def read_corpus(url: str) -> str | None:
-    """Return the text of a page; None if the corpus does not have the page."""
+    """Return the text of the sample page at a URL; None if there is no such page."""
     return next((page.text for page in pages() if page.url == url.strip().rstrip("/")), None)
 
 
@@ -84,7 +84,7 @@ def _stems(text: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """Return the word without its ending, so that `bees` matches `bee` and `baking` matches `bake`."""
+    """Return a word without its ending, so that `bees` matches `bee` and `baking` matches `bake`."""
     for ending in ("ing", "es", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word.removesuffix(ending)
@@ -92,5 +92,5 @@ def _stem(word: str) -> str:
 
 
 def _snippet(page: Page, stems: set[str]) -> str:
-    """Return the sentence of a page that contains most words of the query; the first one if several are equal."""
+    """Return the sentence of a page that contains most words of the query; the first of several equal ones."""
     return max(page.sentences, key=lambda sentence: len(stems & {*_stems(sentence)}))[:300]

@@ -1,4 +1,4 @@
-"""The tools `search` and `readurl` of all built-in agents: for the sample corpus, or the web if settings enable it.
+"""The tools `search` and `readurl` of all built-in agents: for the sample corpus or, if enabled, for the web.
 
 Both tools block, so frameworks call them in threads.
 """
@@ -12,7 +12,7 @@ from limelight.builtin.web_fetch import FetchError, WebClient
 
 
 class SearchTools(msgspec.Struct, frozen=True, kw_only=True):
-    """The functions behind the tools `search` and `readurl`. By default they use only the sample corpus."""
+    """The functions behind the tools `search` and `readurl`. By default they know only the sample corpus."""
 
     search_url: str = ""
     web: bool = False

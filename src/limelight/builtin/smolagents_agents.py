@@ -1,4 +1,4 @@
-"""The agents made with smolagents: `react`, which calls tools, and `codact`, which writes and runs Python.
+"""The built-in agents made with smolagents: `react`, which calls tools, and `codact`, which writes and runs Python.
 
 The code of `codact` runs in the sandbox, in smolagents' interpreter, which allows listed imports only.
 """
@@ -9,7 +9,10 @@ from typing import Any
 from limelight.builtin.agent_config import AgentConfig
 
 CODACT_PLANNING_INTERVAL = 3
-"""Steps between two plans, unless the configuration sets another number."""
+"""Default number of steps between two plans of the agent `codact`."""
+REACT_INSTRUCTIONS = """Think aloud: before each tool call, write in one or two sentences what you have found out and
+what you do next, as the text of the same message. Do not repeat the final answer there."""
+"""Instructions that ask the model for its thoughts, which smolagents' prompt for tool-calling agents does not."""
 
 
 def create_react_agent(config: AgentConfig) -> Any:
@@ -17,6 +20,7 @@ def create_react_agent(config: AgentConfig) -> Any:
     return smolagents.ToolCallingAgent(
         tools=_search_tools(config),
         model=_model(config),
+        instructions=REACT_INSTRUCTIONS,
         planning_interval=config.planning_interval,
         verbosity_level=smolagents.LogLevel.OFF,
     )

@@ -30,7 +30,7 @@ MAX_CHARACTERS = 20_000
 MAX_REDIRECTS = 5
 MAX_RESULTS = 5
 GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
-"""All IPv6 addresses that are assigned for global use."""
+"""The network of all IPv6 addresses assigned for global use."""
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 TEXT_TYPES = ("text/", "application/json", "application/xml", "application/xhtml")
 HIDDEN_TAGS = frozenset(re.findall(r"\w+", "script style noscript template svg head nav footer form button"))
@@ -40,7 +40,7 @@ BLOCK_TAGS = frozenset(
 
 
 class FetchError(Exception):
-    """The error for a page that cannot be read. Its message says why."""
+    """Raised if a page cannot be read. The message has the reason."""
 
 
 class WebClient(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,17 +48,17 @@ class WebClient(msgspec.Struct, frozen=True, kw_only=True):
 
     private_addresses: bool = False
     search_url: str = ""
-    """The URL of a search engine, with {query} in it. The engine may have a private address."""
+    """The search engine's URL, with {query} as a placeholder. The engine may have a private address."""
 
     def read(self, url: str) -> str:
-        """Return the readable text of a page. A long text is truncated, with a note."""
+        """Return the readable text of a page. A long text is truncated and ends with a note about it."""
         text, media_type = self._get(url)
         text = html_to_text(text) if "html" in media_type else text
         more = len(text) - MAX_CHARACTERS
         return text if more <= 0 else f"{text[:MAX_CHARACTERS]}\n… ({more} more characters)"
 
     def search(self, query: str) -> list[dict[str, Any]]:
-        """Return the results of the search engine, which has to answer in the JSON format of SearXNG."""
+        """Return the search engine's results. The engine must answer in SearXNG's JSON format."""
         text, _ = self._get(self.search_url.replace("{query}", quote(query)))
         try:
             found = cast("list[dict[str, Any]]", json.loads(text)["results"])
@@ -89,7 +89,7 @@ class WebClient(msgspec.Struct, frozen=True, kw_only=True):
         raise FetchError(f"{url} redirects too often")
 
     async def _request(self, url: str) -> dict[str, Any]:
-        """Return the arguments of a request to the checked IP address instead of the host name."""
+        """Return the arguments of an HTTP request that connects to the checked IP address instead of the host name."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         if parts.scheme not in ("http", "https") or not host:
@@ -106,7 +106,7 @@ class WebClient(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     async def _checked_address(self, parts: SplitResult) -> str:
-        """Return the first IP address of the host. Raises FetchError if any of its addresses is not allowed."""
+        """Return the host's first IP address. Raises FetchError if any of its addresses is not public."""
         host = parts.hostname or ""
         try:
             addresses = await _resolve_host(host)
@@ -123,7 +123,7 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
 
 
 async def _resolve_host(host: str) -> list[str]:
-    """Resolve a host name to its IP addresses, in a daemon thread, because getaddrinfo cannot be cancelled."""
+    """Return the IP addresses of a host name, resolved in a daemon thread, because getaddrinfo cannot be cancelled."""
     addresses: Future[list[str]] = Future()
     addresses.set_running_or_notify_cancel()  # setting the result of a cancelled future would raise
 
@@ -139,7 +139,7 @@ async def _resolve_host(host: str) -> list[str]:
 
 
 def _is_public(address: str) -> bool:
-    """Whether an address is a global unicast address, and so is the IPv4 address that it may contain.
+    """Whether an IP address is public, and so is the IPv4 address that it may contain.
 
     A gateway of the network may translate an IPv6 address to the IPv4 address inside of it (NAT64, 6to4).
     """
@@ -175,7 +175,7 @@ async def _read_text(response: httpx.Response, url: str) -> tuple[str, str]:
 
 
 def _decompress(body: bytes, encoding: str, url: str) -> bytes:
-    """Decompress a body up to the size limit. Some servers compress although the request does not accept it."""
+    """Decompress a response body up to the size limit. Some servers compress although the request did not allow it."""
     if encoding in ("", "identity"):
         return body
     if encoding != "gzip":
@@ -187,7 +187,7 @@ def _decompress(body: bytes, encoding: str, url: str) -> bytes:
 
 
 def html_to_text(html: str) -> str:
-    """Return the title and the readable text of an HTML page, one line for each block."""
+    """Return the title and the readable text of an HTML page, with one line for each block element."""
     parser = _TextParser()
     parser.feed(html)
     parser.close()

@@ -1,4 +1,7 @@
-"""The command line: one module for each command, and what commands share: options, output, approval dialogue, view."""
+"""The command line `limelight`: one module for each command, and modules that several commands share.
+
+Shared are the options, the output, the approval dialogue, and `view/`, which draws a run in the terminal.
+"""
 
 import sys
 
@@ -24,7 +27,7 @@ from limelight.errors import SetupError, StoreError, StoreLocked, StoreUnavailab
 
 app = typer.Typer(
     name="limelight",
-    help="Puts an agent's work in the light.",
+    help="Serves agents, and shows their work live.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -60,16 +63,16 @@ def options(
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
-    """Options of the program itself."""
+    """Define the options that stand before a command, such as `limelight --version`."""
 
 
 USAGE_ERROR = 2
 TEMPORARY_FAILURE = 75
-"""Exit code of errors after which the same command may succeed later: `EX_TEMPFAIL` of sysexits.h."""
+"""Exit code of temporary errors, such as a locked data folder: `EX_TEMPFAIL` of sysexits.h."""
 
 
 def main() -> None:
-    """Run a command. A set-up error is printed to stderr with exit code 2, or 75 if the command may succeed later."""
+    """Run the program. Errors are printed to stderr. Exit code: 2, or 75 if the same command may succeed later."""
     try:
         app()
     except (SetupError, StoreError, ClientError) as error:

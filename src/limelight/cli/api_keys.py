@@ -1,4 +1,4 @@
-"""`limelight keys`: create, list and revoke API keys. A running server needs no restart."""
+"""`limelight keys`: creates, lists and revokes API keys. A running server needs no restart."""
 
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +33,7 @@ def create(
     data: Data = None,
     config: Config = None,
 ) -> None:
-    """Create a key and print it, once: only its hash is stored. The key is the last word of the output."""
+    """Create an API key and print it, alone on standard output. It is shown only once: the server stores its hash."""
     if problem := user_id_error(user):
         raise SetupError(problem)
     scopes = _parse_scopes(scope or ["use"])

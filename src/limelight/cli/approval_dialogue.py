@@ -8,25 +8,32 @@ import asyncio
 import json
 import logging
 import sys
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 from rich.text import Text
 
+from limelight.answer_schemas import choices, parse_answer
 from limelight.cli.terminal_input import Keyboard, edit_text, editor_command
-from limelight.cli.view.approval_prompt import ApprovalPrompt, LineEditor
-from limelight.cli.view.live import LiveView
+from limelight.cli.view.approval_prompt import ApprovalPrompt, LineEditor, numbered_choices
+from limelight.cli.view.live_view import LiveView
 from limelight.cli.view.render import approval_subject, argument_lines
 from limelight.cli.view.sanitize import one_line
 from limelight.client import AlreadyDecided, Client, ClientError, Expired
 from limelight.client.client import DEFAULT_URL
 from limelight.events import TERMINAL_TYPES, ApprovalRequested, ApprovalResolved, Decision, Record
+from limelight.json_schema import Field, Schema, fields
+from limelight.json_values import fields_of
 
 log = logging.getLogger(__name__)
 ApproveMode = Literal["ask", "all", "none"]
-NO_DECIDER = "nobody was there to decide"
-REASON_HINT = "Why not? The agent gets the reason. Enter alone: no reason; Esc: back."
+NO_ANSWERER = "no person was available to answer"
+MAX_IDENTICAL = 25
+"""How often `--approve all` and `--approve none` decide on the same request of a run, before they stop the run."""
+NO_DECIDER = "no person was available to decide"
+REASON_HINT = "Reason for the agent. Enter alone: no reason; Esc: back."
 ARGUMENTS_HINT = "All arguments as JSON. Enter: send; Esc: back."
 
 
@@ -66,7 +73,10 @@ class ApprovalQueue:
             await asyncio.wait({self._task})
 
     def feed(self, record: Record, *, decide: bool = True) -> None:
-        """Add or remove the request of a Record. `decide=False` starts no call of `decide`, for Records of the past."""
+        """Queue the approval request of a Record, or remove the request that the Record decides.
+
+        With `decide=False`, for Records of the past, no decision is requested.
+        """
         match record.event:
             case ApprovalRequested() as request:
                 self._open[request.approval_id] = OpenApproval(record.run_id, request)
@@ -100,20 +110,63 @@ class ApprovalQueue:
 
 
 def decide_all(client: Client, mode: Literal["all", "none"]) -> Decide:
-    """Return a `Decide` function that approves (`all`) or rejects (`none`) every request."""
+    """Return a `Decide` function that approves (`all`) or rejects (`none`) every request.
+
+    A request that takes no such decision gets another: with `all` it is rejected if it needs values that only a person
+    has, and otherwise approved with unchanged arguments. A run that can only be stopped, or that asks for the same
+    approval MAX_IDENTICAL times, is stopped.
+    """
+    seen: Counter[str] = Counter()
 
     async def decide(approval: OpenApproval) -> None:
+        request = approval.request
+        subject = f"{request.agent_id} {request.name} {format_arguments(request.args)}"
+        seen[subject] += 1
         try:
-            if mode == "all":
-                await client.approve(approval.run_id, approval.approval_id)
+            if seen[subject] > MAX_IDENTICAL:
+                await _stop(client, approval, f"has asked the same {MAX_IDENTICAL} times")
+            elif mode == "none" and "reject" in request.decisions:
+                await client.reject(*_ids(approval), NO_DECIDER)
+            elif mode == "none":
+                await _stop(client, approval, "cannot be rejected")
+            elif "approve" in request.decisions:
+                await client.approve(*_ids(approval))
+            elif "reject" in request.decisions:
+                _report(approval, "needs an answer of a person and is rejected")
+                await client.reject(*_ids(approval), NO_ANSWERER)
             else:
-                await client.reject(approval.run_id, approval.approval_id, NO_DECIDER)
+                await client.edit(*_ids(approval), await _complete_arguments(client, approval))
         except (AlreadyDecided, Expired):
             pass  # decided elsewhere or expired; the view shows the outcome
         except ClientError as error:
             sys.stderr.write(f"{error.detail}. {approve_command(client.url, approval)}\n")
 
     return decide
+
+
+def _ids(approval: OpenApproval) -> tuple[str, str]:
+    return approval.run_id, approval.approval_id
+
+
+async def _complete_arguments(client: Client, approval: OpenApproval) -> dict[str, Any]:
+    """Return the arguments of a request; those that the event truncates are fetched."""
+    request = approval.request
+    return fields_of((await client.approval(*_ids(approval))).args if request.truncated else request.args)
+
+
+async def _stop(client: Client, approval: OpenApproval, why: str) -> None:
+    """Stop a run for whose request no decision is possible without a person."""
+    _report(approval, f"{why}, so the run is stopped")
+    await client.cancel(approval.run_id, f"{_name(approval)} {why}")
+
+
+def _report(approval: OpenApproval, what: str) -> None:
+    sys.stderr.write(f"{_name(approval)} {what}.\n")
+
+
+def _name(approval: OpenApproval) -> str:
+    request = approval.request
+    return approval_subject(request.name, request.args, request.question).name
 
 
 def print_command(client: Client) -> Decide:
@@ -126,10 +179,10 @@ def print_command(client: Client) -> Decide:
 
 
 def approve_command(url: str, approval: OpenApproval) -> str:
-    """Return a line that says what waits for a decision and has the `limelight approve` command for it."""
+    """Return a line with the tool that waits for a decision and the `limelight approve` command that decides."""
     server = "" if url == DEFAULT_URL else f" --url {url}"
     command = f"limelight approve {approval.run_id} {approval.approval_id}{server}"
-    return f"{approval_subject(approval.request.name, approval.request.args).name} waits for a decision: {command}"
+    return f"{_name(approval)} waits for a decision: {command}"
 
 
 def ask_person(client: Client, view: LiveView) -> Decide:
@@ -141,6 +194,12 @@ def ask_person(client: Client, view: LiveView) -> Decide:
             await ApprovalDialogue(client, view, approval.run_id, prompt, keyboard).decide()
 
     return decide
+
+
+class Answer(NamedTuple):
+    """A value that a person has typed, which may be None; UNSET if it is left out."""
+
+    value: Any
 
 
 class ApprovalDialogue:
@@ -170,9 +229,14 @@ class ApprovalDialogue:
                 self._prompt.notice = error.detail
 
     async def _handle_choice(self, word: str) -> bool:
-        """Execute the choice that the person typed. Returns True if a decision has taken effect."""
-        approval = self._run_id, self._prompt.approval_id
-        match parse_choice(word, self._prompt.decisions):
+        """Carry out what the person typed: a decision or `show`. Returns True if a decision has taken effect."""
+        approval = self._run_id, self._prompt.request.approval_id
+        request = self._prompt.request
+        match parse_choice(word, request.decisions, takes_answer=request.answer_schema is not None):
+            case "type":
+                if (answer := await self._read_answer(request.answer_schema or {})) is not None:
+                    await self._client.respond(*approval, answer.value)
+                    return True
             case "approve":
                 await self._client.approve(*approval)
                 return True
@@ -202,10 +266,37 @@ class ApprovalDialogue:
                 prompt.hint, prompt.notice, prompt.line = "", "", LineEditor()
                 return line if key == "enter" else None
 
+    async def _read_answer(self, schema: Schema) -> "Answer | None":
+        """Read the answer to a question: one value, or one for each field of a form. None if the person goes back."""
+        form = fields(schema)
+        if not form:
+            return await self._read_value(Field("", schema, is_required=True))
+        values: dict[str, Any] = {}
+        for field in form:
+            answer = await self._read_value(field)
+            if answer is None:
+                return None
+            if answer.value is not msgspec.UNSET:
+                values[field.name] = answer.value
+        return Answer(values)
+
+    async def _read_value(self, field: Field) -> "Answer | None":
+        """Read a value until it fits. An empty line leaves out a value that is not required."""
+        default = field.schema.get("default")
+        text: str | None = "" if default is None else default if isinstance(default, str) else json.dumps(default)
+        while (text := await self._read_line(answer_hint(field), text)) is not None:
+            if not text and not field.is_required:
+                return Answer(msgspec.UNSET)
+            try:
+                return Answer(parse_typed_answer(text, field.schema))
+            except ValueError as error:
+                self._prompt.notice = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        return None
+
     async def _show_arguments(self) -> None:
         await self._fetch_arguments()
-        self._view.print(Text(f"All arguments of {one_line(self._prompt.name, 80)}:", "dim"))
-        for lines in argument_lines(self._prompt.args):
+        self._view.print(Text(f"All arguments of {one_line(self._prompt.request.name, 80)}:", "dim"))
+        for lines in argument_lines(self._prompt.request.args):
             self._view.print(Text("\n".join(f"  {line}" for line in lines)))
 
     async def _edit_arguments(self) -> dict[str, Any] | None:
@@ -213,13 +304,13 @@ class ApprovalDialogue:
         await self._fetch_arguments()
         command = editor_command()
         args = await (self._edit_in_editor(command) if command else self._edit_in_line())
-        if args is not None and args == self._prompt.args:
+        if args is not None and args == self._prompt.request.args:
             self._prompt.notice = "Nothing was changed."
             return None
         return args
 
     async def _edit_in_line(self) -> dict[str, Any] | None:
-        text: str | None = format_arguments(self._prompt.args)
+        text: str | None = format_arguments(self._prompt.request.args)
         while (text := await self._read_line(ARGUMENTS_HINT, text)) is not None:
             try:
                 return parse_arguments(text)
@@ -229,7 +320,7 @@ class ApprovalDialogue:
 
     async def _edit_in_editor(self, command: list[str]) -> dict[str, Any] | None:
         """Let the person edit the arguments in the editor. An empty file abandons the edit and discards the draft."""
-        text = format_arguments(self._prompt.args, indent=True) if self._draft is None else self._draft
+        text = format_arguments(self._prompt.request.args, indent=True) if self._draft is None else self._draft
         try:
             self._draft = await self._open_editor(command, text)
             if self._draft.strip():
@@ -242,7 +333,7 @@ class ApprovalDialogue:
 
     async def _open_editor(self, command: list[str], text: str) -> str:
         with self._keyboard.released(), self._view.suspended():
-            editing = asyncio.create_task(edit_text(command, text, f"{self._prompt.approval_id}.json"))
+            editing = asyncio.create_task(edit_text(command, text, f"{self._prompt.request.approval_id}.json"))
             try:
                 return await asyncio.shield(editing)
             except asyncio.CancelledError:
@@ -251,16 +342,46 @@ class ApprovalDialogue:
 
     async def _fetch_arguments(self) -> None:
         """Load the complete arguments into the prompt, if the request has only a preview of them."""
-        if self._prompt.truncated:
-            approval = await self._client.approval(self._run_id, self._prompt.approval_id)
-            self._prompt.args, self._prompt.truncated = approval.args, approval.truncated
+        if self._prompt.request.truncated:
+            approval = await self._client.approval(self._run_id, self._prompt.request.approval_id)
+            self._prompt.request = msgspec.structs.replace(
+                self._prompt.request, args=approval.args, truncated=approval.truncated
+            )
 
 
-def parse_choice(word: str, decisions: Sequence[Decision]) -> Decision | Literal["show"] | None:
-    """Return the offered decision, or `show`, that begins with the typed word; None if there is none."""
+def parse_choice(
+    word: str, decisions: Sequence[Decision], *, takes_answer: bool = False
+) -> Decision | Literal["show", "type"] | None:
+    """Return the offered decision, `show` or `type` (an answer) that begins with the typed word; None if none does."""
     word = word.strip().lower()
-    choices: tuple[Decision | Literal["show"], ...] = (*decisions, "show")
-    return next((choice for choice in choices if word and choice.startswith(word)), None)
+    offered: tuple[Decision | Literal["show", "type"], ...] = (*decisions, "show", *(("type",) if takes_answer else ()))
+    return next((choice for choice in offered if word and choice.startswith(word)), None)
+
+
+def answer_hint(field: Field) -> str:
+    """Return what to type for a value: its name, its description, its choices and the keys."""
+    title, description = str(field.schema.get("title") or field.name), str(field.schema.get("description") or "")
+    words = [title + ("" if field.is_required or not field.name else " (optional)"), description]
+    named = ", ".join(numbered_choices(field.schema)) if field.name else ""
+    if fields_of(field.schema.get("items")):
+        named = f"{named}; several with commas" if named else "separated by commas"
+    intro = ": ".join(filter(None, (*words, named)))
+    return f"{intro}. Enter: next; Esc: back." if field.name else "Your answer. Enter: send; Esc: back."
+
+
+def parse_typed_answer(text: str, schema: Schema) -> Any:
+    """Return the value that a typed line stands for; a number names a listed choice. Raises ValueError."""
+    items = fields_of(schema.get("items"))
+    listed = choices(schema) or choices(items)
+    labels = [choice.label for choice in listed]
+
+    def label_of(word: str) -> str:
+        number = int(word) if word.strip().isdecimal() and len(word.strip()) < 4 else 0
+        return labels[number - 1] if word.strip() not in labels and 1 <= number <= len(labels) else word
+
+    if items:
+        return parse_answer(",".join(label_of(word) for word in text.split(",")) if labels else text, schema)
+    return parse_answer(label_of(text), schema)
 
 
 def parse_arguments(text: str) -> dict[str, Any]:

@@ -21,9 +21,9 @@ from limelight.ids import now_ms
 from limelight.server.app import make_store
 
 PROGRESS_SECONDS = 2.0
-"""Time between two progress lines."""
+"""Time between two lines that report the progress of a backup."""
 MAX_NAMED = 10
-"""Maximum number of missing files that a warning names."""
+"""Maximum number of missing files that are listed by name."""
 
 
 def backup(
@@ -48,7 +48,7 @@ def backup(
 
 
 def _store_file(settings: Settings) -> Path:
-    """Return the path of the store's file.
+    """Return the path of the store's database file.
 
     Raises SetupError if the store is not a file, and StoreUnavailable if a running server uses another file.
     """
@@ -60,7 +60,7 @@ def _store_file(settings: Settings) -> Path:
 
 
 def warning_lines(made: CreatedBackup) -> Iterator[str]:
-    """Return a line for each file that may be damaged or is missing in the backup."""
+    """Yield a warning for each file that may be damaged or is missing in a backup."""
     for name, why in made.doubtful.items():
         yield f"{printable(name)} may be damaged ({why}): it is in the backup unchanged"
     for name, why in islice(made.unread.items(), MAX_NAMED):
@@ -70,7 +70,7 @@ def warning_lines(made: CreatedBackup) -> Iterator[str]:
 
 
 def progress_printer() -> Callable[[str, int, int], None]:
-    """Return a callback that prints progress to stderr every two seconds, so nothing for a quick backup."""
+    """Return a callback that prints the progress of a backup to stderr, at most every two seconds."""
     printed_at = time.monotonic()
 
     def print_progress(what: str, done: int, total: int) -> None:

@@ -16,6 +16,8 @@ import msgspec
 import typer
 
 from limelight import __version__, plugins
+from limelight.agents.module_import import missing_requirements
+from limelight.agents.project import PROJECT_FILE, read_project
 from limelight.agents.resolve import resolve_agents
 from limelight.auth.key_file import Keyring
 from limelight.backups.content import read_last_backup
@@ -25,7 +27,7 @@ from limelight.cli.options import Config, Data, JsonLines, settings_of
 from limelight.cli.output import local_time, print_json
 from limelight.cli.retention import retention_status
 from limelight.cli.server_choice import answers
-from limelight.config import Settings
+from limelight.config import Settings, env_file
 from limelight.errors import LimelightError, StoreError
 from limelight.private_files import OTHERS
 from limelight.runs.retention_clock import advise, describe
@@ -43,7 +45,7 @@ OLD_DAYS = 7
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """The result of one check. `fix` says what to do if something is wrong."""
+    """The result of one check of `limelight doctor`. `fix` says what to do if something is wrong."""
 
     what: str
     state: Literal["ok", "note", "wrong"]
@@ -52,7 +54,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def doctor(data: Data = None, config: Config = None, as_json: JsonLines = False) -> None:
-    """Check settings, agents, sandbox, port, data, store, retention, backup and model. Exit code 1 if one is wrong."""
+    """Check settings, agents, sandbox, port, data, store, retention, backup and model. Exit code 1 if a check fails."""
     findings: list[Finding] = []
     for finding in _findings(data, config):
         findings.append(finding)
@@ -81,6 +83,10 @@ def _findings(data: Path | None, config: Path | None) -> Iterator[Finding]:
         yield Finding("settings", "wrong", error.detail, "correct the file or the environment variable")
         return
     yield _settings(settings)
+    if Path(PROJECT_FILE).is_file():
+        yield _check(_project, settings)
+    if settings.server.env_file and Path(settings.server.env_file).is_file():
+        yield _check(_env_file, settings)
     for check in (_agents, _sandbox, _server, _address, _port, _data, _store, _retention, _backup, _model):
         yield _check(check, settings)
 
@@ -95,7 +101,7 @@ def _check(check: Callable[[Settings], Finding], settings: Settings) -> Finding:
 
 
 def _describe(error: OSError) -> tuple[str, str]:
-    """Return the problem that an OSError reports, and how to fix it."""
+    """Describe an OSError for the user. Returns what is wrong, and how to fix it."""
     if error.filename is None:
         return str(error), ""
     found = f"{error.filename} cannot be used ({error.strerror})"
@@ -123,27 +129,48 @@ def _settings(settings: Settings) -> Finding:
     return Finding("settings", "ok", f"{Path(file).absolute()}, then environment")
 
 
+def _project(_: Settings) -> Finding:
+    """Report the graphs of the LangGraph project in the current folder, which only `limelight serve .` serves."""
+    project = read_project(Path(PROJECT_FILE))
+    names = ", ".join(graph.key for graph in project.graphs)
+    if missing := missing_requirements(project.requirements()):
+        fix = f"install them: pip install {' '.join(missing)}"
+        return Finding("project", "note", f"{PROJECT_FILE}: {names}; packages are not installed", fix)
+    return Finding("project", "ok", f"{PROJECT_FILE}: {names}; serve its graphs with: limelight serve .")
+
+
+def _env_file(settings: Settings) -> Finding:
+    """Report how many variables the environment file has, and which lines are invalid."""
+    path = Path(settings.server.env_file)
+    file = env_file.parse(path.read_text(encoding="utf-8", errors="replace"), {})
+    found = f"{path}: variables for your own agents: {len(file.variables)}"
+    if file.invalid_lines:
+        lines = ", ".join(map(str, file.invalid_lines))
+        return Finding("env_file", "note", found, f"correct the lines that are not NAME=value: {lines}")
+    return Finding("env_file", "ok", found)
+
+
 def _agents(settings: Settings) -> Finding:
     offer = resolve_agents(settings)
     return Finding("agents", "ok", ", ".join(agent.name for agent in offer.agents), offer.hint)
 
 
 def _sandbox(settings: Settings) -> Finding:
-    """Report how code of a model is confined on this machine."""
+    """Report which sandbox confines code that a model writes, and which agents run such code."""
     users = [agent.name for agent in resolve_agents(settings).agents if agent.sandbox is not None]
     if not users:
         return Finding("sandbox", "ok", "not needed: no agent runs code of its model")
     chosen = choose_level(settings.sandbox.level)
     names = ", ".join(users)
+    reason = f" ({chosen.reason})" if chosen.reason else ""
     if chosen.level == "none":
         fix = "install bubblewrap, or see docs/sandbox.md" if settings.sandbox.level == "auto" else ""
-        reason = f" ({chosen.reason})" if chosen.reason else ""
         return Finding("sandbox", "note", f"none: code of {names} runs unconfined{reason}", fix)
-    return Finding("sandbox", "ok", f"{chosen.level}: for code of {names}")
+    return Finding("sandbox", "ok", f"{chosen.level}: for code of {names}{reason}")
 
 
 def _server(settings: Settings) -> Finding:
-    """Check that `serve` would accept the settings, by creating its application."""
+    """Check that `limelight serve` would accept the settings, by creating the application as it does."""
     check_log(settings)
     create_app(settings)
     return Finding("server", "ok", "would start with these settings")
@@ -181,7 +208,7 @@ def _port(settings: Settings) -> Finding:
 
 
 def _running_server(port: int) -> Finding:
-    """Check the store of the running server over HTTP: its data folder may differ from the settings, or be deleted."""
+    """Ask the server that runs on this port whether its store works. Its data folder may differ from the settings."""
     answer = httpx.get(f"http://127.0.0.1:{port}/ready", timeout=READY_SECONDS)
     store = msgspec.json.decode(answer.content, type=ReadyView).checks.get("store", "unknown")
     if store != "ok":
@@ -211,7 +238,7 @@ def _store(settings: Settings) -> Finding:
 
 
 def _retention(settings: Settings) -> Finding:
-    """Check whether retention is paused. That is only a note, because the server works and deletes nothing."""
+    """Check whether retention, the deletion of old runs, is paused. A pause is only a note: the server still works."""
     try:
         status = retention_status(settings)
     except StoreError:
@@ -236,8 +263,9 @@ def _backup(settings: Settings) -> Finding:
 
 def _model(settings: Settings) -> Finding:
     tables = [table for table in settings.agents.values() if table.model]
-    named = [choose_model(table.model, table.base_url, os.environ) for table in tables]
-    findings = [_check_model(choice) for choice in dict.fromkeys([choose_model("", "", os.environ), *named])]
+    environ = env_file.environ_without_files()
+    named = [choose_model(table.model, table.base_url, environ) for table in tables]
+    findings = [_check_model(choice) for choice in dict.fromkeys([choose_model("", "", environ), *named])]
     wrong = [finding for finding in findings if finding.state == "wrong"]
     return wrong[0] if wrong else msgspec.structs.replace(findings[-1], found="; ".join(f.found for f in findings))
 

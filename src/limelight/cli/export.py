@@ -1,4 +1,4 @@
-"""`limelight export RUN > run.jsonl` writes the Records of a run; `limelight replay run.jsonl` draws them again.
+"""`limelight export RUN > run.jsonl` writes the Records of a run; `limelight replay run.jsonl` shows them.
 
 Each line is one Record of the log, unchanged. A replay needs no server.
 """
@@ -42,7 +42,7 @@ def replay(
     as_json: JsonRecords = False,
     plain: Plain = False,
 ) -> None:
-    """Draw an exported run at its original speed. Pauses last at most 3 seconds. Exit code as of `limelight run`."""
+    """Show an exported run at its original speed, with pauses of at most 3 s. Exit code as of `limelight run`."""
     terminal: Terminal | None = None
     previous_at: int | None = None
     with suppress(KeyboardInterrupt), open_view(as_json, plain) as view:

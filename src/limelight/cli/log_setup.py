@@ -45,7 +45,7 @@ class TextFormatter(logging.Formatter):
         return sanitize(self._redactor.redact_text(super().format(record)))
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """Prefix the ids of run and session to the message, unless it contains them."""
+        """Put the ids of the run and the session before the message, unless the message contains them."""
         context = fields_of_record(record)
         known = [context[name] for name in ("run_id", "session_id") if name in context]
         unnamed = [one for one in known if not re.search(rf"(?<!\w){re.escape(one)}(?!\w)", record.message)]
@@ -84,7 +84,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def check_log(settings: Settings) -> None:
-    """Raise SetupError if `[log]` is invalid."""
+    """Raise SetupError if the section `[log]` of the settings is invalid."""
     if settings.log.level.upper() not in logging.getLevelNamesMapping():
         place = settings.origin.place("log", "level")
         raise SetupError(f"{place}log.level is one of DEBUG, INFO, WARNING, ERROR, not {settings.log.level}")
@@ -114,13 +114,13 @@ def set_up_log(file: Path | None, settings: Settings) -> None:
 
 
 def _stderr_needs_times() -> bool:
-    """Whether log lines on stderr need a time. A terminal needs none, and the systemd journal adds times itself."""
+    """Whether log lines on stderr need a timestamp: not in a terminal or the systemd journal, which adds its own."""
     return not sys.stderr.isatty() and "JOURNAL_STREAM" not in os.environ
 
 
 @contextmanager
 def root_handlers_only() -> Generator[None]:
-    """Send all log records to the root handlers only, for the duration of the block.
+    """Context manager in which log records reach only the handlers of the root logger.
 
     Some frameworks install handlers that write to the terminal; those are not called.
     """
@@ -153,7 +153,7 @@ def _log_thread_error(args: threading.ExceptHookArgs) -> None:
     if args.exc_value is None or issubclass(args.exc_type, SystemExit):  # SystemExit ends a thread without an error
         return
     name = args.thread.name if args.thread is not None else "(unknown)"
-    log.error("uncaught error in the thread %s, which has ended", name, exc_info=_exc_info(args.exc_value))
+    log.error("uncaught error in the thread %s, which has ended", name, exc_info=args.exc_value)
 
 
 def _log_unraisable(args: "sys.UnraisableHookArgs") -> None:
@@ -163,15 +163,11 @@ def _log_unraisable(args: "sys.UnraisableHookArgs") -> None:
         where = f"{args.object!r}"
     except Exception:  # the object is partly destroyed
         where = f"a {type(args.object).__name__}"
-    log.error("%s %s", args.err_msg or "uncaught error in", where, exc_info=_exc_info(args.exc_value))
+    log.error("%s %s", args.err_msg or "uncaught error in", where, exc_info=args.exc_value)
 
 
 def _log_fatal(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
     else:
-        log.critical("uncaught error, which ends the process", exc_info=(kind, error, trace))
-
-
-def _exc_info(error: BaseException) -> tuple[type[BaseException], BaseException, TracebackType | None]:
-    return type(error), error, error.__traceback__
+        log.critical("uncaught error, which ends the process", exc_info=error)

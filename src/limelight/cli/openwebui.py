@@ -1,4 +1,4 @@
-"""`limelight openwebui`: install the pipe into an Open WebUI, or print it."""
+"""`limelight openwebui`: installs Limelight's pipe, a function of Open WebUI, or prints its source."""
 
 import os
 from typing import Annotated, Any, Literal
@@ -38,7 +38,7 @@ def install_(
     ] = None,
     share: Annotated[bool, typer.Option("--share", help="Let all users choose the models, not only admins.")] = False,
 ) -> None:
-    """Put the pipe into a running Open WebUI, enable it and set its valves. Safe to repeat."""
+    """Install the pipe in a running Open WebUI, enable it and set its valves. Safe to repeat."""
     given = {"DEEP_AGENT_URL": server, "API_KEY": api_key, "DISPLAY": display}
     valves: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     source = ctx.get_parameter_source("token")
@@ -66,7 +66,7 @@ def install_(
 
 @openwebui.command()
 def pipe() -> None:
-    """Print the pipe, for pasting under Admin Panel, Functions."""
+    """Print the source of the pipe, to be pasted into Open WebUI under Admin Panel, Functions."""
     typer.echo(pipe_text(), nl=False)
 
 
@@ -92,5 +92,5 @@ def _warn_about_key(server: str, api_key: str) -> None:
 
 
 def _password() -> str:
-    """Read the password from the environment, otherwise from the keyboard without echo."""
+    """Return the password from OPEN_WEBUI_PASSWORD, or ask for it at the terminal."""
     return os.environ.get("OPEN_WEBUI_PASSWORD") or typer.prompt("Password", hide_input=True)

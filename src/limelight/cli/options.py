@@ -1,4 +1,4 @@
-"""Command-line options that several commands share, and the loading of settings with `--data` and `--config`."""
+"""Command-line options that several commands share, and a function that loads the settings for two of them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +17,15 @@ RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print JSON lines.")]
 JsonRecords = Annotated[bool, typer.Option("--json", help="Print Records as JSON lines.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Print plain lines, as when this is not a terminal.")]
+TARGET_HELP = "module:name, path/to/file.py:name, a folder with a langgraph.json"
+NoEnvFile = Annotated[
+    bool, typer.Option("--no-env-file", help="Do not read .env, or the env of a langgraph.json, for your own agents.")
+]
+
+
+def env_file_override(no_env_file: bool) -> dict[tuple[str, str], str | None]:
+    """Return the settings override for --no-env-file: it clears `server.env_file`."""
+    return {("server", "env_file"): "" if no_env_file else None}
 
 
 def settings_of(data: Path | None, config: Path | None) -> Settings:

@@ -4,14 +4,15 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TextIO
 
 import msgspec
 import typer
 from rich.console import Console
 
-from limelight.cli.view.live import LiveView
-from limelight.cli.view.plain import PlainView
+from limelight.cli.view.live_view import LiveView
+from limelight.cli.view.plain_view import PlainView
 from limelight.events import Record, RunCancelled, RunFailed, RunFinished, Terminal
 
 FINISHED, FAILED, STOPPED = 0, 1, 3
@@ -19,23 +20,31 @@ FINISHED, FAILED, STOPPED = 0, 1, 3
 
 
 class RunView(NamedTuple):
-    """The output of a run: `show` draws one Record; `live` is the live view, None if stdout is not a terminal."""
+    """The open view of a run: `show` prints one Record; `live` is the live view, None if another view is open."""
 
     show: Callable[[Record], None]
     live: LiveView | None = None
 
 
+def is_live(as_json: bool, plain: bool) -> bool:
+    """Whether a command shows runs in the live view: stdout is a terminal, and no option asks for another view."""
+    return not as_json and not plain and sys.stdout.isatty()
+
+
 @contextmanager
-def open_view(as_json: bool, plain: bool) -> Generator[RunView]:
-    """Open the view that fits the options and stdout: live, plain or JSON."""
+def open_view(as_json: bool, plain: bool, stdout: TextIO | None = None) -> Generator[RunView]:
+    """Context manager that opens the view of a run: live, plain or JSON, as the options and stdout require.
+
+    `stdout` replaces `sys.stdout`.
+    """
     if as_json:
-        yield RunView(print_json)
-    elif plain or not sys.stdout.isatty():
+        yield RunView(partial(print_json, stdout=stdout))
+    elif stdout is not None or not is_live(as_json, plain):
         view = PlainView()
 
         def show(record: Record) -> None:
             if lines := view.feed(record):
-                typer.echo("\n".join(lines))
+                typer.echo("\n".join(lines), stdout)
 
         yield RunView(show)
     else:
@@ -43,9 +52,9 @@ def open_view(as_json: bool, plain: bool) -> Generator[RunView]:
             yield RunView(live.feed, live)
 
 
-def print_json(value: object) -> None:
-    """Print a value as one line of JSON."""
-    typer.echo(msgspec.json.encode(value))
+def print_json(value: object, stdout: TextIO | None = None) -> None:
+    """Print a value as one line of JSON, to `sys.stdout` or to the file that replaces it."""
+    typer.echo(msgspec.json.encode(value), stdout)
 
 
 def exit_code(terminal: Terminal | None) -> int:
@@ -59,7 +68,7 @@ def exit_code(terminal: Terminal | None) -> int:
 
 
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Format a table with one line per row. Lines are not cut, so that other programs can read them."""
+    """Yield the lines of a table, one for each row. Lines are not cut, so that other programs can read them."""
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     for row in (columns, *rows):
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

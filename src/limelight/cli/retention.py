@@ -1,4 +1,4 @@
-"""`limelight retention`: show what retention keeps and deletes, and confirm the clock after a jump.
+"""`limelight retention`: shows which old sessions and runs will be deleted, and confirms the clock after a jump.
 
 Both commands read the data folder and the clock of this machine, so they need no running server.
 """
@@ -51,7 +51,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @retention.callback(invoke_without_command=True)
 def show(context: typer.Context, data: Data = None, config: Config = None, as_json: AsJson = False) -> None:
-    """Run `status` if no command is named."""
+    """Run `limelight retention status` if no subcommand is named."""
     if context.invoked_subcommand is None:
         status(data, config, as_json)
     elif data is not None or config is not None or as_json:
@@ -60,7 +60,7 @@ def show(context: typer.Context, data: Data = None, config: Config = None, as_js
 
 @retention.command()
 def status(data: Data = None, config: Config = None, as_json: AsJson = False) -> None:
-    """Show what retention keeps, how much it would delete now, and whether it is paused. Changes nothing."""
+    """Show what is stored, how much of it is old enough to be deleted, and whether deletion is paused."""
     found = retention_status(settings_of(data, config))
     if as_json:
         print_json(found)
@@ -82,7 +82,7 @@ def status(data: Data = None, config: Config = None, as_json: AsJson = False) ->
 
 @retention.command()
 def confirm(data: Data = None, config: Config = None) -> None:
-    """Confirm that the clock of this machine is right now, so that a paused retention continues."""
+    """Confirm that the clock of this machine is right, so that a paused deletion of old runs continues."""
     settings = settings_of(data, config)
     found = retention_status(settings)
     if found.pause is None:

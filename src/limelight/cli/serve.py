@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
+from limelight.agents.local_sources import with_sources
 from limelight.agents.resolve import resolve_agents
 from limelight.auth.key_file import Keyring
 from limelight.cli.log_setup import set_up_log
-from limelight.cli.options import Config, Data
+from limelight.cli.options import TARGET_HELP, Config, Data, NoEnvFile, env_file_override
 from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
 from limelight.server.app import create_app
@@ -26,7 +27,7 @@ RELOAD_INTERVAL = 0.5
 
 def serve(
     targets: Annotated[
-        list[str] | None, typer.Argument(metavar="TARGET", help="module:name, path/to/file.py:name or a built-in agent")
+        list[str] | None, typer.Argument(metavar="TARGET", help=f"{TARGET_HELP}, or a built-in agent")
     ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.  [default: 8000]")] = None,
@@ -38,12 +39,19 @@ def serve(
         str | None, typer.Option(metavar="URL", help="Store.  [default: sqlite, in the data folder]")
     ] = None,
     config: Config = None,
+    no_env_file: NoEnvFile = False,
+    source: Annotated[
+        list[str] | None, typer.Option(metavar="FILE:CLASS", help="Source of your own framework. May be repeated.")
+    ] = None,
     insecure_no_auth: Annotated[
         bool, typer.Option("--insecure-no-auth", help="Serve other machines without a key: all rights for everyone.")
     ] = False,
     reload: Annotated[bool, typer.Option("--reload", help="Restart when a Python file changes.")] = False,
 ) -> None:
-    """Serve agents over HTTP. Without a TARGET: those of the configuration, or the built-in ones."""
+    """Serve agents over HTTP. Without a TARGET: the agents in the configuration, or else the built-in ones.
+
+    `limelight serve .` serves the graphs of the LangGraph project in this folder.
+    """
     overrides: dict[tuple[str, str], Any] = {
         ("server", "host"): host,
         ("server", "port"): port,
@@ -51,8 +59,9 @@ def serve(
         ("store", "data"): None if data is None else str(data),
         ("store", "url"): store,
         ("auth", "insecure_no_auth"): insecure_no_auth or None,
+        **env_file_override(no_env_file),
     }
-    settings = load_settings(config, overrides=overrides)
+    settings = with_sources(load_settings(config, overrides=overrides), source or ())
     _check_address(settings)
     if reload:
         run_with_reload(sys.argv, watch=Path.cwd())
@@ -74,15 +83,15 @@ def _check_address(settings: Settings) -> None:
     keyring = Keyring(Path(settings.store.data))
     if settings.auth.insecure_no_auth or settings.auth.api_key or settings.auth.issuer or keyring.has_any():
         return
-    how = f"`limelight keys create --data {settings.store.data} --user NAME`, or set LIMELIGHT_API_KEY"
+    hint = f"`limelight keys create --data {settings.store.data} --user NAME`, or set LIMELIGHT_API_KEY"
     if not _is_on_loopback(settings):
         raise SetupError(
-            f"{settings.server.host} can be reached from other machines, so a key is needed: create one with {how}; or "
-            "serve on 127.0.0.1"
+            f"{settings.server.host} can be reached from other machines, so a key is needed: create one with {hint}; "
+            "or serve on 127.0.0.1"
         )
     if settings.server.root_path:
         raise SetupError(
-            f"server.root_path is for a proxy, which other machines reach, so a key is needed: create one with {how}"
+            f"server.root_path is for a proxy, which other machines reach, so a key is needed: create one with {hint}"
         )
 
 
@@ -91,8 +100,14 @@ def _is_on_loopback(settings: Settings) -> bool:
 
 
 def _is_public(settings: Settings) -> bool:
-    """Whether other machines can reach the server, directly or through a proxy."""
-    return bool(settings.server.root_path) or not _is_on_loopback(settings)
+    """Whether others than the user of this machine may use the server, directly or through a proxy.
+
+    A proxy on this machine needs no setting. But it is refused unless there is a key, a token issuer or
+    `auth.insecure_no_auth`, so each of these makes the server public.
+    """
+    auth = settings.auth
+    admits_others = auth.insecure_no_auth or auth.api_key or auth.issuer or Keyring(Path(settings.store.data)).has_any()
+    return bool(admits_others or settings.server.root_path) or not _is_on_loopback(settings)
 
 
 def run_with_reload(command: list[str], watch: Path) -> None:

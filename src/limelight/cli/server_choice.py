@@ -1,16 +1,19 @@
-"""Chooses the server of a command: the named one, the default one if it answers, or one that the command starts."""
+"""Chooses the server that a command uses: that of --url, the default one, or one that the command itself starts."""
 
 import asyncio
 import contextlib
+import logging
 import os
 import secrets
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
+import msgspec
 
-from limelight.agents.resolve import resolve_agents
+from limelight.agents.resolve import apply_environment, resolve_agents
 from limelight.cli.log_setup import root_handlers_only, set_up_log
 from limelight.client import Client, ClientError, SyncClient
 from limelight.client.client import DEFAULT_URL
@@ -18,6 +21,8 @@ from limelight.config import Settings, load_settings
 from limelight.errors import SetupError
 from limelight.server.app import create_app
 from limelight.server.process.uvicorn_server import LimelightServer, bind
+
+log = logging.getLogger(__name__)
 
 
 def client_of(url: str | None, user_id: str) -> Client:
@@ -39,15 +44,20 @@ def _check_user(url: str | None, user_id: str) -> None:
     with contextlib.suppress(ClientError), SyncClient(url, user_id=user_id) as client:
         me = client.me()  # errors are suppressed here, because the command itself reports them
         if me.user != user_id:
-            why = "this server has no keys" if me.open else "the key lacks the scope on-behalf-of"
-            raise SetupError(f"the server would act for {me.user}, not for {user_id}: {why}; leave out --user")
+            reason = "this server has no keys" if me.open else "the key lacks the scope on-behalf-of"
+            raise SetupError(f"the server would act for {me.user}, not for {user_id}: {reason}; leave out --user")
 
 
 @asynccontextmanager
-async def client_or_own_server(url: str | None, targets: list[str], agent: str | None = None) -> AsyncGenerator[Client]:
-    """Provide a client of the named server, the default server if it answers, or a server started in this process.
+async def client_or_own_server(
+    url: str | None,
+    targets: list[str],
+    agent: str | None = None,
+    overrides: Mapping[tuple[str, str], Any] | None = None,
+) -> AsyncGenerator[Client]:
+    """Context manager: yields a client of the server in `url`, of the default server if it answers, or of a new one.
 
-    A server started in this process serves only the requested agent, so that no other framework is loaded.
+    The new server runs in this process and serves only the requested agent, so that no other framework is loaded.
     """
     named = url or os.environ.get("LIMELIGHT_URL")
     if targets and named:
@@ -56,12 +66,12 @@ async def client_or_own_server(url: str | None, targets: list[str], agent: str |
         async with Client(named) as client:
             yield client
         return
-    async with _own_server(targets, agent) as client:
+    async with _own_server(targets, agent, overrides) as client:
         yield client
 
 
 def answers(url: str) -> bool:
-    """Whether a Limelight server answers at this address."""
+    """Whether a Limelight server answers at an address."""
     try:
         return httpx.get(f"{url}/health", timeout=2).json() == {"status": "ok"}
     except (httpx.HTTPError, ValueError):
@@ -69,19 +79,28 @@ def answers(url: str) -> bool:
 
 
 @asynccontextmanager
-async def _own_server(targets: list[str], agent: str | None) -> AsyncGenerator[Client]:
-    settings = load_settings()
+async def _own_server(
+    targets: list[str], agent: str | None, overrides: Mapping[tuple[str, str], Any] | None
+) -> AsyncGenerator[Client]:
+    settings = load_settings(overrides=overrides)
+    only = None if targets else agent or ""
+    apply_environment(settings, targets, only=only)
     # If the data folder has keys, the server requires one, and only their hashes are stored. So a new key is set.
     key = settings.auth.api_key = settings.auth.api_key or secrets.token_urlsafe(32)
     set_up_log(Path(settings.store.data) / "run.log", settings)  # not stderr, where the view is drawn
     with root_handlers_only():
-        async with _serving(settings, targets, agent) as url, Client(url, key=key) as client:
+        async with _serving(settings, targets, only) as url, Client(url, key=key) as client:
             yield client
 
 
 @asynccontextmanager
-async def _serving(settings: Settings, targets: list[str], agent: str | None) -> AsyncGenerator[str]:
-    app = create_app(settings, resolve_agents(settings, targets, only=None if targets else agent or "").agents)
+async def _serving(settings: Settings, targets: list[str], only: str | None) -> AsyncGenerator[str]:
+    offer = resolve_agents(settings, targets, only=only)
+    for line in offer.warnings:
+        log.warning("%s", line)
+    # The person at the terminal has chosen the agents, so they may also set the context.
+    agents = [msgspec.structs.replace(agent, context_from_request=True) for agent in offer.agents]
+    app = create_app(settings, agents)
     ready = asyncio.Event()
     server = _QuietServer(app, bind("127.0.0.1", 0), announce=lambda _: ready.set())
     serving = asyncio.create_task(server.serve())
@@ -97,7 +116,7 @@ async def _serving(settings: Settings, targets: list[str], agent: str | None) ->
 
 
 class _QuietServer(LimelightServer):
-    """A server without signal handlers, because the command in whose process it runs handles signals."""
+    """A uvicorn server that leaves signals to the command in whose process it runs."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:

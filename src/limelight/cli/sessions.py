@@ -1,4 +1,4 @@
-"""`limelight sessions`: list the sessions of a server."""
+"""`limelight sessions`: lists the sessions of a server."""
 
 import sys
 from itertools import islice

@@ -53,7 +53,7 @@ class Keyboard:
 
     @contextmanager
     def released(self) -> Generator[None]:
-        """Restore the normal terminal mode during the block, for another program such as an editor."""
+        """Context manager: restores the normal terminal mode while an editor or another program uses the terminal."""
         self.__exit__()
         try:
             yield
@@ -97,7 +97,7 @@ async def edit_text(command: list[str], text: str, name: str) -> str:
 
 @contextmanager
 def _ignore_sigint() -> Generator[None]:
-    """Ignore Ctrl-C during the block, in which the editor handles it.
+    """Context manager: ignores Ctrl-C while the editor is open, which handles it itself.
 
     SIG_IGN is not used, because the editor would inherit it.
     """

@@ -1,4 +1,4 @@
-"""`limelight understudy`: serve the offline model to programs that use the OpenAI API."""
+"""`limelight understudy`: serves the understudy, the built-in offline model, to programs that use the OpenAI API."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ def understudy(
     ] = 15,
     key: Annotated[str, typer.Option(help="The API key.  [default: a random one]", show_default=False)] = "",
 ) -> None:
-    """Serve the offline model on this machine: it plays a script, or improvises with the tools that it is offered."""
+    """Serve the offline model on this machine. It plays a script, or improvises with the tools in each request."""
     scripts = load_scripts(script) if script is not None else ()
     logging.basicConfig(level="WARNING", format="%(levelname)s %(message)s")
     with suppress(KeyboardInterrupt):

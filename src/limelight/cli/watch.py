@@ -1,4 +1,4 @@
-"""`limelight watch SESSION`: follow a session through its runs; with --decide, answer its approval requests."""
+"""`limelight watch SESSION`: shows all runs of a session live; with --decide, asks for decisions on approvals."""
 
 import asyncio
 from contextlib import suppress
@@ -26,7 +26,7 @@ def watch(
     as_json: JsonRecords = False,
     plain: Plain = False,
 ) -> None:
-    """Follow a session live, from its beginning, through lost connections and server restarts. Ctrl-C exits."""
+    """Show a session live from its beginning. Continues after lost connections and server restarts; Ctrl-C exits."""
     with suppress(KeyboardInterrupt):
         asyncio.run(_watch(client_of(url, user), session, after, once, decide, as_json, plain))
 
@@ -55,4 +55,4 @@ def _decider(client: Client, decide: bool, view: RunView) -> Decide:
 
 
 async def _ignore(_: object) -> None:
-    """Make no decision on an approval request. The `Decide` function of `limelight watch` without --decide."""
+    """Leave an approval request undecided. Used by `limelight watch` without --decide."""

@@ -2,6 +2,8 @@
 
 Delays double from 0.1 to 5 seconds. Each is shortened by up to half at random, so that many clients do not reconnect
 at the same moment. After a 429 the server's `retry_after` is added. Each record stream and each socket has a `Backoff`.
+Which errors are retried is decided by `stream_records` (`record_stream.py`), `_post` (`run.py`) and
+`Socket._reconnect` (`session_socket.py`).
 """
 
 import asyncio
@@ -31,16 +33,16 @@ class Backoff:
         self._failing_since: float | None = None
 
     def restart_timer(self) -> None:
-        """Restart the time limit after bytes have arrived. The next delay stays the same."""
+        """Restart the time limit for giving up. Called when bytes arrive. The next delay stays the same."""
         self._failing_since = None
 
     def reset(self) -> None:
-        """Restart the time limit and the delays, after the connection has delivered a frame or a heartbeat."""
+        """Restart the time limit for giving up, and the delays. Called when a frame or a heartbeat arrives."""
         self._failing_since = None
         self._attempts = 0
 
     def next_delay(self, cause: Exception) -> float:
-        """Return the seconds to wait before the next attempt. Raises ConnectionLost after `give_up_seconds`."""
+        """Return the seconds to wait before connecting again. Raises ConnectionLost after `give_up_seconds`."""
         now = self._clock()
         if self._failing_since is None:
             self._failing_since = now

@@ -29,9 +29,19 @@ from limelight.client.models import (
     ToolResult,
 )
 from limelight.client.record_stream import Connect, stream_records
-from limelight.client.run import CompleteRecords, IfBusy, Messages, Run, RunRequest, is_terminal, start_run
+from limelight.client.run import (
+    CompleteRecords,
+    IfBusy,
+    Messages,
+    Run,
+    Values,
+    decision_fields,
+    is_terminal,
+    request_body,
+    start_run,
+)
 from limelight.client.session_socket import Socket, SocketFormat
-from limelight.events import Decision, JsonValue, Record
+from limelight.events import JsonValue, Record, RequestedDecision, SourceLink
 from limelight.links import call_segment
 
 DEFAULT_URL = "http://127.0.0.1:8000"
@@ -66,6 +76,7 @@ class _StructuredAnswer(msgspec.Struct):
     title: str = ""
     content: JsonValue = None
     sources: tuple[str, ...] = ()
+    source_links: tuple[SourceLink, ...] = ()
     data: dict[str, Any] | None = None
 
 
@@ -136,43 +147,50 @@ class Client:
 
     async def start(
         self,
-        messages: Messages,
+        messages: Messages | None = None,
         *,
         agent: str | None = None,
         session_id: str | None = None,
         if_busy: IfBusy = "error",
         request_id: str | None = None,
+        input: Values | None = None,
+        context: Values | None = None,
     ) -> Run:
-        """Start a run. If the connection is lost, the request is repeated, which does not start a second run."""
-        return await self._start(RunRequest.create(messages, agent, session_id, if_busy, request_id))
+        """Start a run. If the connection is lost, the request is repeated, which does not start a second run.
 
-    async def _start(self, request: RunRequest) -> Run:
-        return await start_run(self, self._transport, request, self._backoff())
+        `input` is the input object of an agent that takes one; `messages` may then be left out. `context` sets values
+        of the agent's context that its settings allow.
+        """
+        return await self._start(request_body(messages, agent, session_id, if_busy, request_id, input, context))
+
+    async def _start(self, body: dict[str, Any]) -> Run:
+        return await start_run(self, self._transport, body, self._backoff())
 
     async def ask(
         self,
-        text: Messages,
+        text: Messages | None = None,
         *,
         agent: str | None = None,
         session_id: str | None = None,
         if_busy: IfBusy = "error",
         request_id: str | None = None,
+        input: Values | None = None,
+        context: Values | None = None,
     ) -> Answer:
         """Start a run, wait for its end and return its answer. A failed run raises ServerError with its code.
 
-        The client waits on a stream, whose heartbeats distinguish a long run from a dead connection, and then
-        requests the complete answer.
+        The arguments are those of `start`. The client waits on a stream, whose heartbeats distinguish a long run from a
+        dead connection, and then requests the complete answer.
         """
-        request = RunRequest.create(text, agent, session_id, if_busy, request_id)
-        run = await self._start(request)
-        await run.wait()
-        body = request._replace(if_busy="error").body()
-        chat = await self._transport.request_json("POST", "/chat", _Chat, body=body)
+        body = request_body(text, agent, session_id, if_busy, request_id, input, context)
+        await (await self._start(body)).wait()
+        chat = await self._transport.request_json("POST", "/chat", _Chat, body={**body, "if_busy": "error"})
         structured = chat.answer or _StructuredAnswer()
         return Answer(
             content=chat.message.content,
             title=structured.title,
             sources=structured.sources,
+            source_links=structured.source_links,
             value=structured.data or (None if isinstance(structured.content, str) else structured.content),
             run_id=chat.run_id,
             session_id=chat.session_id,
@@ -215,18 +233,18 @@ class Client:
         self,
         run_id: str,
         approval_id: str,
-        decision: Decision,
+        decision: RequestedDecision,
         *,
         args: Mapping[str, Any] | None = None,
         reason: str = "",
+        answer: JsonValue = None,
     ) -> str:
-        """Answer an approval request and return the decision; `args` are the new arguments for `edit`.
+        """Answer an approval request and return the decision.
 
-        Raises AlreadyDecided, Expired or NotOffered if the decision has no effect.
+        `args` are the new arguments for `edit`, `answer` is the answer to a question for `respond`. Raises
+        AlreadyDecided, Expired or NotOffered if the decision has no effect.
         """
-        body: dict[str, Any] = {"decision": decision, "reason": reason}
-        if args is not None:
-            body["args"] = args
+        body = decision_fields(decision, args, reason, answer)
         path = url_path("runs", run_id, "approvals", approval_id)
         return (await self._transport.request_json("POST", path, _State, body=body)).state
 
@@ -242,6 +260,10 @@ class Client:
         """Reject the call; the agent gets the reason."""
         return await self.decide(run_id, approval_id, "reject", reason=reason)
 
+    async def respond(self, run_id: str, approval_id: str, answer: JsonValue) -> str:
+        """Answer the question of a request that has an `answer_schema`."""
+        return await self.decide(run_id, approval_id, "respond", answer=answer)
+
     async def result(self, run_id: str, call_id: str) -> ToolResult:
         """Return a tool call with its complete arguments and result."""
         path = f"{url_path('runs', run_id, 'tools')}/{call_segment(call_id)}"
@@ -252,7 +274,7 @@ class Client:
         return (await self._transport.request("GET", url_path("runs", run_id, "answer"))).decode("utf-8", "replace")
 
     async def artifact(self, artifact_id: str) -> bytes:
-        """Return the bytes of a file."""
+        """Return the bytes of a file that an agent made or a user attached."""
         return await self._transport.request("GET", url_path("artifacts", artifact_id))
 
     async def sessions(self, *, q: str = "", state: SessionState | None = None) -> AsyncGenerator[SessionInfo]:
@@ -285,7 +307,7 @@ class Client:
         return await self._transport.request_json("POST", "/api/v2/sessions", State, body=body)
 
     async def state(self, session_id: str) -> State:
-        """Return the state of a session in the Web API v2."""
+        """Return the state of a session: whether it works, its newest run and the end of its log."""
         return await self._transport.request_json("GET", url_path("api", "v2", "sessions", session_id), State)
 
     async def messages(self, session_id: str, *, after: str = "0") -> AsyncGenerator[Message]:

@@ -15,12 +15,11 @@
 `not_limelight`. This module does not import httpx.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 
-from limelight.errors import LimelightError
+from limelight.errors import all_errors
 
 
 class FieldError(NamedTuple):
@@ -143,13 +142,7 @@ def unsupported_data(error: msgspec.DecodeError) -> ClientError:
     )
 
 
-def _subclasses(root: type[LimelightError]) -> Iterator[type[LimelightError]]:
-    yield root
-    for kind in root.__subclasses__():
-        yield from _subclasses(kind)
-
-
-_STATUS = {kind.code: kind.status for kind in reversed([*_subclasses(LimelightError)])}
+_STATUS = {error.code: error.status for error in all_errors()}
 
 
 def _error_class(status: int, code: str) -> type[ClientError]:

@@ -21,7 +21,7 @@ RECORDS = {"format": "records"}
 
 
 class Transport:
-    """HTTP connections to one server for one caller."""
+    """Sends the HTTP requests of one client to one server."""
 
     def __init__(self, url: str, key: str, user_id: str, user_name: str, timeout: float) -> None:
         self.url = url.rstrip("/")
@@ -101,11 +101,11 @@ class Transport:
     def client_closed(self) -> ConnectionLost:
         return ConnectionLost("the client is closed")
 
-    def not_limelight(self, why: str) -> ClientError:
-        return ClientError(f"{self.url} does not seem to be a Limelight server: {why}", code="not_limelight")
+    def not_limelight(self, reason: str) -> ClientError:
+        return ClientError(f"{self.url} does not seem to be a Limelight server: {reason}", code="not_limelight")
 
-    def invalid_url(self, why: object = "it has to begin with http:// or https://") -> ClientError:
-        return ClientError(f"{self.url!r} is not a valid address: {why}")
+    def invalid_url(self, reason: object = "it has to begin with http:// or https://") -> ClientError:
+        return ClientError(f"{self.url!r} is not a valid address: {reason}")
 
     def _build(self, method: str, path: str, params: Any, body: Any) -> httpx.Request:
         content = None if body is None else msgspec.json.encode(body)

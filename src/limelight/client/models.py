@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from limelight.events import JsonValue
+from limelight.events import JsonValue, Outcome, SourceLink
 
 
 class Gap(NamedTuple):
@@ -28,6 +28,14 @@ class AgentInfo(msgspec.Struct, kw_only=True, frozen=True):
     model: str = ""
     """The model of the agent: `understudy` is the offline model, "" is none or unknown."""
     default: bool = False
+    input_schema: dict[str, Any] | None = None
+    """The JSON Schema of `input`, if the agent takes more than a question."""
+    question_key: str = ""
+    """The key of the input that takes the question; "" if a question alone does not fit the agent."""
+    context_schema: dict[str, Any] | None = None
+    configurable_schema: dict[str, Any] | None = None
+    context_from_request: bool | tuple[str, ...] = False
+    """Whether requests may set `context`: all values, none, or those with these names."""
 
 
 class Me(msgspec.Struct, kw_only=True, frozen=True):
@@ -117,8 +125,9 @@ class ApprovalInfo(msgspec.Struct, kw_only=True, frozen=True):
     """An approval request. In a `RunInfo` it is open, and large `args` are `truncated`; `Client.approval` has all.
 
     Arguments over `limits.result_bytes` are not stored completely, so there too they are `truncated`.
+    A request with an `answer_schema` also takes an answer to its `question`, by `Client.respond`.
     `state` is requested, approve, edit or reject; `edited_args`, `reason`, `by` and `decided_at` belong to the
-    decision.
+    decision. An answer is an `edit` that is `answered`, with `{"value": answer}` as `edited_args`.
     """
 
     approval_id: str
@@ -126,12 +135,15 @@ class ApprovalInfo(msgspec.Struct, kw_only=True, frozen=True):
     args: Any = None
     call_id: str = ""
     decisions: tuple[str, ...] = ()
+    question: str = ""
+    answer_schema: dict[str, Any] | None = None
     expires_at: int | None = None
     truncated: bool = False
     state: str = "requested"
     edited_args: Any = None
     reason: str = ""
     by: str = ""
+    answered: bool = False
     decided_at: int | None = None
 
 
@@ -156,7 +168,8 @@ class RunInfo(msgspec.Struct, kw_only=True, frozen=True):
 class ToolResult(msgspec.Struct, kw_only=True, frozen=True):
     """A tool call with complete texts. `result` is None while the call runs.
 
-    `result_seen` is False if the call has ended and its result was not seen.
+    `result_seen` is False if the call has ended and its result was not seen. `outcome` says that a call with an error
+    did not fail, but was stopped or rejected.
     """
 
     call_id: str
@@ -165,6 +178,7 @@ class ToolResult(msgspec.Struct, kw_only=True, frozen=True):
     output: str = ""
     result: JsonValue = None
     error: str | None = None
+    outcome: Outcome = ""
     result_seen: bool = True
     media_type: str = ""
     size: int = 0
@@ -173,7 +187,8 @@ class ToolResult(msgspec.Struct, kw_only=True, frozen=True):
 class ToolCall(msgspec.Struct, kw_only=True, frozen=True):
     """A tool call in an Answer. If it is `truncated`, `Client.result` returns all of it.
 
-    `result_seen` is False if the run ended before the call had a result.
+    `result_seen` is False if the run ended before the call had a result. `outcome` says that a call with an error did
+    not fail, but was stopped or rejected.
     """
 
     call_id: str
@@ -182,6 +197,7 @@ class ToolCall(msgspec.Struct, kw_only=True, frozen=True):
     output: str = ""
     result: JsonValue = None
     error: str | None = None
+    outcome: Outcome = ""
     result_seen: bool = True
     duration_ms: int | None = None
     truncated: bool = False
@@ -198,6 +214,8 @@ class Answer(msgspec.Struct, kw_only=True, frozen=True):
     content: str
     title: str = ""
     sources: tuple[str, ...] = ()
+    source_links: tuple[SourceLink, ...] = ()
+    """The title and the URL of each source, in the order of `sources`."""
     value: JsonValue = None
     run_id: str
     session_id: str

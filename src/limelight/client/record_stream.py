@@ -23,7 +23,7 @@ send."""
 
 
 class GapRange(msgspec.Struct):
-    """The JSON object in which the server reports the range of Records that are no longer stored."""
+    """The JSON form of a gap: the numbers of the first and the last Record that are no longer stored."""
 
     first: int = msgspec.field(name="from")
     last: int = msgspec.field(name="to")
@@ -34,8 +34,8 @@ class _GapData(msgspec.Struct):
 
 
 OPENED = Gap(0, 0)
-"""A marker that a stream yields before its first item, if the stream was created with an open response. From then on
-the generator closes the response."""
+"""The first item of a stream that was created with an open response. Once the caller has received it, the stream
+closes the response itself."""
 
 
 async def stream_records(
@@ -88,7 +88,7 @@ async def stream_records(
 
 
 def _parse(parser: SseParser, chunk: bytes, backoff: Backoff) -> Iterator[Record | Gap]:
-    """Decode the events that a chunk completes. Resets the backoff if the chunk has an event or a comment."""
+    """Decode the events that a chunk of bytes completes. Resets the backoff if the chunk has an event or a comment."""
     backoff.restart_timer()
     comments = parser.comments
     events = parser.feed(chunk)

@@ -1,13 +1,13 @@
 """Runs that this client has started: the request to start a run, its Records and answer, cancel, decisions.
 
 The request has its own id and names the session, so that the server recognises a repeated request and does not start a
-second run. `Client.start` calls `start_run`.
+second run.
 """
 
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import httpx
 import msgspec
@@ -19,10 +19,10 @@ from limelight.client.models import Gap
 from limelight.client.record_stream import stream_records
 from limelight.events import (
     TERMINAL_TYPES,
-    Decision,
     FinalAnswer,
     JsonValue,
     Record,
+    RequestedDecision,
     RunCancelled,
     RunFailed,
     RunFinished,
@@ -34,30 +34,34 @@ if TYPE_CHECKING:
 
 Messages = str | Sequence[Mapping[str, Any]]
 """A message of the user, or a complete conversation in OpenAI's format."""
+Values = Mapping[str, Any]
+"""The input object or the context of an agent that takes them."""
 IfBusy = Literal["error", "cancel", "wait"]
 
 
-class RunRequest(NamedTuple):
-    """The body of a request that starts a run."""
-
-    messages: list[Mapping[str, Any]]
-    agent: str | None
-    session_id: str
-    if_busy: IfBusy
-    request_id: str
-
-    @classmethod
-    def create(
-        cls, messages: Messages, agent: str | None, session_id: str | None, if_busy: IfBusy, request_id: str | None
-    ) -> Self:
-        """Create a request. Generates missing ids, so that the server recognises the request when it is repeated."""
-        if isinstance(messages, str):
-            messages = [{"role": "user", "content": messages}]
-        session_id = session_id or f"ses_{uuid.uuid4().hex}"
-        return cls(list(messages), agent, session_id, if_busy, request_id or f"req_{uuid.uuid4().hex}")
-
-    def body(self) -> dict[str, Any]:
-        return {name: value for name, value in self._asdict().items() if value is not None}
+def request_body(
+    messages: Messages | None,
+    agent: str | None,
+    session_id: str | None,
+    if_busy: IfBusy,
+    request_id: str | None,
+    input: Values | None = None,
+    context: Values | None = None,
+) -> dict[str, Any]:
+    """Return the body of a request that starts a run. It contains a request id, so that it can be sent again safely."""
+    if messages is None and input is None:
+        raise ValueError("a run needs messages or an input")
+    asked = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    body = {
+        "messages": None if asked is None else list(asked),
+        "agent": agent,
+        "session_id": session_id or f"ses_{uuid.uuid4().hex}",
+        "if_busy": if_busy,
+        "request_id": request_id or f"req_{uuid.uuid4().hex}",
+        "input": input,
+        "context": context,
+    }
+    return {name: value for name, value in body.items() if value is not None}
 
 
 class CompleteRecords:
@@ -80,12 +84,30 @@ class CompleteRecords:
         await self._items.aclose()
 
 
+def decision_fields(
+    decision: RequestedDecision, args: Mapping[str, Any] | None, reason: str, answer: JsonValue
+) -> dict[str, Any]:
+    """Return the JSON fields of a decision, as the HTTP interface and the socket expect them."""
+    fields: dict[str, Any] = {"decision": decision, "reason": reason}
+    if args is not None:
+        fields["args"] = args
+    if decision == "respond":
+        fields["answer"] = answer
+    return fields
+
+
 class DecisionMethods(ABC):
-    """The methods that answer an approval request of one run or one session."""
+    """Base class of `Run` and `Socket`: the methods that answer an approval request."""
 
     @abstractmethod
     async def decide(
-        self, approval_id: str, decision: Decision, *, args: Mapping[str, Any] | None = None, reason: str = ""
+        self,
+        approval_id: str,
+        decision: RequestedDecision,
+        *,
+        args: Mapping[str, Any] | None = None,
+        reason: str = "",
+        answer: JsonValue = None,
     ) -> str:
         """Answer an approval request, see `Client.decide`."""
 
@@ -100,6 +122,10 @@ class DecisionMethods(ABC):
     async def reject(self, approval_id: str, reason: str = "") -> str:
         """Reject the call; the agent gets the reason."""
         return await self.decide(approval_id, "reject", reason=reason)
+
+    async def respond(self, approval_id: str, answer: JsonValue) -> str:
+        """Answer the question of a request that has an `answer_schema`."""
+        return await self.decide(approval_id, "respond", answer=answer)
 
 
 class Run(CompleteRecords, DecisionMethods):
@@ -133,7 +159,7 @@ class Run(CompleteRecords, DecisionMethods):
         return text_of(self._answer.content)
 
     async def wait(self) -> None:
-        """Wait for the end. Raises if the run failed, or was cancelled before it began."""
+        """Wait for the end of the run. Raises if it failed, or was cancelled before it began."""
         async for _ in self:
             pass
         if isinstance(self.end, RunFailed):
@@ -146,10 +172,16 @@ class Run(CompleteRecords, DecisionMethods):
         return await self._client.cancel(self.run_id, reason)
 
     async def decide(
-        self, approval_id: str, decision: Decision, *, args: Mapping[str, Any] | None = None, reason: str = ""
+        self,
+        approval_id: str,
+        decision: RequestedDecision,
+        *,
+        args: Mapping[str, Any] | None = None,
+        reason: str = "",
+        answer: JsonValue = None,
     ) -> str:
         """Answer an approval request, see `Client.decide`."""
-        return await self._client.decide(self.run_id, approval_id, decision, args=args, reason=reason)
+        return await self._client.decide(self.run_id, approval_id, decision, args=args, reason=reason, answer=answer)
 
     def _apply(self, record: Record) -> None:
         event = record.event
@@ -169,9 +201,9 @@ class Run(CompleteRecords, DecisionMethods):
                 pass
 
 
-async def start_run(client: "Client", transport: Transport, request: RunRequest, backoff: Backoff) -> Run:
-    """Send the request and return the run with the stream that the response opens."""
-    response = await _post(transport, request, backoff)
+async def start_run(client: "Client", transport: Transport, body: dict[str, Any], backoff: Backoff) -> Run:
+    """Start a run on the server and return it. The response of the server is the stream of its Records."""
+    response = await _post(transport, body, backoff)
     run_id = response.headers.get("x-run-id", "")
 
     async def connect(after: int) -> httpx.Response | None:
@@ -185,15 +217,18 @@ async def start_run(client: "Client", transport: Transport, request: RunRequest,
     records = stream_records(connect, backoff, response=response, is_last=is_last)
     # After its first step the generator owns the response: if the caller drops the generator, both are closed.
     await anext(records)
-    return Run(client, run_id, response.headers.get("x-session-id", request.session_id), records)
+    return Run(client, run_id, response.headers.get("x-session-id", body["session_id"]), records)
 
 
-async def _post(transport: Transport, request: RunRequest, backoff: Backoff) -> httpx.Response:
-    """Send the request, and repeat it if the connection is lost. Raises at once if the server cannot be reached."""
+async def _post(transport: Transport, body: dict[str, Any], backoff: Backoff) -> httpx.Response:
+    """Send the request that starts a run, and repeat it if the connection is lost.
+
+    Raises at once if the server cannot be reached.
+    """
     was_cut = False
     while True:
         try:
-            response = await transport.open_stream("POST", "/chat/stream", body=request.body())
+            response = await transport.open_stream("POST", "/chat/stream", body=body)
             if response is None:
                 raise transport.not_limelight("it answered POST /chat/stream with 204")
             return response

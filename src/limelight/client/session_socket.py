@@ -16,7 +16,7 @@ from limelight.client.backoff import Backoff
 from limelight.client.errors import ClientError, ConnectionLost, Limited, NotFound, ServerError, error_from_code
 from limelight.client.http_transport import Transport, url_path
 from limelight.client.models import Gap, Message, State
-from limelight.client.run import DecisionMethods, IfBusy
+from limelight.client.run import DecisionMethods, IfBusy, Values, decision_fields
 from limelight.client.socket_protocol import (
     Command,
     ErrorFrame,
@@ -27,7 +27,7 @@ from limelight.client.socket_protocol import (
     parse_frame,
 )
 from limelight.client.websocket_connection import ConnectFailed, Connection, Disconnected, connect
-from limelight.events import Decision
+from limelight.events import JsonValue, RequestedDecision
 
 if TYPE_CHECKING:
     from limelight.client.client import Client
@@ -36,7 +36,7 @@ T = TypeVar("T")
 SocketFormat = Literal["v2", "records"]
 QUEUE_SIZE = 256
 DISCARD_SECONDS = 0.25
-"""Maximum time for which a full queue may delay the answer to a command."""
+"""Maximum time for which the queue of received items may stay full while a command waits for its answer."""
 POLICY_VIOLATION, MESSAGE_TOO_BIG, SESSION_DELETED = 1008, 1009, 4404
 
 
@@ -75,7 +75,7 @@ class Socket(DecisionMethods, Generic[T]):
         """The exception that ends the iteration after the queued items."""
 
     async def __aenter__(self) -> Self:
-        """Connect. Raises at once if no connection can be opened; retries if an open connection is lost."""
+        """Open the socket. Raises at once if no connection can be opened; retries if an open connection is lost."""
         if self._receiver is not None:
             raise RuntimeError("a socket is entered once: client.connect(…) creates another one")
         was_cut = False
@@ -120,10 +120,22 @@ class Socket(DecisionMethods, Generic[T]):
             raise self._stop
         return item
 
-    async def send(self, query: str, *, if_busy: IfBusy = "error", request_id: str | None = None) -> str:
-        """Send a query to the agent and return the id of its run. A lost query is sent again with the same id."""
+    async def send(
+        self,
+        query: str = "",
+        *,
+        if_busy: IfBusy = "error",
+        request_id: str | None = None,
+        input: Values | None = None,
+        context: Values | None = None,
+    ) -> str:
+        """Send a query to the agent and return the id of its run. A lost query is sent again with the same id.
+
+        `input` and `context` are those of `Client.start`.
+        """
         request_id = request_id or f"req_{uuid.uuid4().hex}"
-        return await self._command("query", request_id, query=query, if_busy=if_busy, request_id=request_id)
+        values = {name: value for name, value in (("input", input), ("context", context)) if value is not None}
+        return await self._command("query", query=query, if_busy=if_busy, request_id=request_id, **values)
 
     async def ping(self) -> float:
         """Send a ping and return the seconds until its pong."""
@@ -140,28 +152,32 @@ class Socket(DecisionMethods, Generic[T]):
         await self._command("cancel", reason=reason, **fields)
 
     async def decide(
-        self, approval_id: str, decision: Decision, *, args: Mapping[str, Any] | None = None, reason: str = ""
+        self,
+        approval_id: str,
+        decision: RequestedDecision,
+        *,
+        args: Mapping[str, Any] | None = None,
+        reason: str = "",
+        answer: JsonValue = None,
     ) -> str:
         """Answer an approval request, see `Client.decide`."""
-        fields: dict[str, Any] = {"approval_id": approval_id, "decision": decision, "reason": reason}
-        if args is not None:
-            fields["args"] = args
-        return await self._command("approve", **fields)
+        fields = decision_fields(decision, args, reason, answer)
+        return await self._command("approve", approval_id=approval_id, **fields)
 
     async def state(self) -> State:
-        """Return the current state of the session."""
+        """Ask the server for the state of the session: its agent, title, number of messages, newest run and cursor."""
         return await self._client.state(self.session_id)
 
     async def last_messages(self, limit: int | None = None, *, before: str | None = None) -> list[Message]:
         """Return the newest messages, see `Client.last_messages`."""
         return await self._client.last_messages(self.session_id, limit, before=before)
 
-    async def _command(self, kind: str, query_id: str = "", /, **fields: Any) -> str:
+    async def _command(self, kind: str, /, **fields: Any) -> str:
         if self._receiver is None:
             raise RuntimeError("the socket is not open: async with client.connect(…) as socket")
         if self._closed is not None:
             raise self._closed
-        command = Command(kind, fields, query_id)
+        command = Command(kind, fields)
         self._commands.add(command)
         self._wake.set()
         await self._send_commands()
@@ -217,7 +233,7 @@ class Socket(DecisionMethods, Generic[T]):
             self._queue.put_nowait(cast("T | State | Gap", item))
 
     async def _has_space(self) -> bool:
-        """Wait for space in the queue. Returns False if items have to be discarded.
+        """Wait for space in the queue of received items. Returns False if the item has to be discarded.
 
         Discarding begins if the queue stays full for DISCARD_SECONDS while a command waits, until the next connection.
         """
@@ -231,7 +247,7 @@ class Socket(DecisionMethods, Generic[T]):
         return not self._discarding
 
     async def _reconnect(self, error: Disconnected) -> None:
-        """Open a new connection, after the backoff.
+        """Replace a lost connection by a new one, after the backoff.
 
         There is no backoff if this client closed the old connection to fetch discarded items.
         """
@@ -297,7 +313,10 @@ class Socket(DecisionMethods, Generic[T]):
                 raise self._transport.not_limelight("its socket does not begin with the session's state")
 
     async def _resume(self, state: State) -> None:
-        """Process the first state of a connection. The end of a run is reported after the missed items of the run."""
+        """Handle the state of the session, the first frame of a new connection.
+
+        The end of a run is reported after its missed items.
+        """
         is_first, self._first_state = self._first_state is None, self._first_state or state
         if is_first and (state.live or self._position.after is None):
             self._position.set_state(state)

@@ -22,7 +22,7 @@ UNKNOWN_OUTCOME = "the connection was cut before the server answered: whether th
 
 
 class LogItem(NamedTuple):
-    """An item of the session's log and its cursor."""
+    """A message, a Record or a gap of the session's log, with its cursor."""
 
     cursor: str
     item: Message | Record | Gap
@@ -39,7 +39,7 @@ class StateFrame(msgspec.Struct, tag="state", tag_field="type"):
 
 
 class ErrorFrame(msgspec.Struct, tag="error", tag_field="type"):
-    """A refused command. `request_id` is set for a query that was refused after it had been queued."""
+    """The answer to a refused command. `request_id` is set for a query that was refused after it had been queued."""
 
     message: str = ""
     error_code: str = ""
@@ -68,7 +68,7 @@ Reply = Pong | ErrorFrame | Accepted | Decided
 
 
 class _Head(msgspec.Struct):
-    """The fields that distinguish the types of frames."""
+    """The fields of a received frame that determine its type."""
 
     type: str = ""
     cursor: str = ""
@@ -100,13 +100,12 @@ def parse_frame(text: str | bytes) -> LogItem | StateFrame | Reply | None:
 class Command:
     """A command of the client, with the future that gets the server's answer.
 
-    If the connection is lost, only pings and queries are sent again. A query has a `request_id`, by which the server
-    recognises it.
+    If the connection is lost, only pings and queries are sent again. The server recognises a query by its `request_id`.
     """
 
-    def __init__(self, kind: str, fields: Mapping[str, Any], request_id: str = "") -> None:
+    def __init__(self, kind: str, fields: Mapping[str, Any]) -> None:
         self.kind = kind
-        self.request_id = request_id
+        self.request_id: str = fields["request_id"] if kind == "query" else ""
         self.answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.frames = [PING]
         if kind != "ping":
@@ -142,7 +141,7 @@ class PendingCommands:
 
     @property
     def waiting(self) -> bool:
-        """Whether a caller waits for an answer."""
+        """Whether a command has no answer yet and its caller waits."""
         return any(not command.answer.done() for command in self._all())
 
     def add(self, command: Command) -> None:
@@ -161,7 +160,7 @@ class PendingCommands:
         return []
 
     def handle(self, reply: Reply) -> None:
-        """Resolve the command that this reply belongs to."""
+        """Pass a reply of the server to the caller of the command that it answers."""
         match reply:
             case Pong():
                 self._complete_first()
@@ -188,7 +187,7 @@ class PendingCommands:
         self._unsent, self._sent, self._queries = deque(), deque(), {}
 
     def _all(self) -> list[Command]:
-        """Return all commands without an answer, in the order in which they were sent."""
+        """Return all commands that have no answer yet, in the order in which they were sent."""
         return list(dict.fromkeys([*self._queries.values(), *self._sent, *self._unsent]))
 
     def _complete_first(self) -> None:
@@ -227,7 +226,7 @@ class Position:
         self._deferred: tuple[tuple[int, float], State] | None = None
 
     def add_item(self, received: LogItem) -> Iterator[object]:
-        """Yield the item if it is new, and then a state that was deferred until this item."""
+        """Yield a received item if it is new, and then a state that was deferred until this item."""
         if self.after is None or cursor_key(received.cursor) > cursor_key(self.after):
             self.after = received.cursor
             yield received.item
@@ -243,7 +242,7 @@ class Position:
             yield state
 
     def set_state(self, state: State) -> None:
-        """Store the last state without yielding it."""
+        """Store the state of the session without reporting it to the caller."""
         self._state = (state.state, state.run_id)
 
     def defer_state(self, state: State, last: str) -> Iterator[State]:

@@ -24,7 +24,7 @@ class SseParser:
         self._data: list[str] = []
 
     def feed(self, data: bytes) -> list[str]:
-        """Return the data of the events that this chunk completes."""
+        """Return the data of the events that a chunk of bytes completes."""
         if self._after_cr and data.startswith(b"\n"):  # the LF of a CRLF that was split between two chunks
             data = data[1:]
             self._after_cr = False

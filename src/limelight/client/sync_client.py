@@ -16,7 +16,7 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Self
 from limelight.client.client import Client, ConnectOptions
 from limelight.client.errors import ConnectionLost
 from limelight.client.models import Gap, Message, State
-from limelight.client.run import IfBusy, Messages, Run
+from limelight.client.run import IfBusy, Messages, Run, Values
 from limelight.client.session_socket import Socket, SocketFormat
 from limelight.events import Record
 
@@ -27,7 +27,7 @@ _END: Any = object()
 
 
 class ClosableIterator(Protocol[T_co]):
-    """An async iterator with `aclose`."""
+    """An async iterator that has the method `aclose`."""
 
     def __aiter__(self) -> AsyncIterator[T_co]: ...
     def __anext__(self) -> Awaitable[T_co]: ...
@@ -45,7 +45,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine and wait for its result.
+        """Run a coroutine in the loop and wait for its result in the calling thread.
 
         An exception in the waiting thread, such as Ctrl-C, cancels the coroutine.
         """
@@ -176,6 +176,7 @@ class SyncRun(SyncWrapper[Run]):
     approve = blocking(Run.approve)
     edit = blocking(Run.edit)
     reject = blocking(Run.reject)
+    respond = blocking(Run.respond)
 
 
 class SyncSocket(SyncWrapper[Socket[T]]):
@@ -196,13 +197,10 @@ class SyncSocket(SyncWrapper[Socket[T]]):
         return self
 
     def __next__(self) -> T | State | Gap:
-        item = self._thread.run(self._next())
-        if item is None:
-            raise StopIteration
-        return item
-
-    async def _next(self) -> T | State | Gap | None:
-        return await anext(self._wrapped, None)
+        try:
+            return self._thread.run(self._wrapped.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
 
     close = blocking(Socket[T].aclose)
     send = blocking(Socket[T].send)
@@ -212,6 +210,7 @@ class SyncSocket(SyncWrapper[Socket[T]]):
     approve = blocking(Socket[T].approve)
     edit = blocking(Socket[T].edit)
     reject = blocking(Socket[T].reject)
+    respond = blocking(Socket[T].respond)
     state = blocking(Socket[T].state)
     last_messages = blocking(Socket[T].last_messages)
 
@@ -251,16 +250,24 @@ class SyncClient(SyncWrapper[Client]):
 
     def start(
         self,
-        messages: Messages,
+        messages: Messages | None = None,
         *,
         agent: str | None = None,
         session_id: str | None = None,
         if_busy: IfBusy = "error",
         request_id: str | None = None,
+        input: Values | None = None,
+        context: Values | None = None,
     ) -> SyncRun:
-        """Start a run. If the connection is lost, the request is repeated, which does not start a second run."""
+        """Start a run, see `Client.start`."""
         starting = self._wrapped.start(
-            messages, agent=agent, session_id=session_id, if_busy=if_busy, request_id=request_id
+            messages,
+            agent=agent,
+            session_id=session_id,
+            if_busy=if_busy,
+            request_id=request_id,
+            input=input,
+            context=context,
         )
         return SyncRun(self._thread, self._thread.run(starting), self)
 
@@ -277,6 +284,7 @@ class SyncClient(SyncWrapper[Client]):
     approve = blocking(Client.approve)
     edit = blocking(Client.edit)
     reject = blocking(Client.reject)
+    respond = blocking(Client.respond)
     result = blocking(Client.result)
     answer = blocking(Client.answer)
     artifact = blocking(Client.artifact)

@@ -1,4 +1,4 @@
-"""One WebSocket connection with the caller's key and name.
+"""A WebSocket connection that is authenticated with the caller's key and name.
 
 The `websockets` package is imported when the first connection is opened. This module knows nothing of sessions. A
 refused handshake raises the same error as over HTTP; a failure that a new connection may remedy raises Disconnected.
@@ -24,19 +24,19 @@ CLOSE_SECONDS = 2
 
 
 class Disconnected(Exception):
-    """The connection is closed. `code` is the close code, 1006 without a close frame."""
+    """The error for a closed connection. `code` is the WebSocket close code, 1006 without a close frame."""
 
-    def __init__(self, why: str, code: int = 1006) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, code: int = 1006) -> None:
+        super().__init__(reason)
         self.code = code
 
 
 class ConnectFailed(Disconnected):
-    """The TCP connection could not be opened."""
+    """The error for a TCP connection that could not be opened."""
 
 
 class Connection:
-    """An open connection; its methods raise only Disconnected.
+    """An open WebSocket connection. Its methods raise only Disconnected.
 
     The timeout counts only while `recv` waits, so that a slow caller does not lose the connection.
     """

@@ -1,4 +1,4 @@
-"""Settings: command line over environment over `config.toml` over defaults.
+"""Settings: the command line overrides the environment, which overrides `config.toml`, which overrides defaults.
 
 `schema` defines the settings, `load` reads them, `validation` reports mistakes, and `setting_locations` finds the lines
 of settings in the file.

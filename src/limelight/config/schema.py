@@ -43,9 +43,16 @@ class ServerSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             "Time that runs get to end when the server shuts down", "LIMELIGHT_GRACE_SECONDS", ge=0, le=MAX_SECONDS
         ),
     ] = 5
+    trusted_proxies: Annotated[
+        list[str],
+        _setting("Addresses and networks of proxies whose headers name the client", "FORWARDED_ALLOW_IPS"),
+    ] = msgspec.field(default_factory=lambda: ["127.0.0.1", "::1"])
     origins: Annotated[
         list[str], _setting("Origins of other pages that may use the server, as `https://a.example`")
     ] = []
+    env_file: Annotated[
+        str, _setting("File with environment variables for your own agents; empty: none", "LIMELIGHT_ENV_FILE")
+    ] = ".env"
 
 
 class StoreSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -83,13 +90,16 @@ class StoreSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The section `[limits]`: the maximum of sizes, counts and times."""
+    """The section `[limits]`: maximum sizes, numbers and times."""
 
     body_bytes: Annotated[int, _setting("Largest request body", "LIMELIGHT_BODY_BYTES", ge=1)] = 10 * 1024 * 1024
     request_bytes_per_user: Annotated[
         int,
         _setting("Memory of a user's requests whose runs have not begun", "LIMELIGHT_REQUEST_BYTES_PER_USER", ge=1),
     ] = 64 * 1024 * 1024
+    request_bytes: Annotated[
+        int, _setting("Memory of all users' requests whose runs have not begun", "LIMELIGHT_REQUEST_BYTES", ge=1)
+    ] = 512 * 1024 * 1024
     message_bytes: Annotated[int, _setting("Largest message on a socket", "LIMELIGHT_MESSAGE_BYTES", ge=1)] = (
         1024 * 1024
     )
@@ -113,6 +123,18 @@ class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     streams_per_user: Annotated[
         int, _setting("Open streams and sockets of a user", "LIMELIGHT_STREAMS_PER_USER", ge=1)
     ] = 100
+    connections: Annotated[int, _setting("Open connections in all", "LIMELIGHT_CONNECTIONS", ge=1)] = 4096
+    connections_per_address: Annotated[
+        int,
+        _setting("Open connections of an address without a key", "LIMELIGHT_CONNECTIONS_PER_ADDRESS", ge=1),
+    ] = 256
+    connections_per_user: Annotated[
+        int, _setting("Open connections of a user", "LIMELIGHT_CONNECTIONS_PER_USER", ge=1)
+    ] = 256
+    connections_per_second: Annotated[
+        float,
+        _setting("New connections of an address per second", "LIMELIGHT_CONNECTIONS_PER_SECOND", ge=0.1, le=1_000_000),
+    ] = 200
     run_seconds: Annotated[
         float,
         _setting(
@@ -137,7 +159,7 @@ class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class ApprovalSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The section `[approvals]`."""
+    """The section `[approvals]`: the time after which an approval without a decision is rejected."""
 
     expiry_seconds: Annotated[
         float,
@@ -256,10 +278,17 @@ class AgentSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     imports: Annotated[list[str] | None, _setting("codact: modules that its code may import")] = None
     execute: Annotated[bool, _setting("deep: it may run commands, in the sandbox")] = False
     sandbox: Annotated[bool, _setting("smolagents: code of the model runs in the sandbox, as that of codact")] = False
+    input: Annotated[dict[str, Any], _setting("LangGraph: input values that a conversation begins with")] = {}
+    context: Annotated[
+        dict[str, Any], _setting("LangGraph: values of the graph's context, which it also finds in `configurable`")
+    ] = {}
+    context_from_request: Annotated[
+        bool | list[str], _setting("Context values that a request may set: all, none, or those of these names")
+    ] = False
 
 
 class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """All settings, by section, and where they were read from."""
+    """All settings, by section, and the places where they were set."""
 
     server: ServerSettings = msgspec.field(default_factory=ServerSettings)
     store: StoreSettings = msgspec.field(default_factory=StoreSettings)
@@ -272,6 +301,8 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     tracing: TracingSettings = msgspec.field(default_factory=TracingSettings)
     log: LogSettings = msgspec.field(default_factory=LogSettings)
     agents: dict[str, AgentSettings] = {}
+    sources: dict[str, str] = {}
+    """The section `[sources]`: sources that the user has written, each a name and a target such as `file.py:Class`."""
     origin: Origin = Origin()
 
 
@@ -287,7 +318,7 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 def all_settings() -> list[Setting]:
-    """Return all settings of all sections."""
+    """Return the settings of all sections of the configuration file."""
     return [_setting_of(name, field) for name, struct in SECTIONS.items() for field in msgspec.structs.fields(struct)]
 
 
@@ -300,7 +331,11 @@ def _setting_of(section: str, field: msgspec.structs.FieldInfo) -> Setting:
 AGENT = "agents.NAME"
 """The name of the section of each agent."""
 SECTIONS: dict[str, type[msgspec.Struct]] = {
-    **{field.name: field.type for field in msgspec.structs.fields(Settings) if field.name not in ("agents", "origin")},
+    **{
+        field.name: field.type
+        for field in msgspec.structs.fields(Settings)
+        if field.name not in ("agents", "sources", "origin")
+    },
     AGENT: AgentSettings,
 }
 """The struct of each section, by name."""

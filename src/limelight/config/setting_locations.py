@@ -1,4 +1,4 @@
-"""Where settings were read from: the file and the line, the environment or the command line. Pure."""
+"""Finds where a setting was set: the file and the line, the environment or the command line. Pure."""
 
 import tomllib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ Path = tuple[str, ...]
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """The origin of the settings: the configuration file, and the settings that were overridden elsewhere.
+    """Where the settings come from: the configuration file, and the settings that were overridden elsewhere.
 
     Error messages use it to name the place of a setting.
     """
@@ -34,9 +34,9 @@ class Origin(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def key_lines(text: str) -> dict[Path, int]:
-    """Return the number of the line that first names each table and key of a TOML file; {} if the file is invalid.
+    """Return, for each table and key of a TOML file, the line that first names it; {} if the file is invalid.
 
-    `tomllib` reports no line numbers. So each statement is parsed alone: lines are added until it is complete.
+    `tomllib` reports no line numbers, so this parses each statement alone: it adds lines until a statement is complete.
     """
     lines: dict[Path, int] = {}
     table: Path = ()

@@ -1,4 +1,4 @@
-"""Validates settings, and reports each mistake in one line: the place, the reason and the word that was probably meant.
+"""Validates settings, and reports each mistake in one line: where it is, what is wrong, and what was probably meant.
 
 Pure. `load` calls it for every value of the file, the environment and the command line.
 """
@@ -19,7 +19,7 @@ Table = dict[str, Any]
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 AGENT_NAME_RULE = "1 to 64 letters, digits, '.', '_' or '-', a letter or digit first, as names are parts of addresses"
 SIMILARITY = 0.7
-"""Minimum similarity (0 to 1) of a suggested word: `deep` for `depp`, but not `good` for `nobody`."""
+"""Minimum similarity (0 to 1) of a suggested word to the unknown one, so that only likely misspellings match."""
 TYPE_NAMES = {
     "int": "a whole number",
     "float": "a number",
@@ -40,7 +40,12 @@ SECRET = object()
 
 
 def check_value(value: Any, setting: Setting, place: str) -> Any:
-    """Convert a text from the environment or the command line to the type of its setting. Raises SetupError."""
+    """Convert a text from the environment or the command line to the type of its setting. Raises SetupError.
+
+    The items of a list are separated by commas.
+    """
+    if isinstance(setting.default, list) and isinstance(value, str):
+        value = [item.strip() for item in value.split(",") if item.strip()]
     try:
         return msgspec.convert(value, setting.type, strict=False)
     except msgspec.ValidationError as error:
@@ -61,7 +66,7 @@ def is_agent_name(word: str) -> bool:
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return the end of an error message about an unknown word: a suggestion of the known word that was probably meant.
+    """Return the end of an error message about an unknown word, which suggests the most similar known word.
 
     If no known word is similar, `otherwise` is returned, or the list of all known words.
     """
@@ -75,8 +80,10 @@ def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
 def _file_mistakes(values: Table, origin: Origin) -> Iterator[str]:
     known = list(dict.fromkeys(name.partition(".")[0] for name in _known_settings()))
     for section, content in values.items():
-        if section not in known:
-            yield f"{origin.place(section)}there is no section [{section}]{suggestion(section, known)}"
+        if section == "sources":
+            yield from _source_mistakes(content, origin)
+        elif section not in known:
+            yield f"{origin.place(section)}there is no section [{section}]{suggestion(section, [*known, 'sources'])}"
         elif section != "agents":
             yield from _table_mistakes(content, origin, (section,), section)
         elif isinstance(content, dict):
@@ -90,6 +97,16 @@ def _agent_mistakes(name: str, table: Any, origin: Origin) -> Iterator[str]:
     if not is_agent_name(name):
         yield f"{origin.place('agents', name)}{name!r} cannot be the name of an agent: {AGENT_NAME_RULE}"
     yield from _table_mistakes(table, origin, ("agents", name), AGENT)
+
+
+def _source_mistakes(content: Any, origin: Origin) -> Iterator[str]:
+    if not isinstance(content, dict):
+        yield _not_a_table(origin, ("sources",))
+        return
+    for name, target in cast("Table", content).items():
+        if not isinstance(target, str) or not target:
+            wrong = "expected a target in quotes, as in 'my_source.py:MySource'"
+            yield f"{origin.place('sources', name)}[sources] {name} is wrong: {wrong}"
 
 
 def _table_mistakes(content: Any, origin: Origin, path: Path, section: str) -> Iterator[str]:
@@ -127,7 +144,7 @@ def _not_a_table(origin: Origin, path: Path) -> str:
 
 
 def _known_settings() -> dict[str, dict[str, Setting]]:
-    """Return all settings by section and key."""
+    """Return the settings that a configuration file may contain, by section and key."""
     known: dict[str, dict[str, Setting]] = {}
     for setting in all_settings():
         known.setdefault(setting.section, {})[setting.key] = setting
@@ -135,7 +152,7 @@ def _known_settings() -> dict[str, dict[str, Setting]]:
 
 
 def _other_section(key: str, section: str) -> str:
-    """Return a hint if another section has a setting of this name; "" otherwise."""
+    """Return a hint for an error message if another section has a setting of this name; "" otherwise."""
     sections = [name for name, settings in _known_settings().items() if name != section and key in settings]
     return f"; it belongs in [{sections[0]}]" if sections else ""
 
@@ -143,6 +160,8 @@ def _other_section(key: str, section: str) -> str:
 def _describe(error: str, value: Any, setting: Setting, *, quotes: bool = True) -> str:
     """Rewrite an error of msgspec in plain words. `quotes` is true where texts are written in quotes, as in TOML."""
     found = MSGSPEC_ERROR.match(error)
+    if error.startswith("Expected `bool | array`"):
+        return f"expected true, false or a list, got {_shown(value, 'str')}"
     if error.startswith("Invalid enum value") and (words := _words(setting.type)):
         return f"expected {' or '.join((', '.join(words[:-1]), words[-1]))}, got {_shown(value, 'str')}"
     if found is None:
@@ -157,7 +176,7 @@ def _describe(error: str, value: Any, setting: Setting, *, quotes: bool = True) 
 
 
 def _words(type_: Any) -> tuple[str, ...]:
-    """Return the words that a setting accepts; () if it accepts other values."""
+    """Return the words of which a setting accepts one; () if it accepts other values."""
     accepted = get_args(type_)[0]
     return get_args(accepted) if get_origin(accepted) is Literal else ()
 

@@ -1,1 +1,1 @@
-"""Dialects: each encodes Records as frames of one wire format, without I/O and without a clock."""
+"""Dialects: each encodes the Records of the log as frames of one wire format, without I/O and without a clock."""

@@ -1,20 +1,19 @@
-"""The contract of a dialect, its frames and cursors, and state and fields that several dialects share.
+"""The interface of dialects (wire formats), their frames and cursors, and code that several dialects share.
 
 A dialect translates one run, from its `run_started` on. It is fed Records in order and returns payloads, one JSON text
 each. The encoder adds cursors, transports add framing. A dialect must not know stores, the hub, HTTP, asyncio or the
 time.
 """
 
-import math
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from limelight.deltas import Delta
-from limelight.display_fields import DisplayFields
-from limelight.errors import BadCursor
+from limelight.display_fields import DisplayFields, restore_outcome
 from limelight.events import (
+    AgentFinished,
     AgentStarted,
     AnyEvent,
     ApprovalRequested,
@@ -28,81 +27,62 @@ from limelight.events import (
     ToolStarted,
 )
 from limelight.links import link
+from limelight.models import Cursor
 from limelight.structured_answers import to_text
 
 encode = msgspec.json.Encoder().encode
 STOPPED = "Stopped"
-"""The status text of a run that was stopped."""
+"""Status text of a run that was stopped."""
 WAITING_FOR_APPROVAL = "Waiting for approval"
 
 
 class Dialect(Protocol):
-    """A translator of one run into one wire format. `DROPS` lists the event types that the format does not send."""
+    """Translates one run into one wire format. `DROPS` lists the event types that the format does not send."""
 
-    event_name: ClassVar[str]
-    """The SSE `event:` of every frame; "" for none."""
-    joins: ClassVar[bool]
-    """Whether neighbouring deltas may be joined into one for a viewer that catches up."""
-    DROPS: ClassVar[frozenset[type[Event]]]
+    event_name: ClassVar[str] = ""
+    """The `event:` name of every server-sent event of this format; "" for none."""
+    joins: ClassVar[bool] = True
+    """Whether neighbouring text deltas may be joined for a viewer that is catching up."""
+    DROPS: ClassVar[frozenset[type[Event]]] = frozenset()
 
     def __init__(self, root: str = "") -> None:
-        """Start the translation of a run. `root` is the path prefix of links, as `/limelight` behind a proxy."""
+        """Start to translate a run. `root` is the path prefix of links, such as `/limelight` behind a proxy."""
         ...
 
     def feed(self, record: Record) -> list[bytes]:
-        """Return the payloads of this Record, in order."""
+        """Return the payloads that encode a Record in the wire format, in order."""
         ...
 
     def fits(self, event: Delta) -> bool:
-        """Whether a joined delta can be encoded in one message of the format, so that it may be fed as one Record.
+        """Whether a delta joined from several can be sent in one message of the format.
 
         If it needs several, the delta is fed unjoined: a client that reconnects between two of the frames could not
         resume exactly, because no Record of the log ends there.
         """
-        ...
+        return True
 
     def gap(self, first: int, last: int) -> bytes:
-        """Return the payload that says that Records `first` to `last` were deleted."""
+        """Return the payload which says that Records `first` to `last` were deleted from the log."""
         ...
-
-
-class Cursor(NamedTuple):
-    """A position in a stream: after Record `seq`, or, if `k` > 0, after the first k frames of that Record."""
-
-    seq: int
-    k: int = 0
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse `57` or `57.1`. Raises BadCursor."""
-        seq, dot, k = text.partition(".")
-        if not (seq.isascii() and seq.isdecimal()) or (dot and not (k.isascii() and k.isdecimal())) or len(text) > 32:
-            raise BadCursor(f"a cursor is a number like 57 or 57.1, not {text[:40]!r}")
-        return cls(int(seq), int(k or 0))
-
-    @property
-    def sort_key(self) -> tuple[int, float]:
-        """The sort key of a position. One Record can become several frames, and its end comes after all of them."""
-        return self.seq, self.k or math.inf
 
 
 class Frame(NamedTuple):
-    """One payload of a dialect with its cursor. Transports add their own framing."""
+    """One payload of a wire format with its cursor. Transports add their own framing."""
 
-    cursor: str
+    cursor: Cursor
     payload: bytes
 
 
 class GapFrame(Frame):
-    """The frame that says which Records were deleted."""
+    """A frame which says that a range of Records was deleted from the log."""
 
 
 class Increment(bytes):
-    """A payload with a part of a text. A later payload has the complete text."""
+    """A payload with a part of a text whose complete text follows in a later payload."""
 
 
 class AgentTree:
-    """The depth of each agent: 0 for the main agent, one more than its parent for a sub-agent."""
+    """The nesting depth of each agent: 0 for the main agent, its parent's depth plus 1 for a sub-agent."""
 
     def __init__(self) -> None:
         self._depths: dict[str, int] = {"": 0}
@@ -116,43 +96,48 @@ class AgentTree:
         return self._depths.get(agent_id, 0)
 
 
+def agent_label(event: AgentStarted) -> str:
+    """Return the name of a sub-agent with its title, which distinguishes it from others of the same name."""
+    return f"{event.name} · {event.title}" if event.title else event.name
+
+
 BLANK_LINE = "\n\n"
 
 
 class Paragraphs:
-    """Separates the messages of an agent by blank lines, for formats that join all messages into one text."""
+    """Puts blank lines between the messages of an agent, for formats that join all messages into one text."""
 
     def __init__(self) -> None:
         self._last_message: dict[str, str | None] = {}
 
     def separator(self, agent_id: str, message_id: str | None) -> str:
-        """Return the text to send before a delta: a blank line if the agent's last delta had another message id."""
+        """Return the text to send before a delta: a blank line if the agent's last delta was of another message."""
         last = self._last_message.get(agent_id, message_id)
         self._last_message[agent_id] = message_id
         return "" if last == message_id else BLANK_LINE
 
     def separator_of_notice(self) -> str:
-        """Return the text to send before a notice, which has no message: a blank line if an agent has sent text."""
+        """Return the text to send before a notice outside of messages: a blank line if an agent has sent text."""
         return BLANK_LINE if self._last_message else ""
 
 
 class ApprovalStatus(NamedTuple):
-    """The status text after an approval event: a label, and the approval (`subject`) that the label describes."""
+    """The status text to send after an approval event: a label, and the approval (`subject`) that it describes."""
 
     label: str
     subject: ApprovalRequested
     request: ApprovalRequested
-    """The approval of the event. It differs from `subject` if another approval is still open."""
+    """The approval that the event is about; not `subject` if another approval is still open."""
 
 
 class Approvals:
-    """Tracks the open approvals of a run, and describes them as status texts for formats without approval frames."""
+    """Tracks a run's open approvals, and describes them as status texts for formats without approval frames."""
 
     def __init__(self) -> None:
         self._open: dict[str, ApprovalRequested] = {}
 
     def feed(self, event: ApprovalRequested | ApprovalResolved) -> ApprovalStatus:
-        """Return the status after an event: the newest open approval or, if none is open, the decision."""
+        """Return the status text after an approval event, about the newest open approval or else about the decision."""
         if isinstance(event, ApprovalRequested):
             self._open[event.approval_id] = event
             return ApprovalStatus(WAITING_FOR_APPROVAL, event, event)
@@ -164,12 +149,12 @@ class Approvals:
 
 
 def _decision_label(event: ApprovalResolved) -> str:
-    """Return the label of a decision. The server rejects approvals that expire or are open when their agent ends."""
+    """Return the label of a decision, such as that the server has rejected an expired approval."""
     match event.decision:
         case "approve":
             return "Approved"
         case "edit":
-            return "Approved with changes"
+            return "Answered" if event.answered else "Approved with changes"
         case "reject" if event.by != "system":
             return "Rejected"
         case "reject":
@@ -177,7 +162,7 @@ def _decision_label(event: ApprovalResolved) -> str:
 
 
 class Truncatable(Protocol):
-    """An event with a value that may be truncated to a preview."""
+    """Protocol of events with a value that may be truncated to a preview."""
 
     @property
     def truncated(self) -> bool: ...
@@ -188,19 +173,24 @@ class Truncatable(Protocol):
 
 
 def truncation_fields(event: Truncatable) -> dict[str, Any]:
-    """Return the fields `truncated`, `size` and `result_url` if the value of an event is truncated, else {}."""
+    """Return the fields `truncated`, `size` and `result_url` if an event's value is truncated, else {}."""
     if not event.truncated:
         return {}
     return {"truncated": True, "size": event.size, "result_url": event.result_url}
 
 
 def result_seen_field(event: ToolFinished) -> dict[str, Any]:
-    """Return the field `result_seen` if the result of a call was not seen, else {}."""
+    """Return the field `result_seen` if the agent has not reported a call's result, else {}."""
     return {} if event.result_seen else {"result_seen": False}
 
 
+def outcome_field(event: ToolFinished | AgentFinished) -> dict[str, Any]:
+    """Return the field `outcome` if a call or a sub-agent was stopped or rejected, else {}."""
+    return {"outcome": event.outcome} if event.outcome in ("stopped", "rejected") else {}
+
+
 class EventReader:
-    """Prepares the events of one run for a dialect.
+    """Prepares the events of one run for a dialect: completes links and derived fields.
 
     It adds the root path to links, and the derived fields to events that an older version has logged.
     """
@@ -210,14 +200,14 @@ class EventReader:
         self._display_fields = DisplayFields()
 
     def read(self, event: AnyEvent) -> AnyEvent:
-        event = self._display_fields.add_to(event)
+        event = self._display_fields.add_to(restore_outcome(event))
         if not self._root or not (path := getattr(event, "result_url", "")):
             return event
         return replace(event, result_url=link(self._root, path))
 
 
 def text_of(value: JsonValue) -> str:
-    """Return a string unchanged, and any other value as JSON, also None as "null"."""
+    """Return a string unchanged, and any other value as JSON; None becomes "null"."""
     return "null" if value is None else to_text(value)
 
 
@@ -227,5 +217,5 @@ def is_structured(answer: FinalAnswer) -> bool:
 
 
 def summary_field(event: ToolStarted | ToolReady | ApprovalRequested | ApprovalResolved) -> dict[str, Any]:
-    """Return the field `summary` of a call if the summary is not empty, else {}."""
+    """Return the field `summary` (one line about a call's arguments) if the event has one, else {}."""
     return {"summary": event.summary} if event.summary else {}

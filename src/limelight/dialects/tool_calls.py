@@ -1,4 +1,4 @@
-"""The flat wire format of the Agno documents: `event: message`, seven types, and all keys on the level of `type`.
+"""The wire format `tool_calls`: flat JSON objects, all with `event: message` and one of seven types.
 
 It is for chats that show an answer and the tool calls behind it. A call is announced when its arguments are complete,
 the text of sub-agents is not sent, and their tools are named `agent › tool`. `docs/protocols/tool_calls.md` describes
@@ -7,14 +7,16 @@ the format.
 
 from typing import Any, ClassVar, NamedTuple, assert_never
 
-from limelight.deltas import Delta
 from limelight.dialects.base import (
     STOPPED,
     Approvals,
+    Dialect,
     EventReader,
     Paragraphs,
+    agent_label,
     encode,
     is_structured,
+    outcome_field,
     result_seen_field,
     summary_field,
     text_of,
@@ -63,14 +65,13 @@ class _Call(NamedTuple):
     name: str
     args: dict[str, Any] | str | None
     extra: dict[str, Any]
-    """The fields with the summary of the call and the truncation of its arguments."""
+    """The summary of the call, and the truncation of its arguments, as fields of a frame."""
 
 
-class ToolCallsDialect:
-    """Translates one run into flat frames. Its state is the open calls and the names of sub-agents."""
+class ToolCallsDialect(Dialect):
+    """Translates one run into frames of the format `tool_calls`. Its state is open calls and sub-agents' names."""
 
     event_name: ClassVar[str] = "message"
-    joins: ClassVar[bool] = True
     DROPS: ClassVar[frozenset[type[Event]]] = frozenset(
         {
             TextFinished,
@@ -115,7 +116,7 @@ class ToolCallsDialect:
                 label, subject, _ = self._approvals.feed(event)
                 return [_frame("status", content=f"{label}: {self._qualified(subject.agent_id, subject.name)}")]
             case AgentStarted():
-                self._agents[event.agent_id] = event.name
+                self._agents[event.agent_id] = agent_label(event)
                 return []
             case FinalAnswer():
                 return self._answer(event)
@@ -144,9 +145,6 @@ class ToolCallsDialect:
             case _:
                 assert_never(event)
 
-    def fits(self, event: Delta) -> bool:
-        return True
-
     def gap(self, first: int, last: int) -> bytes:
         return _frame("gap", **{"from": first, "to": last})
 
@@ -156,18 +154,18 @@ class ToolCallsDialect:
         return [_frame("message", content=self._paragraphs.separator("", event.message_id) + event.text)]
 
     def _answer(self, event: FinalAnswer) -> list[bytes]:
-        """Return the frames of the answer, with its title and sources; none if it was streamed as a message."""
+        """Return the frames of the final answer, with title and sources; none if it was streamed as a message."""
         text = markdown_of(event) if is_structured(event) else text_of(event.content)
         if event.message_id is not None or not text:
             return []
         return [_frame("message", content=self._paragraphs.separator("", None) + text, **truncation_fields(event))]
 
     def _qualified(self, agent_id: str, text: str) -> str:
-        """Return a text with the name of the agent before it, if that is a sub-agent."""
+        """Return a text, preceded by the agent's name if the agent is a sub-agent."""
         return f"{self._agents.get(agent_id, agent_id)} › {text}" if agent_id else text
 
     def _tool_started(self, event: ToolStarted | ToolReady) -> list[bytes]:
-        """Return the frame that announces a call; none until its arguments are complete."""
+        """Return the frame that announces a tool call; none until the arguments are complete."""
         if isinstance(event, ToolStarted):
             name = self._qualified(event.agent_id, event.name)
         else:
@@ -184,7 +182,7 @@ class ToolCallsDialect:
             frames.append(_start_frame(event.call_id, call))
         call_fields = {"tool_call_id": event.call_id, "tool_name": call.name, "tool_args": call.args}
         if event.error is not None:
-            return [*frames, _frame("tool_call_error", **call_fields, error=event.error)]
+            return [*frames, _frame("tool_call_error", **call_fields, error=event.error, **outcome_field(event))]
         result = text_of(event.result)
         extra = {**result_seen_field(event), **truncation_fields(event)}
         if len(result) > RESULT_CHARS:

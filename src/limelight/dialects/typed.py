@@ -1,4 +1,4 @@
-"""The typed wire format of the Deep Agent document: `{"type": …, "data": {…}}`, with additional types and keys.
+"""The wire format `typed`: frames `{"type": …, "data": {…}}`, with the types of the Deep Agent document and others.
 
 A client that supports only the document's seven types works unchanged; `docs/protocols/typed.md` lists the additions.
 Failures, stops and approvals have additional types (`error`, `cancelled`, `approval`) and are also sent in a documented
@@ -8,15 +8,16 @@ additional type can skip this frame.
 
 from typing import Any, ClassVar, assert_never
 
-from limelight.deltas import Delta
 from limelight.dialects.base import (
     STOPPED,
     AgentTree,
     Approvals,
+    Dialect,
     EventReader,
     Paragraphs,
     encode,
     is_structured,
+    outcome_field,
     result_seen_field,
     summary_field,
     text_of,
@@ -57,11 +58,9 @@ from limelight.links import artifact_url, link
 DONE = b'{"type":"done"}'
 
 
-class TypedDialect:
-    """Translates one run into typed frames. Its state is the open calls and approvals, and the depth of each agent."""
+class TypedDialect(Dialect):
+    """Translates one run into frames of the format `typed`. Its state is open calls, approvals and agents' depths."""
 
-    event_name: ClassVar[str] = ""
-    joins: ClassVar[bool] = True
     DROPS: ClassVar[frozenset[type[Event]]] = frozenset(
         {TextFinished, ReasoningFinished, PlanDelta, StepStarted, StepFinished}
     )
@@ -104,12 +103,13 @@ class TypedDialect:
                         name=event.name,
                         depth=depth,
                         parent_id=event.parent_id,
-                        **_present(tool_id=event.call_id),
+                        **_present(tool_id=event.call_id, title=event.title, branch=event.branch, task=event.task),
                     )
                 ]
             case AgentFinished():
                 depth = self._tree.depth(event.agent_id)
-                return [_frame("agent_end", agent_id=event.agent_id, depth=depth, **_present(error=event.error))]
+                ending = {**_present(error=event.error), **outcome_field(event)}
+                return [_frame("agent_end", agent_id=event.agent_id, depth=depth, **ending)]
             case ApprovalRequested() | ApprovalResolved():
                 return self._approval(event)
             case SourceCited():
@@ -147,14 +147,11 @@ class TypedDialect:
             case _:
                 assert_never(event)
 
-    def fits(self, event: Delta) -> bool:
-        return True
-
     def gap(self, first: int, last: int) -> bytes:
         return encode({"type": "gap", "data": {"from": first, "to": last}})
 
     def _agent_fields(self, event: Event) -> dict[str, Any]:
-        """Return the fields that name the agent of an event: its depth, and its id if it is a sub-agent."""
+        """Return the fields that name an event's agent: its depth and, for a sub-agent, its id."""
         return {"agent_depth": self._tree.depth(event.agent_id), **_present(agent_id=event.agent_id)}
 
     def _token(self, event: TextDelta) -> bytes:
@@ -164,7 +161,7 @@ class TypedDialect:
         return _frame("token", content=text, **self._agent_fields(event))
 
     def _error_text(self, event: RunFailed) -> bytes:
-        """Return the error message as a token frame, because a client would replace a status at `done`."""
+        """Return an error message as a token frame, because clients remove a status when the run is done."""
         text = f"{self._paragraphs.separator_of_notice()}Error: {event.message}"
         return _frame("token", content=text, agent_depth=0, fallback_for="error")
 
@@ -174,7 +171,7 @@ class TypedDialect:
         return _frame("reasoning", content=text, agent_id=agent_id, agent_depth=self._tree.depth(agent_id))
 
     def _answer(self, event: FinalAnswer) -> list[bytes]:
-        """Return the frames of the answer: its text, unless it was streamed, and its parts, if it is structured."""
+        """Return the frames of the final answer: its text unless it was streamed, and its parts if it is structured."""
         text = text_of(event.content)
         frames: list[bytes] = []
         if event.message_id is None and text:
@@ -193,7 +190,7 @@ class TypedDialect:
                     title=event.title,
                     content=event.content,
                     sources=event.sources,
-                    **_present(data=event.data),
+                    **_present(source_links=event.source_links or None, data=event.data),
                     **truncation_fields(event),
                 )
             )
@@ -243,6 +240,7 @@ class TypedDialect:
                         result=text_of(event.result),
                         **self._agent_fields(event),
                         **_present(error=event.error, duration_ms=event.duration_ms),
+                        **outcome_field(event),
                         **result_seen_field(event),
                         **truncation_fields(event),
                     )
@@ -254,15 +252,19 @@ class TypedDialect:
         agent = self._agent_fields(status.subject)
         fallback = _frame("status", description=description, **agent, fallback_for="approval")
         if isinstance(event, ApprovalRequested):
-            return [fallback, self._approval_frame(event, event, state="requested", by="")]
-        current = status.request if event.args is None else event
-        reason = _present(reason=event.reason)
-        return [fallback, self._approval_frame(status.request, current, state=event.decision, by=event.by, **reason)]
+            asked = {"answer_schema": event.answer_schema} if event.answer_schema is not None else {}
+            asked |= {"question": event.question} if event.question else {}
+            return [fallback, self._approval_frame(event, event, state="requested", by="", **asked)]
+        current = status.request if event.args is None or event.answered else event
+        more = _present(reason=event.reason, answered=event.answered)
+        if event.answered:
+            more["answer"] = event.args.get("value") if isinstance(event.args, dict) else event.args
+        return [fallback, self._approval_frame(status.request, current, state=event.decision, by=event.by, **more)]
 
     def _approval_frame(
         self, request: ApprovalRequested, current: ApprovalRequested | ApprovalResolved, **state: Any
     ) -> bytes:
-        """Return an `approval` frame that describes a request, with the arguments of `current`."""
+        """Return the `approval` frame for a request, with the arguments of the event `current`."""
         return _frame(
             "approval",
             approval_id=request.approval_id,
@@ -301,5 +303,5 @@ def _frame(type_: str, **data: Any) -> bytes:
 
 
 def _present(**data: Any) -> dict[str, Any]:
-    """Return the keyword arguments as a dict, without those that have no value."""
+    """Return the keyword arguments that have a value, as a dict."""
     return {key: value for key, value in data.items() if value is not None and value != "" and value is not False}

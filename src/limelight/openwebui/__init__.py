@@ -1,1 +1,1 @@
-"""Installs the pipe into an Open WebUI. The pipe is one file that does not import this package."""
+"""Installs the pipe, the function that shows Limelight's agents in Open WebUI. It does not import this package."""

@@ -1,4 +1,4 @@
-"""A client for the part of Open WebUI's API that the installation needs. Every error says how to fix it."""
+"""A client for the part of Open WebUI's API that installs the pipe. Every error says how to fix it."""
 
 from enum import Enum
 from types import UnionType
@@ -22,7 +22,7 @@ class ShareResult(Enum):
     SHARED = "shared"
     WAS_PUBLIC = "was public"
     IS_RESTRICTED = "is restricted"
-    """The model is not shared, because an administrator has configured who may use it."""
+    """Result of `share`: the model is not shared, because an administrator has configured who may use it."""
 
 
 class OpenWebUI:
@@ -42,11 +42,14 @@ class OpenWebUI:
         self._http.close()
 
     def version(self) -> str:
-        """Return the version of Open WebUI. Adopts a redirected address, because redirects turn a POST into a GET."""
+        """Return the version of Open WebUI. If its address redirects, use the new address from now on.
+
+        A redirect would turn a later POST into a GET.
+        """
         reply = self._send("GET", VERSION_PATH)
         version = _object(reply).get("version")
         if reply.status_code != 200 or not version:
-            raise SetupError(f"{self.url} answers, but not like Open WebUI: is the address right?")
+            raise SetupError(f"{self.url} does not respond like Open WebUI: check the address")
         self._follow_redirect(str(reply.url))
         return str(version)
 
@@ -62,7 +65,7 @@ class OpenWebUI:
     def sign_in(self, email: str, password: str) -> None:
         reply = self._send("POST", "/api/v1/auths/signin", {"email": email, "password": password})
         if reply.status_code != 200:
-            raise SetupError(f"Open WebUI does not let {email} in: {_reason(reply)}")
+            raise SetupError(f"Open WebUI refused the sign-in of {email}: {_reason(reply)}")
         token = _object(reply).get("token")
         if not isinstance(token, str):
             raise self._not_open_webui("the sign-in")
@@ -71,7 +74,9 @@ class OpenWebUI:
     def use_token(self, token: str) -> None:
         token = token.strip()
         if not (token.isascii() and token.isprintable()):
-            raise SetupError("--token has a character that no token can have, as a line break: copy it again")
+            raise SetupError(
+                "--token has a character that is invalid in a token, such as a line break: copy the token again"
+            )
         self._http.headers["Authorization"] = f"Bearer {token}"
 
     def user(self) -> dict[str, Any]:
@@ -171,7 +176,7 @@ def _reason(reply: httpx.Response) -> str:
 
 
 def _is_public(entry: dict[str, Any]) -> bool:
-    """Whether all users may read a model. In older versions, which have no grants, that is a missing access control."""
+    """Whether all users may read a model: it has a read grant for all or, in older versions, no access control."""
     if "access_grants" not in entry:
         return entry.get("access_control") is None
     grants: list[dict[str, Any]] = entry["access_grants"] or []

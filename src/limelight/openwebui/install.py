@@ -1,4 +1,4 @@
-"""Installs the pipe into Open WebUI: checks, and steps that report what they found or changed. Safe to repeat."""
+"""Installs the pipe in Open WebUI: checks its version, saves and enables the pipe, sets valves. Safe to repeat."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ SECRET_VALVE = "API_KEY"
 
 
 def pipe_text() -> str:
-    """Return the source of the pipe. In a wheel it is beside this module, in a clone in the folder `openwebui`."""
+    """Return the source code of the pipe, from the installed package or from the folder `openwebui` of a clone."""
     here = Path(__file__).parent
     for path in (here / FILE_NAME, here.parents[2] / "openwebui" / FILE_NAME):
         if path.is_file():
@@ -32,7 +32,7 @@ def check_version(version: str) -> None:
 
 
 def check_display(version: str, display: str) -> None:
-    """Raise SetupError if this Open WebUI is too old for a display."""
+    """Raise SetupError if this Open WebUI is too old for the chosen display of the pipe."""
     if _major_minor(version) < MIN_VERSION_OF_OUTPUT_ITEMS and display != "details":
         raise SetupError(
             f"Open WebUI {version} is too old for live rows: update it to 0.8 or newer, or add --display details"
@@ -44,7 +44,7 @@ def _major_minor(version: str) -> tuple[int, ...]:
 
 
 def current_display(webui: OpenWebUI) -> str:
-    """Return the display that an installed pipe is set to, or the default display."""
+    """Return the display in the valves of the installed pipe, or the default display."""
     display = webui.function(FUNCTION_ID) is not None and webui.valves(FUNCTION_ID).get("DISPLAY")
     return str(display or "native")
 
@@ -52,8 +52,8 @@ def current_display(webui: OpenWebUI) -> str:
 def check_admin(user: dict[str, Any]) -> None:
     """Raise SetupError if the user is not an administrator."""
     if user.get("role") != "admin":
-        who = user.get("email") or "this user"
-        raise SetupError(f"{who} is not an administrator of Open WebUI (role {user.get('role')}): sign in as one")
+        user_name = user.get("email") or "this user"
+        raise SetupError(f"{user_name} is not an administrator of Open WebUI (role {user.get('role')}): sign in as one")
 
 
 def install(webui: OpenWebUI, text: str, valves: dict[str, Any], *, share: bool) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _share(webui: OpenWebUI, models: dict[str, str]) -> Iterator[str]:
     shared = [name for name, result in results.items() if result is ShareResult.SHARED]
     restricted = [name for name, result in results.items() if result is ShareResult.IS_RESTRICTED]
     if shared or not restricted:
-        yield f"shared with everybody: {', '.join(shared) or 'as before'}"
+        yield f"shared with all users: {', '.join(shared) or 'as before'}"
     if restricted:
         where = "make them public under Admin Panel, Settings, Models"
         yield f"not shared: {', '.join(restricted)}: an administrator has restricted them; {where}"

@@ -1,8 +1,8 @@
-"""Redaction rules: secrets that the server knows, and patterns and field names from the settings.
+"""What counts as a secret: values that the server knows, and patterns and field names from the settings.
 
-A Redactor replaces the matches of these rules in texts and in JSON values. The engine applies it to events before they
-are stored (`events.py`), the command line to each line of the log. Pure, except for `make_redactor`, which reads the
-environment.
+A Redactor replaces secrets in texts and in JSON values. The engine applies it to events before they are stored
+(`event_redactor.py`), the command line to each line of the server's log. Pure, except for `make_redactor`, which reads
+the environment.
 """
 
 import os
@@ -18,10 +18,11 @@ import msgspec
 
 from limelight.auth import api_keys
 from limelight.config import Settings
+from limelight.config.env_file import file_variables
 from limelight.errors import SetupError
 
 REDACTED = "[redacted]"
-"""The text that replaces everything that is redacted."""
+"""The placeholder that replaces everything that is redacted."""
 SECRET_VARIABLES = (
     *("*_API_KEY", "*_TOKEN", "*_SECRET", "*_SECRET_KEY", "*_ACCESS_KEY", "*_PRIVATE_KEY"),
     *("*PASSWORD", "*PASSWD", "*_PWD", "*_PAT"),
@@ -29,20 +30,20 @@ SECRET_VARIABLES = (
 """Name patterns of environment variables whose values are secrets. `PGPASSWORD` has no underscore; a PAT is a personal
 access token."""
 URL_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<authority>[^\s/?#\"'<>]+)")
-"""The beginning of a URL, up to its path."""
+"""Matches the beginning of a URL, up to its path."""
 URL_CREDENTIALS = re.compile(r"(?<=://)[^\s/?#@:]*:[^\s/?#\"'<>]+(?=@)")
-"""User name and password in a URL."""
+"""Matches user name and password in a URL."""
 HEADER_VARIABLES = "OTEL_*_HEADERS"
 """Name pattern of variables with HTTP headers for trace collectors, `name=value,…`. The values are secrets."""
 PREFIX_LENGTH = 4
-"""Number of characters of a secret that must match before a stream holds text."""
+"""Number of characters at the beginning of a secret that a text must contain before a StreamRedactor holds it back."""
 MIN_SECRET_LENGTH = 12
-"""Minimum length of a value that is redacted. Shorter values may be ordinary words."""
+"""Minimum length of a secret value. Shorter values may be ordinary words, so they are not redacted."""
 
 _CREDENTIALS = re.compile(r"(?<=//)[^/@]*@")
 
 Span = tuple[int, int]
-"""Start and end of a part of a text."""
+"""The start and the end of a part of a text, as positions."""
 
 
 class Redactor:
@@ -66,13 +67,13 @@ class Redactor:
 
     @cached_property
     def secret_prefixes(self) -> re.Pattern[str]:
-        """A pattern that matches where a secret or a key may begin. It is a fast test, because few texts match."""
+        """A pattern that matches where a secret or an API key may begin: a fast test that few texts match."""
         prefixes = {f"{api_keys.PREFIX}_", *(secret[:PREFIX_LENGTH] for secret in self.secrets)}
         return re.compile("|".join(map(re.escape, sorted(prefixes))))
 
     @property
     def needs_complete_texts(self) -> bool:
-        """Whether a text has to be complete before it is redacted: a pattern may match text that has not come yet."""
+        """Whether a text must be complete before it is redacted: a pattern or field may match text that comes later."""
         return bool(self.patterns or self._fields)
 
     def redact_text(self, text: str) -> str:
@@ -83,14 +84,14 @@ class Redactor:
         return redacted + text[position:]
 
     def spans(self, text: str, since: int = 0) -> list[Span]:
-        """Return the secret parts of a text in order, without overlaps. Patterns see only the text after `since`."""
+        """Return the positions of secrets in a text, in order and merged. Patterns see only the text after `since`."""
         found = [span for secret in self.secrets for span in _find_all(secret, text)]
         if api_keys.PREFIX in text:
             found += [match.span() for match in api_keys.KEY.finditer(text)]
         return _merged([*found, *self.matches(text, since)])
 
     def matches(self, text: str, since: int = 0) -> Iterator[Span]:
-        """Yield the matches of the patterns in the text after `since`."""
+        """Yield where patterns of the settings match in the text after the position `since`."""
         text = text[since:] if since else text
         for pattern in self.patterns:
             for match in pattern.finditer(text):
@@ -98,7 +99,7 @@ class Redactor:
                     yield match.start() + since, match.end() + since
 
     def redact_value(self, value: Any) -> Any:
-        """Return a JSON value with secret texts and fields replaced, also in texts that contain JSON."""
+        """Return a JSON value in which secret texts and fields are replaced, also in texts that contain JSON."""
         match value:
             case str():
                 return self.redact_text(self._redact_json_text(value) if self._fields else value)
@@ -134,7 +135,7 @@ DEFAULT_REDACTOR = Redactor()
 
 
 def restore_redacted(edited: Any, original: Any, redactor: Redactor) -> Any:
-    """Return an edited value with its placeholders replaced by the original values, where the person kept them."""
+    """Replace the placeholders that a person has left in an edited value by the original values."""
     if edited == original or edited == redactor.redact_value(original):
         return original
     if isinstance(edited, list) and isinstance(original, list):
@@ -194,14 +195,15 @@ def _merged(spans: list[Span]) -> list[Span]:
 
 
 def _escaped(text: str) -> str:
-    """Return a text escaped as inside of a JSON string."""
+    """Return a text as it is written inside of a JSON string, with escapes."""
     return msgspec.json.encode(text).decode()[1:-1]
 
 
 def environment_secrets(environ: Mapping[str, str]) -> list[str]:
-    """Return the secrets in environment variables.
+    """Return the secrets that environment variables contain.
 
-    These are the values of variables with names of secrets, passwords in URLs, and HTTP headers in HEADER_VARIABLES.
+    These are the values of variables whose names match SECRET_VARIABLES, passwords in URLs in any variable, and the
+    HTTP headers in HEADER_VARIABLES.
     """
     secrets = [
         value
@@ -215,9 +217,9 @@ def environment_secrets(environ: Mapping[str, str]) -> list[str]:
 
 
 def url_secrets(text: str) -> Iterator[str]:
-    """Yield the secrets in the URLs of a text: each password, and, because a password may be short, its surroundings.
+    """Yield the secrets in the URLs of a text: each password, alone, as `user:password@host`, and with the scheme.
 
-    These are `user:password@host`, and the same with the scheme.
+    The longer forms are redacted even if the password is too short to be redacted alone.
     """
     for url in URL_AUTHORITY.finditer(text):
         credentials, _, _ = url["authority"].rpartition("@")
@@ -227,9 +229,10 @@ def url_secrets(text: str) -> Iterator[str]:
 
 
 def make_redactor(settings: Settings, *patterns: re.Pattern[str]) -> Redactor:
-    """Return the Redactor of a server: rules of the settings, secrets of the environment and additional patterns.
+    """Return the Redactor of a server: rules of the settings, additional patterns, and secrets of the environment.
 
-    Raises SetupError for an invalid pattern.
+    Secrets in environment files are included, even if the environment has other values for these variables. Raises
+    SetupError for an invalid pattern.
     """
     all_patterns = list(patterns)
     for text in settings.store.redact:
@@ -243,8 +246,16 @@ def make_redactor(settings: Settings, *patterns: re.Pattern[str]) -> Redactor:
         all_patterns.append(pattern)
     urls = (settings.tools.search_url, *(table.base_url for table in settings.agents.values()))
     in_urls = [secret for url in urls for secret in url_secrets(url)]
-    secrets = (settings.auth.api_key, *in_urls, *environment_secrets(os.environ))
+    in_files = [secret for variables in file_variables() for secret in environment_secrets(variables)]
+    in_context = [secret for table in settings.agents.values() for secret in _context_secrets(table.context)]
+    secrets = (settings.auth.api_key, *in_urls, *environment_secrets(os.environ), *in_files, *in_context)
     return Redactor(all_patterns, settings.store.redact_fields, secrets)
+
+
+def _context_secrets(context: Mapping[str, Any]) -> list[str]:
+    """Return the secrets among the context values of an agent's settings: those under names such as `api_key`."""
+    texts = {f"CONTEXT_{name.upper()}": value for name, value in context.items() if isinstance(value, str)}
+    return environment_secrets(texts)
 
 
 def strip_credentials(url: str) -> str:

@@ -1,1 +1,1 @@
-"""Runs: one run's life, what all runs share, and how viewers follow them."""
+"""Runs of agents: their execution, sessions, log, viewers, recovery and retention."""

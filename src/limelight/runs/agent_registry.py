@@ -17,18 +17,25 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     description: str
     model: str = ""
-    """The name of the model, if Limelight has chosen it; `understudy` is the offline model."""
+    """The name of the model, if Limelight and not the user's code has chosen it; `understudy` is the offline model."""
     enable_streaming: bool = True
     """Whether texts, reasoning and arguments are sent in deltas."""
     max_steps: int | None = None
     status: Mapping[str, str] = {}
     """Status texts to show when a tool starts, by tool name."""
     python_tools: tuple[str, ...] = ()
-    """Names of tools that run Python code; () means the default names."""
+    """Names of the agent's tools that run Python code; () means the default names."""
     workspace: str = ""
     """Path of a folder that all sessions of the agent share; "" means one folder per session."""
+    context_from_request: bool | tuple[str, ...] = False
+    """Whether requests may set values of the agent's context: all, none, or those with these names."""
     sandbox: Sandbox | None = None
     """The sandbox of an agent that runs code of its model; None if the agent runs none, or runs it in this process."""
+
+    @property
+    def is_unconfined(self) -> bool:
+        """Whether the agent needs a sandbox, but the sandbox confines nothing."""
+        return self.sandbox is not None and self.sandbox.level == "none"
 
 
 class Agents:

@@ -1,4 +1,4 @@
-"""Stores the files of a question as artifacts, so that the log can refer to them."""
+"""Stores the files that a user attaches to a question as artifacts, so that the log can refer to them."""
 
 import logging
 
@@ -16,15 +16,15 @@ log = logging.getLogger(__name__)
 
 MAX_FILES = 20
 MAX_URL = 2000
-"""Limit for the URL of an attachment in the log, in characters. The agent gets all files unchanged."""
+"""Maximum length of an attachment's URL in the log, in characters. The agent gets the URL unchanged."""
 
 
-async def keep_files(store: Store, question: Message, run: Run) -> tuple[Attachment, ...]:
-    """Store the files of a question as artifacts. Return the attachments for the `run_started` event of its run."""
-    return tuple([await _keep_file(store, file, run) for file in files_of(question)[:MAX_FILES]])
+async def store_files(store: Store, question: Message, run: Run) -> tuple[Attachment, ...]:
+    """Store the files of a question as artifacts. Return their descriptions for the `run_started` event of the run."""
+    return tuple([await _store_file(store, file, run) for file in files_of(question)[:MAX_FILES]])
 
 
-async def _keep_file(store: Store, file: InlineFile, run: Run) -> Attachment:
+async def _store_file(store: Store, file: InlineFile, run: Run) -> Attachment:
     url = file.url if len(file.url) <= MAX_URL else ""
     kept = Attachment(media_type=file.media_type[:100], name=file.name[:200], url=url)
     if file.data is None:

@@ -1,8 +1,9 @@
 """Commits the Records of all live runs, and then delivers them to viewers.
 
-The Records that runs have appended since their last commit form one batch. Viewers get the batch after the store has
-committed it. If the store fails, the batch is retried: no Record is skipped or delivered uncommitted. No error of a run
-or a viewer ends the task. A run with a large result takes long to commit, so it is committed separately.
+The Records that all runs have appended since their last commit form one batch. Viewers get the batch after the store
+has committed it. If the store fails, the batch is retried: no Record is skipped or delivered uncommitted. An error of
+one run or viewer does not stop the commits of the others. A run with a large result is committed separately, because
+this takes long.
 
 The committer limits how often it commits, because a commit and a wake-up of viewers cost far more than an event. Time
 is divided into intervals. Deltas are committed at the end of an interval, for all runs together. Another event is
@@ -27,7 +28,8 @@ from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 INTERVAL = 0.025
-"""Seconds between two deliveries of a session: a text that grows forty times per second looks continuous."""
+"""Minimum seconds between two deliveries to the viewers of a session. A text that grows 40 times per second looks
+continuous."""
 LARGE = 256 * 1024
 """Size of results, in bytes, above which a run is committed separately."""
 
@@ -47,12 +49,12 @@ class CommittedRun(Protocol):
         ...
 
     def lease_lost(self) -> None:
-        """Called when another process has sealed the run, so that this process cannot commit its Records any more."""
+        """Called when another process has ended the run, so that this process cannot commit its Records any more."""
         ...
 
 
 class Committer:
-    """The task that commits the Records of all live runs."""
+    """The background task that commits the Records of all live runs of this process."""
 
     def __init__(
         self,
@@ -61,7 +63,10 @@ class Committer:
         wake: Callable[[SessionRef], None],
         metrics: RunMetrics = NO_METRICS,
     ) -> None:
-        """Create the committer. `publish` gets committed Records; `wake` makes the viewers of a session send them."""
+        """Create the committer.
+
+        `publish` passes committed Records to the hub; `wake` makes the viewers of a session send published Records.
+        """
         self._store = store
         self._metrics = metrics
         self.publish = publish
@@ -78,7 +83,7 @@ class Committer:
         self._unwoken: set[SessionRef] = set()
         """Sessions with published Records for which viewers were not woken yet."""
         self._scheduled = asyncio.Event()
-        """An event that is set when the task has to check which commits and wake-ups are due."""
+        """Set when the task has to check again which commits and wake-ups are due."""
         self._task: asyncio.Task[None] | None = None
         self.failing = False
         """Whether the last attempt to commit has failed."""
@@ -98,10 +103,10 @@ class Committer:
             await asyncio.wait(tasks)
 
     def schedule(self, run: CommittedRun, *, can_wait: bool = False, must_not_wait: bool = False) -> None:
-        """Schedule a commit of a run: at once, or at the end of the interval.
+        """Schedule a commit of a run: at once, or at the end of the current interval.
 
-        The commit waits for the end of the interval if `can_wait`, or if the run was committed in this interval. With
-        `must_not_wait` it never waits.
+        The commit waits for the end of the interval if `can_wait` is true, as for deltas, or if the run was already
+        committed in this interval. With `must_not_wait` it never waits.
         """
         key = id(run)
         if key in self._separate:
@@ -156,7 +161,7 @@ class Committer:
         self._wake_viewers(self._unwoken - due)  # other viewers are woken after the commit that is due
 
     async def _commit_separately(self, run: CommittedRun, append: Append) -> None:
-        """Commit a run separately from others. Records that the run appends meanwhile are committed afterwards."""
+        """Commit a run separately from others. Records that it appends during the commit are committed afterwards."""
         await self._commit([(run, append)])
         del self._separate[id(run)]
         if self._again.pop(id(run), None) is not None:
@@ -208,7 +213,7 @@ class Committer:
         self._unwoken -= refs
 
     async def _commit_one_by_one(self, work: list[tuple[CommittedRun, Append]]) -> None:
-        """Commit runs one by one after LeaseLost, to find the run whose lease is lost and to commit the others."""
+        """Commit runs one by one after a LeaseLost error, to find the run whose lease is lost and commit the others."""
         for run, append in work:
             if len(work) == 1:
                 about = log_fields(run_id=append.run_id, session_id=run.ref.session_id)
@@ -219,12 +224,12 @@ class Committer:
 
 
 def is_large(results: Sequence[Result]) -> bool:
-    """Whether the results of a run are so large that other runs should not wait for their commit."""
+    """Whether the results of a run are so large that it is committed separately, so that other runs need not wait."""
     return sum(len(result.body) for result in results) > LARGE
 
 
 def _notify(run_id: str, callback: Callable[[], None]) -> None:
-    """Tell a run the outcome of its commit, by a callback. An error that the callback raises is only logged."""
+    """Call the callback by which a run learns the outcome of its commit. An error of the callback is only logged."""
     try:
         callback()
     except Exception:

@@ -1,9 +1,10 @@
-"""Memories of agents: decides which stored conversation of its framework an agent continues.
+"""Conversation memories: chooses which conversation in the storage of its framework an agent continues.
 
-Frameworks store a conversation under a key. The memory of a session has this key and the turns that are in the
-conversation. A request with the same earlier messages continues the conversation. A request with other earlier messages
-(an edited message, another client) gets a new key, and the agent gets those messages. A memory that no turn will use
-again is deleted first by the source and then by the store, so that a crash in between only delays the deletion.
+An agent framework stores each conversation under a key. For each agent and session, a *memory* in the store holds this
+key and the turns of the conversation. A request with the same earlier messages continues the conversation. A request
+with other earlier messages (an edited message, another client) begins a conversation with a new key, and the agent gets
+those messages. A memory that no turn will use again is deleted first by the source and then in the store, so that a
+crash in between only delays the deletion.
 """
 
 import hashlib
@@ -17,7 +18,8 @@ from limelight.ids import sortable_id
 from limelight.messages import Message, files_of
 from limelight.models import Memory, MemoryTurn, SessionRef
 from limelight.runs.agent_registry import Agent, Agents
-from limelight.runs.conversation_history import history_from_log
+from limelight.runs.conversation_history import chat_from_log, history_from_log
+from limelight.runs.error_message import error_message
 from limelight.runs.store_retry import retry_while_unavailable
 from limelight.stores.base import Store
 
@@ -25,16 +27,20 @@ log = logging.getLogger(__name__)
 
 
 class Recalled(msgspec.Struct, frozen=True):
-    """The conversation memory with which a turn starts.
+    """The conversation memory that an agent has at the start of a turn.
 
     `key` is the key of the conversation in the framework's storage. `history` returns the messages before the turn, for
-    a framework that has no conversation under this key.
+    a framework that has stored no conversation under this key.
     """
 
     key: str
     history: Callable[[], Awaitable[Sequence[Message]]]
+    missing_messages: Callable[[], Awaitable[Sequence[Message]]]
+    """A function that returns the earlier questions and answers, if the request continues them without sending them."""
     past: Sequence[Message] = ()
     """The earlier messages that the client has sent, if the memory is new. The log does not contain them."""
+    replaces: bool = False
+    """Whether this is a new memory that replaces an earlier one of the session."""
 
 
 class Memories:
@@ -45,22 +51,23 @@ class Memories:
         self._agents = agents
         self._idle_seconds = idle_seconds
         self._used: dict[str, tuple[Agent, float]] = {}
-        """Memories that this process has used and not released: by key, the agent and the time of the last use."""
+        """By memory key, the agent and the time of the last use, until the source has freed the data in memory."""
         self._busy: dict[str, str] = {}
         """The memory keys that live runs use, by run id."""
 
     async def recall(
         self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], continues_session: bool
     ) -> Recalled:
-        """Return the memory with which a turn starts, after adding the turn to the stored memory.
+        """Choose the memory for a turn, add the turn to it in the store, and return it.
 
-        `continues_session` says whether a request without earlier messages continues the newest memory.
+        `continues_session`: whether a request without earlier messages continues the newest memory of the session.
         """
         known = await retry_while_unavailable(lambda: self._store.memory(ref, agent.name))
         past = before_question(messages)
         question = fingerprint(question_of(messages))
         earlier = [fingerprint(message) for message in past if message.role == "user"]
-        if known is not None and continues(known, earlier, past, continues_session):
+        replaces = known is not None and not continues(known, earlier, past, continues_session)
+        if known is not None and not replaces:
             given: Sequence[Message] = ()
             memory = Memory(key=known.key, agent=agent.name, turns=(*known.turns, MemoryTurn(question, run_id)))
         else:
@@ -71,48 +78,62 @@ class Memories:
         self._used[memory.key] = (agent, time.monotonic())
         self._busy[run_id] = memory.key
 
+        earlier_runs = [turn.run_id for turn in memory.turns[:-1]]
+
         async def history() -> Sequence[Message]:
             if past:
                 return past
-            return await history_from_log(self._store, [turn.run_id for turn in memory.turns[:-1]])
+            return await history_from_log(self._store, earlier_runs)
 
-        return Recalled(memory.key, history, given)
+        async def missing_messages() -> Sequence[Message]:
+            return () if past else await chat_from_log(self._store, earlier_runs)
+
+        return Recalled(memory.key, history, missing_messages, given, replaces)
 
     def done(self, run_id: str) -> None:
-        """Mark the memory of an ended run as idle, so that `tidy` can let the source free its data."""
+        """Mark the memory of an ended run as idle, so that `tidy` frees its data in memory later."""
         key = self._busy.pop(run_id, None)
         if key in self._used:
             self._used[key] = (self._used[key][0], time.monotonic())
 
     async def tidy(self) -> None:
-        """Delete stale memories of the agents that are served now, and let sources free the data of idle ones.
+        """Delete stale memories of the agents that are served now, and free the RAM of memories that are idle.
 
-        Only data in memory is freed: the conversation of an idle memory can still be continued.
+        The conversation of an idle memory stays in the framework's storage and can be continued.
         """
         served = [agent.name for agent in self._agents]
         while stale := await self._store.stale_memories(served):
+            sessions: set[tuple[SessionRef, str]] = set()
             for memory in stale:
-                await self._forget(memory)
+                await self._forget(memory, sessions)
         now = time.monotonic()
         for key, (agent, used) in list(self._used.items()):
             if now - used > self._idle_seconds and key not in self._busy.values():
                 del self._used[key]
-                await agent.source.rest(key)
+                await agent.source.unload(key)
 
-    async def _forget(self, memory: Memory) -> None:
+    async def _forget(self, memory: Memory, sessions: set[tuple[SessionRef, str]]) -> None:
+        """Delete a stale memory. `sessions` are the deleted sessions that the source has already forgotten."""
         self._used.pop(memory.key, None)
+        source = self._agents.get(memory.agent).source
         try:
-            await self._agents.get(memory.agent).source.forget(memory.key)
+            await source.forget(memory.key)
+            if memory.ref is not None and (memory.ref, memory.agent) not in sessions:
+                sessions.add((memory.ref, memory.agent))
+                if await self._store.memory(memory.ref, memory.agent) is None:  # the session was deleted
+                    await source.forget_session(*memory.ref)
         except Exception as error:  # an error of the framework's database; its data is not used any more
-            log.warning("agent %s could not forget %s: %r", memory.agent, memory.key, error)
+            log.warning(
+                "agent %s could not delete its conversation %s: %s", memory.agent, memory.key, error_message(error)
+            )
         await self._store.drop_memory(memory.key)
 
 
 def continues(known: Memory, earlier: Sequence[str], past: Sequence[Message], continues_session: bool) -> bool:
-    """Whether a request continues the conversation of a memory: its earlier user messages are those of the memory.
+    """Whether a request continues the conversation of a memory, because it has the same earlier messages of the user.
 
-    Answers are not compared, because clients change them. `continues_session` decides for a request without earlier
-    messages.
+    Answers are not compared, because clients change them. For a request without earlier messages, the result is
+    `continues_session`.
     """
     if not past:
         return continues_session

@@ -1,7 +1,7 @@
-"""Durations of tool calls and steps, for sources that do not report them. Pure: the time is an argument, in seconds.
+"""Measures durations of tool calls and steps, for sources that do not report them. Pure: times are arguments.
 
-The time of a call starts when its arguments are complete or, if it needs an approval, at the decision. The engine
-passes every event before it is logged, including the events that close a run.
+The duration of a call starts when its arguments are complete or, if it needs an approval, at the decision. The engine
+passes every event here before it logs it, also the events that close a run.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ class Durations:
         """The calls that wait for an approval, by the approval's id."""
 
     def measure(self, event: AnyEvent, now: float) -> AnyEvent:
-        """Note the time of an event and return the event, with the measured duration if it ends a call or a step."""
+        """Take an event at the time `now`. Return it, with the measured duration if it ends a call or a step."""
         match event:
             case ToolStarted() | ToolReady():
                 self._calls[event.call_id] = now
@@ -52,7 +52,7 @@ class Durations:
         return event
 
     def restart(self, call_ids: Iterable[str], now: float) -> None:
-        """Restart the measurement of those of these calls that are open, because the calls could not run until now."""
+        """Measure these calls from `now` on, if they are open, because they could not run until now."""
         self._calls.update((call_id, now) for call_id in call_ids if call_id in self._calls)
 
 

@@ -38,7 +38,7 @@ from limelight.ids import now_ms, sortable_id
 from limelight.json_values import clean_text
 from limelight.log_context import log_fields
 from limelight.models import Append, Artifact, Result, Run, RunState, SessionRef, state_after
-from limelight.redaction.events import EventRedactor
+from limelight.redaction.event_redactor import EventRedactor
 from limelight.redaction.rules import DEFAULT_REDACTOR, Redactor
 from limelight.runs.committer import Committer, is_large
 from limelight.runs.durations import Durations
@@ -56,9 +56,9 @@ from limelight.stores.base import Store
 log = logging.getLogger(__name__)
 
 STOP_GRACE = 0.5
-"""Seconds that a stopped source has to end, and to emit its last events."""
+"""Seconds that a source has to end after a Stop, and to emit its last events."""
 MAX_UNCOMMITTED = 256
-"""Number of uncommitted events at which the source has to wait for a commit."""
+"""Number of uncommitted events of a run at which its source has to wait for a commit."""
 MAX_EMITTED = 50 * MAX_UNCOMMITTED
 """Number of uncommitted events at which `emit_now`, whose caller cannot wait, raises an error."""
 StreamItems = Callable[[Turn], AsyncGenerator[Item, None]]
@@ -75,7 +75,7 @@ class Engine(msgspec.Struct, frozen=True):
 
 
 class Execution:
-    """A live run in this process."""
+    """The execution of one run in this process: drives its source, and writes its events to the log."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Execution:
         self._results: list[Result] = []
         self._room = asyncio.Event()
         self._storing = False
-        """Whether a file of the source is being stored."""
+        """Whether a file that the source has made is being stored now."""
         self._state: RunState = "running"
         self._durations = Durations()
         self._verdict: asyncio.Future[Terminal] = self._loop.create_future()
@@ -224,14 +224,14 @@ class Execution:
         error_id = sortable_id("err_")
         code = error.code if isinstance(error, LimelightError) else AgentFailed.code
         message = error_message(error)
-        ours = isinstance(error, LimelightError) and error.__cause__ is None
+        is_expected = isinstance(error, LimelightError) and error.__cause__ is None
         log.error(
             "run %s failed, %s (%s): %s",
             self.run.run_id,
             error_id,
             code,
             message,
-            exc_info=None if ours else error,
+            exc_info=None if is_expected else error,
             extra=log_fields(
                 run_id=self.run.run_id, session_id=self.ref.session_id, agent=self.run.agent, error_id=error_id
             ),
@@ -250,12 +250,12 @@ class Execution:
         self._watchdog.pause(self.grammar.waiting)
 
     def exclude_wait(self) -> None:
-        """Measure the durations of open tool calls from now on, so that they exclude the wait for an approval.
+        """Restart the durations of open tool calls after all approvals are decided, so that they exclude the wait.
 
-        Calls that have started a sub-agent are still measured from their beginning.
+        The durations of calls that run a sub-agent are not restarted.
         """
-        at_work = {agent.call_id for agent in self.grammar.agents.values()}
-        self._durations.restart(self.grammar.calls.keys() - at_work, perf_counter())
+        calls_of_agents = {agent.call_id for agent in self.grammar.agents.values()}
+        self._durations.restart(self.grammar.calls.keys() - calls_of_agents, perf_counter())
 
     async def suspend(self) -> None:
         """Stop working on a run that waits for a decision, without ending it, so that another process can resume it."""
@@ -306,8 +306,8 @@ class Execution:
             return
         self._watchdog.last_event_at = self._loop.time()
         if self._unstreamed is not None:
-            for whole in self._unstreamed.feed(event):
-                self._process(whole)
+            for complete in self._unstreamed.feed(event):
+                self._process(complete)
         elif (
             # Nine in ten events are deltas of an open text that need no changes. They skip the checks of `_process`.
             isinstance(event, TextDelta | ReasoningDelta)
@@ -347,9 +347,9 @@ class Execution:
         self._watchdog.pause(self.grammar.waiting)
 
     def _close_before(self, event: AnyEvent) -> None:
-        """Append the events that must precede an event: those that end texts, calls or steps, with their held text.
+        """Append the events that must precede `event`: those that end open texts, calls or steps.
 
-        Redaction holds the end of a text until it is known whether a secret continues there.
+        Before them come the rests of texts that redaction has held, because a secret might have continued there.
         """
         missing = self.grammar.missing_before(event, RUN_ENDED)
         rest = [part for ending in missing for part in self._redaction.feed(ending)[:-1]]
@@ -359,9 +359,9 @@ class Execution:
             self._append(ending)
 
     async def emit_when_ready(self, event: AnyEvent) -> None:
-        """Wait until there are not too many uncommitted events, then emit an event."""
+        """Wait until the run has fewer than MAX_UNCOMMITTED uncommitted events, then emit an event."""
         await self._wait_for_room()
-        self.emit(self._placed(event))
+        self.emit(self._with_open_agent(event))
 
     def emit_now(self, event: AnyEvent) -> None:
         """Emit an event without waiting for commits.
@@ -372,10 +372,10 @@ class Execution:
             if self._committer.failing:
                 raise StoreUnavailable(f"{MAX_EMITTED} events wait for the log, which cannot be written now")
             raise BadEvent(f"{MAX_EMITTED} events were emitted without a pause: await something in between")
-        self.emit(self._placed(event))
+        self.emit(self._with_open_agent(event))
 
-    def _placed(self, event: AnyEvent) -> AnyEvent:
-        """Return the event, but a status of a sub-agent that is not open as a status of the main agent."""
+    def _with_open_agent(self, event: AnyEvent) -> AnyEvent:
+        """Return an event unchanged, except the status of a sub-agent that is not open: it becomes the main agent's."""
         if isinstance(event, Status) and event.agent_id not in self.grammar.agents:
             return Status(text=event.text)
         return event
@@ -395,9 +395,9 @@ class Execution:
         self._buffer.append(fitted.events)
 
     def _count_bytes(self, size: int) -> None:
-        """Count bytes that the run adds to its session, and end the run if the session is full.
+        """Count bytes that the run adds to its session. End the run if the session has reached its size limit.
 
-        The terminal event is appended even if the session is full.
+        The terminal event is appended even beyond the limit.
         """
         self._bytes_left -= size
         if self._bytes_left < 0 and not self.stopping:

@@ -1,7 +1,6 @@
-"""Makes the message of `run_failed` for an exception. Pure.
+"""Makes the error message of a failed run from an exception. Pure.
 
-The message includes the address of a server that did not answer: the client libraries of models only say
-"Connection error.".
+It adds the address of a server that did not answer, because client libraries of models say only "Connection error.".
 """
 
 from limelight.errors import LimelightError

@@ -1,9 +1,9 @@
 """Distributes the Records of sessions to the viewers in this process.
 
-A channel exists while a session has viewers. It has one frame buffer for each format: frames are encoded once, and
-shared by all viewers of the format, who only hold a position. A buffer has only the newest frames. A viewer that falls
-behind reads from the store again, so it does not slow down the run. The committer decides when viewers are woken.
-Everything here runs on the event loop; viewers are in `runs/viewer.py`.
+A channel exists while a session has viewers. It has one frame buffer for each format: frames are encoded once and
+shared by all viewers of the format, each of which has only a position. A buffer has only the newest frames. A viewer
+that falls behind reads from the store again, so it does not slow down the run. The committer decides when viewers are
+woken. Everything here runs on the event loop; viewers are in `runs/viewer.py`.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from limelight.dialects.base import Frame
-from limelight.dialects.encoder import FrameEncoder
+from limelight.dialects.frame_encoder import FrameEncoder
 from limelight.events import TERMINAL_TYPES, Record
 from limelight.models import SessionRef
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class FrameBatch(msgspec.Struct, eq=False):
-    """Consecutive frames. A batch that viewers share also caches the frames in the framing of each transport."""
+    """Consecutive frames for viewers. A batch that viewers share also caches the bytes that each transport sends."""
 
     frames: Sequence[Frame]
     is_shared: bool = False
@@ -37,7 +37,7 @@ class FrameBatch(msgspec.Struct, eq=False):
         return bool(self.frames)
 
     def encoded(self, framing: Callable[[Sequence[Frame]], T]) -> T:
-        """Return the frames in a transport's framing. The result is cached if viewers share the batch."""
+        """Return what a transport sends for the frames, encoded by `framing`. Cached if viewers share the batch."""
         if not self.is_shared:
             return framing(self.frames)
         try:
@@ -60,17 +60,17 @@ class FrameBuffer:
         self.base = head + 1
         self.head = head
         self.ends: list[int] = []
-        """The numbers of the terminal Records in the buffer."""
+        """The numbers (`seq`) of the buffered Records that end a run."""
         self._frames: list[list[Frame]] = []
         self._sizes: list[int] = []
         self._bytes = 0
         self._batch: tuple[int, int, FrameBatch] = (0, 0, FrameBatch(()))
 
-    def feed(self, records: Sequence[Record], shown: int) -> bool:
+    def feed(self, records: Sequence[Record], woken_seq: int) -> bool:
         """Encode new Records and add their frames to the buffer, which drops its oldest frames when it is full.
 
-        Viewers were not woken yet for Records after `shown`: their frames are dropped only if they are too large.
-        Return False if Records are missing between the buffer and these Records, so that the buffer cannot be used.
+        `woken_seq` is the last Record for which viewers were woken; frames after it are dropped only if they are too
+        large. Return False if Records are missing before these, so that the buffer cannot be used.
         """
         for record in records:
             if record.seq <= self.head:
@@ -88,13 +88,13 @@ class FrameBuffer:
             if isinstance(record.event, TERMINAL_TYPES):
                 self.ends.append(record.seq)
         if len(self._frames) > BUFFER_RECORDS or self._bytes > BUFFER_BYTES:
-            self._trim(shown)
+            self._trim(woken_seq)
         return True
 
-    def _trim(self, shown: int) -> None:
+    def _trim(self, woken_seq: int) -> None:
         """Drop the frames of the older half of the Records, or of more if the rest is still too large."""
         count = len(self._frames)
-        dropped = max(0, min(max(count // 2, count - BUFFER_RECORDS), shown + 1 - self.base))
+        dropped = max(0, min(max(count // 2, count - BUFFER_RECORDS), woken_seq + 1 - self.base))
         while dropped < count and sum(self._sizes[dropped:]) > BUFFER_BYTES:
             dropped += max(1, (count - dropped) // 2)
         self._bytes -= sum(self._sizes[:dropped])
@@ -103,7 +103,7 @@ class FrameBuffer:
         self.ends = [seq for seq in self.ends if seq >= self.base]
 
     def end_after(self, seq: int) -> int | None:
-        """Return the number of the first terminal Record after `seq`; None if there is none."""
+        """Return the number of the first buffered Record after `seq` that ends a run; None if there is none."""
         return next((end for end in self.ends if end > seq), None)
 
     def since(self, seq: int, until: int) -> FrameBatch:
@@ -120,18 +120,18 @@ class Channel:
     def __init__(self) -> None:
         self.buffers: dict[str, FrameBuffer] = {}
         self.published = 0
-        """The newest Record that was published since the channel was created."""
+        """Number of the newest Record that was published since the channel was created."""
         self.viewers = 0
         self.deleted = False
         """Whether the session was deleted."""
-        self.shown = 0
-        """The newest Record for which viewers were woken."""
+        self.woken_seq = 0
+        """Number of the newest Record for which viewers were woken."""
         self._waiting: list[asyncio.Future[None]] = []
         self._watchers: dict[str, int] = {}
 
     def wake(self) -> None:
         """Wake all waiting viewers, so that they read the published Records."""
-        self.shown = self.published
+        self.woken_seq = self.published
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():
@@ -164,17 +164,16 @@ class Hub:
         self._owners: Counter[str] = Counter()
 
     def publish(self, ref: SessionRef, records: Sequence[Record]) -> None:
-        """Encode committed Records of a session once for each format that has viewers.
+        """Encode committed Records of a session once for each format that has viewers, into its frame buffer.
 
-        The frames go to the frame buffers, which the viewers read when `wake` is called. The Records of a session must
-        come in order.
+        The viewers read the buffers when `wake` is called. The Records of a session must come in order.
         """
         channel = self._channels.get(ref)
         if channel is None or not records:
             return
         channel.published = max(channel.published, records[-1].seq)
         for name, buffer in list(channel.buffers.items()):
-            if not buffer.feed(records, channel.shown):
+            if not buffer.feed(records, channel.woken_seq):
                 del channel.buffers[name]
 
     def wake(self, ref: SessionRef) -> None:
@@ -192,8 +191,8 @@ class Hub:
         return channel
 
     @contextmanager
-    def hold(self, owner: str) -> Generator[None]:
-        """Count one more viewer of an owner during a `with` block, for a stream that is being opened or answered."""
+    def reserve_viewer(self, owner: str) -> Generator[None]:
+        """Count one more viewer of an owner during a `with` block, in which a stream is opened or a request waits."""
         self._owners[owner] += 1
         try:
             yield

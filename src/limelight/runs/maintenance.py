@@ -1,4 +1,4 @@
-"""Periodic maintenance: renews the leases of live runs, recovers orphans, and applies the retention."""
+"""Periodic maintenance: renews leases of live runs, recovers runs of crashed processes, deletes old data."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ SWEEP_SECONDS = 3600
 
 
 class Maintenance:
-    """The background task of a process that renews leases, recovers orphans and applies the retention."""
+    """The background task that renews leases, recovers runs of crashed processes, and deletes data by retention."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Maintenance:
         retention_days: float,
         guard: RetentionGuard,
     ) -> None:
-        """Create the task. `guard` must be open before the task starts."""
+        """Create the task. The guard of the retention must be open before the task starts."""
         self._store = store
         self._tidy = tidy
         self._recover = recover
@@ -57,7 +57,7 @@ class Maintenance:
                 await self._recover()
                 await self.sweep(is_due=rounds % (SWEEP_SECONDS * 1000 * 3 // LEASE_MS) == 0)
                 await self._tidy()
-            except Exception as error:  # the task must go on: without leases, other processes would seal live runs
+            except Exception as error:  # the task must not end: without leases, other processes would seal live runs
                 if not is_logged(error):
                     unexpected = not isinstance(error, StoreError)
                     log.error("maintenance failed, trying again: %s", error, exc_info=unexpected)
@@ -65,9 +65,10 @@ class Maintenance:
             await asyncio.sleep(LEASE_MS / 3000)
 
     async def sweep(self, *, is_due: bool = True) -> None:
-        """Delete old runs and sessions, if retention is due or was paused before, and if the guard allows it.
+        """Delete runs and sessions that are past their retention, unless the guard has paused retention.
 
-        Deletes in small steps, so that live runs do not wait long.
+        Does nothing if retention is not due (`is_due`) and was not paused before. Deletes in small steps, so that live
+        runs do not wait long.
         """
         now = await self._guard.check()
         if self._guard.pause is not None:

@@ -1,4 +1,4 @@
-"""Interface for measurements of runs and commits. `server/metrics.py` exports them as Prometheus metrics."""
+"""The interface by which runs and the committer report measurements. `server/metrics.py` exports them to Prometheus."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ NO_METRICS = NoMetrics()
 
 @contextmanager
 def measured_commit(metrics: RunMetrics, records: int) -> Generator[None]:
-    """Measure a `with` block that commits `records` Records. A lost lease does not count as a failed commit."""
+    """Report the duration or failure of a `with` block that commits `records` Records. A lost lease is no failure."""
     started_at = perf_counter()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Queries about a run: its input, its tool calls and its answer, read from the log and the results table."""
+"""Reads what clients request about a run from its log and the results table: input, tool calls and answer."""
 
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ from limelight.events import (
     AnyEvent,
     FinalAnswer,
     JsonValue,
+    Outcome,
     Record,
     RunStarted,
     TextDelta,
@@ -17,18 +18,25 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
-from limelight.models import Result, Run
-from limelight.runs.truncation import result_key
+from limelight.models import Result, ResultInfo, Run
+from limelight.runs.truncation import JSON, preview_of, result_key
 from limelight.stores.base import Store
-from limelight.structured_answers import with_parts
+from limelight.structured_answers import MAX_PARSED, with_parts
 
 BATCH = 512
+LARGE_VALUE = 256 * 1024
+"""Size in bytes above which a stored value is not read at once, but in parts while it is sent."""
+MAX_CHARACTER_BYTES = 4
+"""Maximum number of bytes of a character in UTF-8."""
 TAIL_RECORDS = 64
-"""Number of Records at the end of a run in which its answer is searched first."""
+"""Number of Records at the end of a run in which `read_answer` searches first."""
 
 
 class ToolCall(msgspec.Struct, kw_only=True):
-    """A tool call in the log. If `args_cut` or `result_cut` is True, `args` or `result` is only a preview."""
+    """A tool call in the log. If `args_cut` or `result_cut` is True, `args` or `result` is only a preview.
+
+    `args_size` and `size` are then the sizes of the complete arguments and the complete result.
+    """
 
     call_id: str
     name: str
@@ -36,9 +44,11 @@ class ToolCall(msgspec.Struct, kw_only=True):
     args: Any = None
     result: JsonValue = None
     error: str | None = None
+    outcome: Outcome = ""
     result_seen: bool = True
     duration_ms: int | None = None
     size: int = 0
+    args_size: int = 0
     args_cut: bool = False
     result_cut: bool = False
     printed: list[str] = []
@@ -50,7 +60,7 @@ class ToolCall(msgspec.Struct, kw_only=True):
 
 
 class RunSummary(msgspec.Struct, kw_only=True):
-    """The tool calls and the answer of a run."""
+    """The tool calls and the answer of a run, collected from its Records."""
 
     calls: dict[str, ToolCall]
     answer: FinalAnswer | None = None
@@ -73,7 +83,7 @@ async def read_call(store: Store, run: Run, call_id: str) -> ToolCall | None:
     """Return one tool call of a run, None if the run has no such call. Reads only the Records of the call."""
     calls: dict[str, ToolCall] = {}
     for record in await store.records_naming(run, call_id):
-        _fold_call(calls, record.event)
+        _apply_to_calls(calls, record.event)
     return calls.get(call_id)
 
 
@@ -99,12 +109,12 @@ async def read_summary(store: Store, run: Run) -> RunSummary:
         elif isinstance(event, FinalAnswer):
             summary.answer = with_parts(event)
         else:
-            _fold_call(summary.calls, event)
+            _apply_to_calls(summary.calls, event)
     summary.text = "".join(texts)
     return summary
 
 
-def _fold_call(calls: dict[str, ToolCall], event: AnyEvent) -> None:
+def _apply_to_calls(calls: dict[str, ToolCall], event: AnyEvent) -> None:
     match event:
         case ToolStarted():
             calls[event.call_id] = ToolCall(
@@ -113,36 +123,39 @@ def _fold_call(calls: dict[str, ToolCall], event: AnyEvent) -> None:
                 agent_id=event.agent_id,
                 args=event.args,
                 args_cut=event.truncated,
+                args_size=event.size,
             )
         case ToolReady() if event.call_id in calls:
-            calls[event.call_id].args, calls[event.call_id].args_cut = event.args, event.truncated
+            call = calls[event.call_id]
+            call.args, call.args_cut, call.args_size = event.args, event.truncated, event.size
         case ToolOutputDelta() if event.call_id in calls:
             calls[event.call_id].printed.append(event.text)
         case ToolFinished() if event.call_id in calls:
             call = calls[event.call_id]
             call.result, call.error, call.duration_ms = event.result, event.error, event.duration_ms
-            call.result_cut, call.size, call.result_seen = event.truncated, event.size, event.result_seen
+            call.result_cut, call.size = event.truncated, event.size
+            call.outcome, call.result_seen = event.outcome, event.result_seen
         case _:
             pass
 
 
 class StoredValue(NamedTuple):
-    """An input, an answer, arguments or a result of a run. If not complete, `value` is its beginning, as text."""
+    """An input, an answer, arguments or a result of a run. If it is not complete, `value` is its beginning as text."""
 
     value: JsonValue
     is_complete: bool
 
 
 async def stored_value(
-    store: Store, run: Run, field: str, call_id: str, inline: JsonValue, cut: bool, size: int = 0
+    store: Store, run: Run, field: str, call_id: str, inline: JsonValue, is_preview: bool, size: int = 0
 ) -> StoredValue:
-    """Return a value of an event: `inline` or, if that is only a preview (`cut`), the value in the results table.
+    """Return the stored value of an event's field, of which `inline` is only a preview if `is_preview`.
 
-    The results table has up to `result_max` bytes of a value. `size` is the size of the complete value, if known.
+    The results table has up to `limits.result_bytes` of a value. `size` is the size of the complete value, if known.
     """
-    kept = await store.result(run.run_id, result_key(field, call_id)) if cut else None
+    kept = await store.result(run.run_id, result_key(field, call_id)) if is_preview else None
     if kept is None:
-        return StoredValue(inline, not cut)
+        return StoredValue(inline, not is_preview)
     text = kept.body.decode("utf-8", "replace")
     if kept.media_type != "application/json":
         return StoredValue(text, len(kept.body) >= size)
@@ -152,29 +165,81 @@ async def stored_value(
         return StoredValue(text, is_complete=False)
 
 
-async def complete_value(store: Store, run: Run, field: str, call_id: str, inline: JsonValue, cut: bool) -> JsonValue:
-    """Return a value of an event: `inline` or, if that is only a preview (`cut`), the value in the results table.
+async def complete_value(
+    store: Store, run: Run, field: str, call_id: str, inline: JsonValue, is_preview: bool
+) -> JsonValue:
+    """Return the complete value of an event's field, of which `inline` is only a preview if `is_preview`.
 
-    A value that was cut at `result_max` is returned as text.
+    A value of which only the beginning is stored is returned as text.
     """
-    return (await stored_value(store, run, field, call_id, inline, cut)).value
+    return (await stored_value(store, run, field, call_id, inline, is_preview)).value
+
+
+class LargeValue(NamedTuple):
+    """A value in the results table that is too large to be read at once.
+
+    If only its beginning is stored, it is treated as a text, which may end inside of a character.
+    """
+
+    info: ResultInfo
+    is_complete: bool
+
+    @property
+    def is_text(self) -> bool:
+        return self.info.media_type != JSON or not self.is_complete
+
+
+async def large_value(
+    store: Store, run: Run, field: str, call_id: str, is_preview: bool, size: int
+) -> LargeValue | None:
+    """Return a value of an event that is too large to be read at once; None if it is not large.
+
+    `is_preview`: whether the event has only a preview of the value. `size` is the size of the complete value, of which
+    only the beginning may be stored.
+    """
+    info = await store.result_info(run, result_key(field, call_id)) if is_preview else None
+    if info is None or info.size <= LARGE_VALUE:
+        return None
+    return LargeValue(info, is_complete=info.size >= size)
+
+
+def is_unparsed(answer: LargeValue) -> bool:
+    """Whether a large answer is plain text in any case, because it is too long to be parsed as a structured answer."""
+    return answer.is_text and answer.info.size > MAX_CHARACTER_BYTES * MAX_PARSED
 
 
 async def complete_answer(store: Store, run: Run, answer: FinalAnswer) -> FinalAnswer:
-    """Return an answer with all its content and sources; from the results table if the log has only a part."""
+    """Return an answer with its complete content and sources, from the results table if the log has only a part."""
     if not answer.truncated:
-        return with_parts(answer)
+        return answer
     content = await complete_value(store, run, "content", "", answer.content, answer.truncated)
-    sources = with_parts(FinalAnswer(content=content)).sources or answer.sources
-    return with_parts(msgspec.structs.replace(answer, content=content, sources=sources))
+    return _completed(answer, content)
 
 
-async def complete_body(store: Store, run: Run, field: str, call_id: str, cut: bool, size: int) -> Result | None:
-    """Return the bytes of a value of an event from the results table, to send them to a client without decoding.
+def _completed(answer: FinalAnswer, content: JsonValue) -> FinalAnswer:
+    """Return a truncated answer with its complete content, and with the sources for which its event had no room.
 
-    Return None if the event itself has the value (`cut` is False), or if not all `size` bytes are stored.
+    `content` is the content as the agent gave it. If the event has the beginning of this content, and a title or
+    sources, then the agent gave these beside the content, which is therefore literal.
     """
-    kept = await store.result(run.run_id, result_key(field, call_id)) if cut else None
+    answer = msgspec.structs.replace(answer, truncated=False, size=0, result_url="")
+    is_literal = isinstance(content, str) and answer.content == preview_of(content)
+    if is_literal and (answer.title or answer.sources):
+        return with_parts(msgspec.structs.replace(answer, content=content))
+    parts = with_parts(FinalAnswer(content=content))
+    if answer.sources == parts.sources[: len(answer.sources)]:
+        answer = msgspec.structs.replace(answer, sources=parts.sources, source_links=parts.source_links)
+    if not isinstance(content, str):
+        return with_parts(msgspec.structs.replace(answer, content=content))
+    return msgspec.structs.replace(answer, title=answer.title or parts.title, content=parts.content, data=parts.data)
+
+
+async def complete_body(store: Store, run: Run, field: str, call_id: str, is_preview: bool, size: int) -> Result | None:
+    """Return the stored bytes of a value of an event, which can be sent to a client without decoding.
+
+    Return None if the value is in the event itself (`is_preview` is False), or if not all `size` bytes are stored.
+    """
+    kept = await store.result(run.run_id, result_key(field, call_id)) if is_preview else None
     return kept if kept is not None and len(kept.body) == size else None
 
 

@@ -4,31 +4,43 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import msgspec
 
 from limelight.errors import LimelightError, QueueFull
 from limelight.ids import sortable_id
 from limelight.messages import Message
-from limelight.models import SessionRef
+from limelight.models import SessionRef, User
 from limelight.runs.agent_registry import Agent
-from limelight.sources.base import User
-
-MAX_QUEUED = 5
-"""Maximum number of requests that wait for one session."""
+from limelight.runs.limits import MAX_QUEUED
 
 IfBusy = Literal["error", "cancel", "wait"]
-"""What happens to a request whose session has a live run: it is refused, it stops that run, or it waits."""
+"""What to do with a request whose session has a live run: refuse it, stop that run first, or let the request wait."""
+
+
+class RunInput(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request contains besides messages: an input object, and context values."""
+
+    values: dict[str, Any] | None = None
+    """The input object; None if there is none."""
+    is_question: bool = False
+    """Whether the request has no question of its own, so that the text of the input takes its place."""
+    context: dict[str, Any] = {}
+
+
+NO_INPUT = RunInput()
+"""The input of a request that has only messages."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A user's request for a turn."""
+    """A user's request for a run: who asks which agent what, in which session."""
 
     agent: Agent
     ref: SessionRef
     user: User
     messages: Sequence[Message]
+    input: RunInput = NO_INPUT
     if_busy: IfBusy = "error"
     request_id: str = ""
     continues_session: bool = True
@@ -40,15 +52,15 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     traceparent: str = ""
     """The `traceparent` header of the client's request, if it sent one."""
     asked_at: float = msgspec.field(default_factory=perf_counter)
-    """Time of the request, on the clock of `perf_counter`."""
+    """Time at which the request arrived, on the clock of `perf_counter`."""
 
 
 class StoppedInQueue(Exception):
-    """The request was stopped before its run began. There is no run and no log."""
+    """Raised to a request that was stopped before its run began, so that there is no run and no log."""
 
 
 class QueuedRun(msgspec.Struct):
-    """A request with the id that its run will have. It may have to wait until its session is free."""
+    """A request for a run that has not begun, with the id that the run will have. It may wait in a queue."""
 
     run_id: str
     request: Request
@@ -57,13 +69,13 @@ class QueuedRun(msgspec.Struct):
     settled: asyncio.Future[None]
     """A future that is done when the run has begun, or is refused or stopped."""
     released: asyncio.Future[None]
-    """A future that is done when this object no longer references the messages."""
+    """A future that is done when this object no longer references the messages of the request."""
     woken: asyncio.Future[None] | None = None
-    """A future that is done when the request may try again; None if the request has not waited."""
+    """A future that is done when the request may try again to begin its run; None if it has not waited."""
     stop_reason: str | None = None
     """Why the request was stopped before its run began."""
     refusal: LimelightError | None = None
-    """Why the run could not begin."""
+    """The error because of which the run could not begin."""
     is_identified: bool = False
     """Whether `run_id` is final. Before that, the request may turn out to be a duplicate of an earlier request."""
 
@@ -78,8 +90,8 @@ class QueuedRun(msgspec.Struct):
         return self.request.ref
 
     def release_messages(self) -> None:
-        """Drop the messages of the request, to free memory, and report this with `released`."""
-        self.request = msgspec.structs.replace(self.request, messages=())
+        """Drop the messages of the request to free memory, and set the future `released`."""
+        self.request = msgspec.structs.replace(self.request, messages=(), input=NO_INPUT)
         if not self.released.done():
             self.released.set_result(None)
 
@@ -94,12 +106,12 @@ class QueuedRun(msgspec.Struct):
         self.wake()
 
     def refusal_for_duplicate(self) -> Exception:
-        """Return the error for a duplicate of this request, which has waited for its run, if that run did not begin."""
+        """Return the error for a request that repeats this one, if the run of this one did not begin."""
         return self.refusal or StoppedInQueue(self.stop_reason or "the request before it was refused")
 
 
 class SessionQueues:
-    """The queues of all sessions, in which requests wait for the end of a run. Each is first in, first out."""
+    """For each session, a first-in-first-out queue of requests that wait for the end of its live run."""
 
     def __init__(self) -> None:
         self._queues: dict[SessionRef, deque[QueuedRun]] = {}

@@ -29,7 +29,7 @@ from limelight.grammar import Grammar, closing_reason
 from limelight.ids import now_ms, sortable_id
 from limelight.log_context import log_fields
 from limelight.messages import Message
-from limelight.models import Append, Result, Run, RunOptions, state_after
+from limelight.models import Append, Result, Run, RunOptions, User, state_after
 from limelight.runs.agent_registry import Agent, Agents
 from limelight.runs.engine import Engine, Execution
 from limelight.runs.metrics import measured_commit, report_end
@@ -38,16 +38,16 @@ from limelight.runs.queue import SessionQueues
 from limelight.runs.run_context import LoggedApproval, RunContext, RunWork
 from limelight.runs.store_retry import retry_while_unavailable
 from limelight.runs.truncation import fit, result_key
-from limelight.sources.base import Turn, User
+from limelight.sources.base import Turn
 from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 
 LEASE_MS = 30_000
 """Duration of a lease. Another process may take over a run whose lease was not renewed for this time."""
-OPTIONS = result_key("terms")
-"""The key under which the options of a run are stored."""
-INTERRUPTED = "the server stopped while the run was going on"
+OPTIONS_KEY = result_key("terms")
+"""The key in the results table under which the options of a run's request are stored."""
+INTERRUPTED = "the server stopped during the run"
 
 
 class WaitingRun(NamedTuple):
@@ -59,11 +59,11 @@ class WaitingRun(NamedTuple):
     records: Sequence[Record]
     approvals: Sequence[LoggedApproval]
     resume: RunWork
-    """The work to do: wait for the decisions, and resume the agent with them."""
+    """The function that waits for the decisions, and resumes the agent with them."""
 
 
 class Recovery:
-    """Seals or reopens the runs that no process owns."""
+    """Takes over the runs whose process has ended: ends them, or reopens those that wait for a decision."""
 
     def __init__(
         self, engine: Engine, queues: SessionQueues, agents: Agents, reopen: Callable[[WaitingRun], None]
@@ -75,10 +75,10 @@ class Recovery:
         self._reopen = reopen
 
     async def recover(self) -> int:
-        """Seal or reopen every orphan, which is a live run without a living process. Return how many were sealed."""
+        """Seal or reopen every live run whose lease has expired. Return how many were sealed."""
         sealed = 0
         for run in await self._store.orphans(now_ms()):
-            if run.state == "waiting" and await self._keep_waiting(run):
+            if run.state == "waiting" and await self._try_to_reopen(run):
                 continue
             error_id = sortable_id("err_")
             if await self.seal(run, RunFailed(code=Interrupted.code, message=INTERRUPTED, error_id=error_id)):
@@ -103,10 +103,7 @@ class Recovery:
         return await self._store.take_over(run.run_id, until=now + LEASE_MS, now=now)
 
     async def _write_end(self, run: Run, terminal: Terminal) -> Sequence[Record]:
-        """Commit the Records that end a run: those that close its open texts, calls and steps, and the terminal one.
-
-        Return these Records, for viewers.
-        """
+        """Commit and return the Records that end a run: those that close what is open in it, and the terminal one."""
         grammar = Grammar()
         last_seq, last_at = run.first_seq - 1, run.started_at
         async for record in records_of(self._store, run):
@@ -129,10 +126,10 @@ class Recovery:
         report_end(self._engine.metrics, run.agent, terminal)
         return append.records
 
-    async def _keep_waiting(self, run: Run) -> bool:
+    async def _try_to_reopen(self, run: Run) -> bool:
         """Reopen a run that waits for a decision. Return False if the run has to be sealed.
 
-        A run whose agent is not served here is left to another server; the return value is then True.
+        If this server does not offer the agent of the run, it does nothing and returns True: another server may.
         """
         records = [record async for record in records_of(self._store, run)]
         if not _is_legal(records):
@@ -148,7 +145,7 @@ class Recovery:
         options = await _load_options(self._store, run)
         if await self._take_over(run):
             user = User(run.ref.owner, options.user_name)
-            resume = _resumption(agent, events, memory.key, options)
+            resume = _work_after_decision(agent, events, memory.key, options)
             self._reopen(WaitingRun(agent, run, user, records, approvals, resume))
             about = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
             log.warning("run %s continues to wait for a decision", run.run_id, extra=about)
@@ -158,7 +155,7 @@ class Recovery:
         """Return an event of a reopened run with its complete input or arguments, if the log has only a preview."""
         match event:
             case RunStarted() if event.truncated:
-                text = await complete_value(self._store, run, "input", "", event.input, cut=True)
+                text = await complete_value(self._store, run, "input", "", event.input, is_preview=True)
                 return msgspec.structs.replace(event, input=str(text))
             case ToolStarted() | ToolReady() if event.truncated:
                 kind, id_ = "args", event.call_id
@@ -169,12 +166,12 @@ class Recovery:
             case _:
                 return event
         return msgspec.structs.replace(
-            event, args=await complete_value(self._store, run, kind, id_, event.args, cut=True)
+            event, args=await complete_value(self._store, run, kind, id_, event.args, is_preview=True)
         )
 
 
-def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, options: RunOptions) -> RunWork:
-    """Return the work of a reopened run: wait for the decisions, and resume the agent with them."""
+def _work_after_decision(agent: Agent, events: Sequence[AnyEvent], memory_key: str, options: RunOptions) -> RunWork:
+    """Return the function that does the work of a reopened run: waits for the decisions, and resumes the agent."""
     question = next((event.input for event in events if isinstance(event, RunStarted)), "")
 
     async def resume(execution: Execution, context: RunContext) -> None:
@@ -184,6 +181,7 @@ def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, optio
                 context=context,
                 memory_key=memory_key,
                 max_steps=options.max_steps or agent.max_steps,
+                context_values=options.context,
             )
 
         await execution.execute(None, lambda turn: agent.source.resume(turn, events), prepare)
@@ -192,10 +190,10 @@ def _resumption(agent: Agent, events: Sequence[AnyEvent], memory_key: str, optio
 
 
 def logged_approvals(events: Sequence[AnyEvent]) -> list[LoggedApproval]:
-    """Return the newest group of approvals in a log that were open at the same time, with their decisions.
+    """Return the newest approvals in a log that were open together, with the decisions that were made on them.
 
-    When all approvals of a group are decided, the next request begins a new group. So that request needs a new
-    decision, even if it equals an earlier one.
+    Approvals that were all decided before the next request are left out: that request needs a decision of its own, even
+    if it equals an earlier one.
     """
     together: dict[str, LoggedApproval] = {}
     for event in events:
@@ -209,7 +207,7 @@ def logged_approvals(events: Sequence[AnyEvent]) -> list[LoggedApproval]:
 
 
 def _is_legal(records: Sequence[Record]) -> bool:
-    """Whether the grammar of this version accepts the log of a run. If not, the run can only be sealed."""
+    """Whether the grammar of this version accepts the log of a run. If not, the run cannot be reopened."""
     grammar = Grammar()
     try:
         for record in records:
@@ -226,12 +224,12 @@ def _may_wait(approvals: Sequence[LoggedApproval]) -> bool:
 
 
 def options_as_results(options: RunOptions) -> list[Result]:
-    """Return the options of a run as a Result, to be stored for a resumption; [] if all are defaults."""
+    """Encode the options of a run for the results table, so that a reopened run has them; [] if all are defaults."""
     if options == RunOptions():
         return []
-    return [Result(key=OPTIONS, media_type="application/json", body=msgspec.json.encode(options))]
+    return [Result(key=OPTIONS_KEY, media_type="application/json", body=msgspec.json.encode(options))]
 
 
 async def _load_options(store: Store, run: Run) -> RunOptions:
-    stored = await store.result(run.run_id, OPTIONS)
+    stored = await store.result(run.run_id, OPTIONS_KEY)
     return RunOptions() if stored is None else msgspec.json.decode(stored.body, type=RunOptions)

@@ -1,4 +1,4 @@
-"""Decides whether retention may delete, given the time that the clock shows. Pure: reads no clock, store or file.
+"""Decides whether retention may delete old data, or the wall clock may be wrong. Pure: reads no clock, store or file.
 
 Retention deletes by age, so with a wrong clock it would delete data too early. The server therefore maintains a
 *trusted time*: the latest time that is probably right. While the server runs, the trusted time advances with
@@ -27,12 +27,12 @@ CONFIRM_COMMAND = "limelight retention confirm"
 
 
 class Pause(msgspec.Struct, frozen=True, kw_only=True):
-    """A pause of retention: the time that the clock showed, and the time that was expected instead."""
+    """A pause of retention because of a suspicious clock: the time that it showed, and the time that was expected."""
 
     expected_at: int
     clock_at: int
     behind: bool
-    """Whether the clock was behind at any time since the pause began; then only a confirmation ends the pause."""
+    """Whether the clock was behind at some time during the pause; then only a confirmation ends the pause."""
 
     @property
     def gap_ms(self) -> int:
@@ -41,7 +41,7 @@ class Pause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrustedTime(msgspec.Struct, frozen=True):
-    """The trusted time, in milliseconds since 1970, and the pause of retention, if it is paused."""
+    """The latest time that is probably right, in milliseconds since 1970; also the pause of retention, if any."""
 
     at: int
     pause: Pause | None = None
@@ -78,7 +78,7 @@ def check_clock(trusted: TrustedTime, *, clock_ms: int, elapsed_ms: int, max_gap
 def trusted_at_start(
     state: RetentionState | None, *, newest_at: int | None, confirmed_at: int, clock_ms: int
 ) -> TrustedTime:
-    """Return the trusted time of a server that starts, before the clock is compared with it.
+    """Return the trusted time of a server that starts, with which `check_clock` then compares the clock.
 
     `newest_at` is the time of the newest record, None for an empty store, in which nothing can be deleted.
     `confirmed_at` is the clock's time at the newest confirmation, 0 if there was none.
@@ -95,9 +95,9 @@ def trusted_at_start(
 
 
 def recorded_pause(trusted: TrustedTime, clock_ms: int) -> Pause | None:
-    """Return the pause that a server has saved, if the clock is still about as far off; None otherwise.
+    """Return the pause that a server has saved, if the clock is still off by about the same time; None otherwise.
 
-    For commands, whose `store.retention_max_gap_days` may differ from the server's.
+    Commands use this, because their setting `store.retention_max_gap_days` may differ from the server's.
     """
     pause = trusted.pause
     if pause is None or pause.behind:

@@ -1,4 +1,4 @@
-"""Prevents retention from deleting by a wrong clock: the I/O for the decisions of `retention_clock.py`.
+"""Prevents retention from deleting data when the clock may be wrong: does the I/O for `retention_clock.py`.
 
 Two small files in the data folder preserve the state between restarts. Each has one writer, so neither needs a lock:
 the server writes `retention.json`, and `limelight retention confirm` writes `retention-confirmed.json`, with a server
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 STATE = "retention.json"
 CONFIRMATION = "retention-confirmed.json"
 SAVE_MS = 3600 * 1000
-"""The longest time between two saves of the trusted time. It is shorter if `max_gap_days` is small."""
+"""Maximum time between two saves of the trusted time, in milliseconds. It is shorter if `max_gap_days` is small."""
 T = TypeVar("T")
 
 
@@ -40,7 +40,7 @@ class Confirmation(msgspec.Struct, frozen=True):
 
     clock_at: int
     pause: Pause
-    """The pause that the operator has ended, for people who read the file."""
+    """The pause that the operator has ended. It is only for people who read the file."""
 
 
 class RetentionFiles:
@@ -58,7 +58,7 @@ class RetentionFiles:
         self._write(STATE, state)
 
     def confirmed_at(self) -> int:
-        """Return what the clock showed when an operator last confirmed that it was right; 0 if none did.
+        """Return the time that the clock showed when an operator last confirmed that it was right; 0 if none did.
 
         `limelight retention confirm` writes the confirmation. Raises SetupError if its file cannot be read.
         """
@@ -99,7 +99,7 @@ class RetentionFiles:
 
 
 class RetentionGuard:
-    """Decides whether retention may delete now. Call `open` first, before the store gets new records."""
+    """Decides whether retention may delete data now. Call `open` first, before the store gets new records."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class RetentionGuard:
             self._saved, self._has_warned = state, False
 
     def _warn(self, message: str, reason: object) -> None:
-        """Log a warning about the retention files, but only one until the next save of the state succeeds."""
+        """Log a warning about the retention files, but only once until a save of the state succeeds."""
         if not self._has_warned:
             self._has_warned = True
             log.warning(f"retention: {message}", reason)

@@ -10,21 +10,23 @@ import msgspec
 
 from limelight.events import AnyEvent, ApprovalRequested, ApprovalResolved, Decision
 from limelight.ids import now_ms, sortable_id
-from limelight.models import Decide
+from limelight.models import Decide, User
 from limelight.redaction.rules import Redactor, contains_redacted, restore_redacted
 from limelight.runs.engine import Execution
 from limelight.runs.store_retry import retry_while_unavailable
-from limelight.sources.base import DECISIONS, Approval, ApprovalOptions, User
+from limelight.sources.base import DECISIONS, Approval, ApprovalOptions
 
 
 class ApprovalCall(msgspec.Struct, frozen=True):
-    """The arguments of a call of `ctx.approve`."""
+    """The arguments of one call of `ctx.approve`, by which an agent requests an approval."""
 
     name: str
     args: dict[str, Any]
     call_id: str = ""
     agent_id: str = ""
     decisions: Sequence[Decision] = DECISIONS
+    question: str = ""
+    answer_schema: dict[str, Any] | None = None
 
 
 class LoggedApproval(msgspec.Struct, frozen=True):
@@ -35,16 +37,16 @@ class LoggedApproval(msgspec.Struct, frozen=True):
 
     @property
     def is_lost(self) -> bool:
-        """Whether a decision to edit cannot be used, because the log does not have the complete edited arguments.
+        """Whether the approval must be requested again, because the log lacks the complete edited arguments.
 
-        The arguments contain redacted values, or were too large to be stored. The approval is then requested again.
+        They contain redacted values, or were too large to be stored.
         """
         if self.resolved is None or self.resolved.decision != "edit":
             return False
         return not isinstance(self.resolved.args, dict) or contains_redacted(self.resolved.args)
 
     def is_for(self, call: ApprovalCall, redactor: Redactor) -> bool:
-        """Whether a call of `ctx.approve` requests this approval again: tool call ids, or else contents, are equal."""
+        """Whether a call of `ctx.approve` repeats this request: the tool call ids are equal, or else the contents."""
         request = self.request
         if call.call_id or request.call_id:
             return request.call_id == call.call_id
@@ -58,7 +60,7 @@ class RunContext:
     def __init__(
         self, execution: Execution, user: User, workspace: Callable[[], Path], logged: Sequence[LoggedApproval] = ()
     ) -> None:
-        """Create the context on the event loop.
+        """Create the context. Call this on the event loop.
 
         `workspace` returns the folder for the agent's files, and creates it if it does not exist. `logged` are the
         approvals of a reopened run, which its source will request again.
@@ -130,10 +132,12 @@ class RunContext:
             self._calls[request.approval_id] = call
             resolved = await self._decision_on(request)
         args = call.args
-        if resolved.decision == "edit" and isinstance(resolved.args, dict):
+        if resolved.answered and isinstance(resolved.args, dict):
+            args = resolved.args
+        elif resolved.decision == "edit" and isinstance(resolved.args, dict):
             # If the decision came before the approval was requested again, its arguments are still redacted.
             args = restore_redacted(resolved.args, call.args, redactor)
-        return Approval(resolved.decision, args, resolved.reason, resolved.by)
+        return Approval(resolved.decision, args, resolved.reason, resolved.by, resolved.answered)
 
     def _request(self, call: ApprovalCall) -> ApprovalRequested:
         request = ApprovalRequested(
@@ -143,6 +147,8 @@ class RunContext:
             args=call.args,
             call_id=call.call_id,
             decisions=tuple(call.decisions),
+            question=call.question,
+            answer_schema=call.answer_schema,
             expires_at=now_ms() + round(self._execution.engine.limits.approval_seconds * 1000),
         )
         self._decisions[request.approval_id] = self._loop.create_future()
@@ -180,7 +186,7 @@ class RunContext:
         self.resolve(expired)  # needed only if the store refused the signal because the run has ended or has no owner
 
     def resolve(self, decision: Decide) -> None:
-        """Log a decision on an approval, and return it to the source that waits. Does nothing if none waits."""
+        """Log a decision on an approval, and pass it to the source that waits for it. Does nothing if none waits."""
         waiting = self._decisions.get(decision.approval_id)
         if waiting is None or waiting.done():
             return
@@ -190,6 +196,7 @@ class RunContext:
             approval_id=decision.approval_id,
             decision=decision.decision,
             args=self._restored_args(decision) if decision.decision == "edit" else None,
+            answered=decision.answered,
             reason=decision.reason,
             by=decision.by,
         )
@@ -197,12 +204,12 @@ class RunContext:
         waiting.set_result(resolved)
 
     def _restored_args(self, decision: Decide) -> dict[str, Any] | None:
-        """Return the arguments that a user has edited, with original values in place of redaction placeholders."""
+        """Return the arguments of an edit decision, with the original values in place of redaction placeholders."""
         call = self._calls.get(decision.approval_id)
-        if call is None or decision.args is None:
+        if call is None or decision.args is None or decision.answered:
             return decision.args
         return restore_redacted(decision.args, call.args, self._execution.engine.redactor)
 
 
 RunWork = Callable[[Execution, RunContext], Coroutine[Any, Any, None]]
-"""Does the work of a live run: all of it, or, for a reopened run, the part after the decision."""
+"""A function that does the work of a live run: all of it or, for a reopened run, the part after the decision."""

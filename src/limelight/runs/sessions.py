@@ -12,32 +12,35 @@ from copy import copy
 from functools import partial
 from typing import NamedTuple
 
-from limelight.errors import Draining, LimelightError, SessionBusy
+import msgspec
+
+from limelight.errors import Draining, Forbidden, LimelightError, SessionBusy
 from limelight.events import RunStarted, Terminal
 from limelight.ids import now_ms
 from limelight.log_context import bind_log_fields, log_fields
-from limelight.models import Begun, NewRun, Run, RunOptions, SessionRef
+from limelight.models import Begun, NewRun, Run, RunOptions, SessionRef, User
 from limelight.runs.agent_registry import Agent
-from limelight.runs.attachments import keep_files
+from limelight.runs.attachments import store_files
 from limelight.runs.conversation_history import past_as_results
 from limelight.runs.conversation_memory import Memories, question_of
 from limelight.runs.engine import Engine, Execution
 from limelight.runs.hub import Hub
 from limelight.runs.limits import Quota
-from limelight.runs.queue import QueuedRun, Request, SessionQueues
+from limelight.runs.queue import QueuedRun, Request, RunInput, SessionQueues
 from limelight.runs.recovery import LEASE_MS, WaitingRun, options_as_results
 from limelight.runs.run_context import LoggedApproval, RunContext, RunWork
+from limelight.runs.run_input import logged_input, with_input_in_question
 from limelight.runs.stop_and_approvals import Control, LiveRun
 from limelight.runs.workspace import Workspaces, shared_folder
-from limelight.sources.base import Turn, User
+from limelight.sources.base import Turn
 
 log = logging.getLogger(__name__)
 
 TITLE_CHARACTERS = 60
 TITLE_SOURCE_CHARACTERS = 1000
-"""Number of characters at the start of a question that are used to make a title."""
+"""Number of characters at the start of a question from which the title of its session is made."""
 ANSWERED_SECONDS = 1
-"""How long a request waits for the end of a live run that already has its answer."""
+"""How long a new request waits for the end of a live run whose answer is already complete."""
 SEALING_SECONDS = 5
 """How long a shutdown waits until the ends of runs are committed."""
 POLL_SECONDS = 0.2
@@ -45,7 +48,7 @@ POLL_SECONDS = 0.2
 
 
 class Sessions:
-    """Begins runs, executes them, and ends them at shutdown."""
+    """Begins the runs of all sessions in this process, executes them, deletes sessions, and ends runs at shutdown."""
 
     def __init__(
         self,
@@ -56,7 +59,10 @@ class Sessions:
         hub: Hub,
         workspaces: Workspaces,
         memories: Memories,
+        *,
+        allows_unconfined: Callable[[], bool] = lambda: True,
     ) -> None:
+        """Create the sessions. `allows_unconfined`: whether agents whose sandbox confines nothing may run now."""
         self._engine = engine
         self._store = engine.store
         self._control = control
@@ -65,6 +71,7 @@ class Sessions:
         self._hub = hub
         self._workspaces = workspaces
         self._memories = memories
+        self._allows_unconfined = allows_unconfined
         self._starting: Counter[str] = Counter()
         """Number of runs of each owner that are being created in the store."""
         self.closed = False
@@ -76,8 +83,8 @@ class Sessions:
         return len(self._control.live_runs)
 
     @property
-    def at_work(self) -> int:
-        """The number of live runs that work: all but those that wait for a decision and can be resumed later."""
+    def working_count(self) -> int:
+        """The number of live runs that do not just wait for a decision with which they can be resumed later."""
         return sum(not live.is_suspended for live in self._control.live_runs)
 
     # Beginning a run
@@ -86,6 +93,7 @@ class Sessions:
         """Begin the run of a request. If the session is busy, do what the request's `if_busy` says."""
         created = False
         try:
+            self._check_confinement(queued.request.agent)
             begun = await self._find_duplicate(queued) or await self._start_when_free(queued)
             created = begun.created
             return begun
@@ -97,6 +105,18 @@ class Sessions:
             queued.release_messages()
             if not created:
                 self._queues.wake_next(queued.ref)  # let the next request try, because this one did not begin a run
+
+    def _check_confinement(self, agent: Agent) -> None:
+        """Raise Forbidden if code of the agent's model would run unconfined on a server that others can use."""
+        if agent.is_unconfined and not self._allows_unconfined():
+            log.warning(
+                "agent %s is refused, as code of its model would run unconfined on a server that others can use; "
+                "LIMELIGHT_SANDBOX=none allows it",
+                agent.name,
+            )
+            raise Forbidden(
+                f"{agent.name} runs code that a model writes, and this server has no sandbox that confines it"
+            )
 
     async def _find_duplicate(self, queued: QueuedRun) -> Begun | None:
         """Return the run of an earlier request with the same request id, None if there is none.
@@ -138,9 +158,9 @@ class Sessions:
             await self._queues.wait(queued)
 
     async def _ends_after_answer(self, run_id: str) -> bool:
-        """Wait up to ANSWERED_SECONDS for the end of a live run that already has its answer. Return whether it ended.
+        """Wait a moment for the end of a live run whose answer is already complete. Return whether it has ended.
 
-        So a client that has the answer can ask again at once.
+        So a client that has got the answer can send its next request at once.
         """
         live = self._control.live_run(run_id)
         if live is None or not live.execution.grammar.answered:
@@ -149,7 +169,7 @@ class Sessions:
         return bool(done)
 
     async def _start(self, request: Request, run_id: str) -> Begun:
-        """Create a run and start to execute it. Raises TooManyRuns; the limit includes runs that are being created."""
+        """Create a run and start to execute it. Raises TooManyRuns if live runs and runs in creation are too many."""
         owner = request.ref.owner
         self._check_quota(owner)
         self._starting[owner] += 1
@@ -166,9 +186,9 @@ class Sessions:
 
     def _check_quota(self, owner: str) -> None:
         runs = self._control.live_runs
-        at_work = [live.run.ref.owner for live in runs if not live.is_suspended]
-        own = at_work.count(owner) + self._starting[owner]
-        self._quota.check_runs(owner, own, len(at_work) + self._starting.total())
+        owners_at_work = [live.run.ref.owner for live in runs if not live.is_suspended]
+        own = owners_at_work.count(owner) + self._starting[owner]
+        self._quota.check_runs(owner, own, len(owners_at_work) + self._starting.total())
         self._quota.check_suspended(owner, sum(live.is_suspended and live.run.ref.owner == owner for live in runs))
 
     def _new_run(self, request: Request, run_id: str) -> NewRun:
@@ -204,7 +224,7 @@ class Sessions:
     ) -> None:
         """Start the task that executes a run, and register the run as live. This process must own the run."""
         run = execution.run
-        shared, own = partial(shared_folder, agent.workspace), partial(self._workspaces.made, run.ref)
+        shared, own = partial(shared_folder, agent.workspace), partial(self._workspaces.ensure_folder, run.ref)
         context = RunContext(execution, user, shared if agent.workspace else own, logged)
         task = asyncio.create_task(self._execute(run, partial(work, execution, context)))
         self._control.add(LiveRun(execution, context, task, agent.source.resumes))
@@ -221,39 +241,50 @@ class Sessions:
             self._queues.wake_next(run.ref)
 
     async def _work(self, request: Request, execution: Execution, context: RunContext) -> None:
-        """Do the work of a new run: emit `run_started`, and execute the agent."""
+        """Do the work of a new run: emit `run_started`, and run the agent to its end."""
         run, agent, question = execution.run, request.agent, question_of(request.messages)
+        given = with_input_in_question(agent, request.input, question)
+        shown, values = logged_input(question.text, given)
         execution.asked_at = request.asked_at
         started = RunStarted(
             agent=run.agent,
-            input=question.text,
+            input=shown,
+            input_values=values,
             turn=run.turn,
             enable_streaming=agent.enable_streaming,
             framework=agent.source.framework,
             python_tools=agent.python_tools,
             traceparent=request.traceparent,
-            attachments=await keep_files(self._store, question, run),
+            attachments=await store_files(self._store, question, run),
         )
         if agent.source.resumes:
             execution.store(options_as_results(options_of(request)))
-        await execution.execute(started, agent.source.run, lambda: self._turn(request, execution, context))
+        await execution.execute(started, agent.source.run, lambda: self._turn(request, given, execution, context))
 
-    async def _turn(self, request: Request, execution: Execution, context: RunContext) -> Turn:
+    async def _turn(self, request: Request, given: RunInput, execution: Execution, context: RunContext) -> Turn:
         """Return the turn for the agent: the messages of the request, and the conversation that they continue."""
         agent = request.agent
         max_steps = request.max_steps or agent.max_steps
+        turn = Turn(
+            messages=request.messages,
+            context=context,
+            max_steps=max_steps,
+            input=given.values,
+            input_is_question=given.is_question,
+            context_values=given.context,
+        )
         if not agent.source.keeps_memory:
-            return Turn(messages=request.messages, context=context, max_steps=max_steps)
+            return turn
         recalled = await self._memories.recall(
             agent, request.ref, context.run_id, request.messages, request.continues_session
         )
         execution.store(past_as_results(recalled.past))
-        return Turn(
-            messages=request.messages,
-            context=context,
+        return msgspec.structs.replace(
+            turn,
             memory_key=recalled.key,
             history=recalled.history,
-            max_steps=max_steps,
+            missing_messages=recalled.missing_messages,
+            replaces_memory=recalled.replaces,
         )
 
     # Deleting a session
@@ -271,10 +302,15 @@ class Sessions:
                 return
 
     async def forget(self, ref: SessionRef) -> None:
-        """Remove the viewers, the files and the agent memories of a deleted session."""
+        """Remove the viewers, the agent memories and the files of a deleted session.
+
+        The memories come first, because this ends the processes of the agents, which could change the files.
+        """
         self._hub.forget(ref)
-        await self._workspaces.remove(ref)
-        await self._memories.tidy()
+        try:
+            await self._memories.tidy()
+        finally:
+            await self._workspaces.remove(ref)
 
     # Shutdown
 
@@ -310,7 +346,7 @@ class Sessions:
 
 
 class Drained(NamedTuple):
-    """The runs that a shutdown has ended: `ended` are those whose end is committed, `left` are the others."""
+    """The runs that a shutdown has stopped: `ended` are those whose end is committed, `left` are the others."""
 
     ended: list[Run]
     left: list[Run]
@@ -322,6 +358,7 @@ def options_of(request: Request) -> RunOptions:
         system=tuple(message.text for message in request.messages if message.role == "system"),
         max_steps=request.max_steps,
         user_name=request.user.name,
+        context=request.input.context,
     )
 
 

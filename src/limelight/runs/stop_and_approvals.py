@@ -1,8 +1,8 @@
 """Control of runs by users: stopping a run, and deciding on its approvals.
 
-Both are signals to the run. The store accepts only the first signal with a key (a compare-and-set), and wakes the
-process that owns the run, which applies its signals. A decision that no process would receive is refused with an error;
-a run that no process owns is stopped by sealing it.
+Both are sent as a *signal* through the store, which accepts only the first Stop of a run and the first decision on an
+approval, and wakes the process that owns the run, which then applies the signal. A decision that no process would
+receive is refused with an error; a run that no process owns is stopped by sealing it.
 
 Both built-in stores serve one process, so their signals stay inside of it. A store that several processes share
 overrides `signal`, `signals` and `wakes`.
@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from limelight.answer_schemas import problem_with
 from limelight.errors import AgentNotServed, AlreadyDecided, ApprovalExpired, ApprovalNotFound, InvalidBody, NotOffered
 from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled
 from limelight.ids import now_ms
 from limelight.models import Cancel, Decide, Run, SessionRef
-from limelight.redaction.rules import REDACTED, keeps_placeholders
+from limelight.redaction.rules import REDACTED, contains_redacted, keeps_placeholders
 from limelight.runs.agent_registry import Agents
 from limelight.runs.engine import Execution
 from limelight.runs.queries import records_of, stored_value
@@ -30,12 +31,14 @@ from limelight.stores.base import Store
 
 log = logging.getLogger(__name__)
 
+RESPOND = "respond"
+"""The name of the decision to answer the question of a request. In the log it is an `edit` that is `answered`."""
 POLL_SECONDS = 0.05
 """How long `end` waits for a run that is not live in this process."""
 
 
 class LiveRun(msgspec.Struct, frozen=True):
-    """A run that this process executes."""
+    """A run that this process executes, with its task."""
 
     execution: Execution
     context: RunContext
@@ -61,7 +64,7 @@ class DecidedAt(NamedTuple):
 
 
 class Control:
-    """Stops runs and decides on approvals by signals. Also the registry of the live runs of this process."""
+    """Stops runs and decides on their approvals, in any process; also the registry of this process's live runs."""
 
     def __init__(self, store: Store, queues: SessionQueues, agents: Agents, recovery: Recovery) -> None:
         self._store = store
@@ -105,13 +108,14 @@ class Control:
         if queued is not None:
             queued.stop(reason)
             return
-        if await self._store.signal(Cancel(run_id, reason, by), now=now_ms()) == "unowned":
+        while await self._store.signal(Cancel(run_id, reason, by), now=now_ms()) == "unowned":
             run = await self._store.run(run_id)
-            if run is not None and run.live:
-                await self._recovery.seal(run, RunCancelled(reason=reason))
+            if run is None or not run.live or await self._recovery.seal(run, RunCancelled(reason=reason)):
+                return
+            # Another process has taken the run over in the meantime, so the signal reaches it now.
 
     async def end(self, run_id: str, reason: str) -> None:
-        """Stop a run and wait for its end. Waits only POLL_SECONDS if the run is not live in this process."""
+        """Stop a run and wait for its end; at most POLL_SECONDS if another process executes it."""
         await self.cancel(run_id, reason)
         live = self._live.get(run_id)
         if live is not None:
@@ -122,10 +126,10 @@ class Control:
     # Approvals
 
     async def decide(self, run: Run, decision: Decide) -> None:
-        """Send a decision on an approval to its run.
+        """Check a user's decision on an approval and send it to the run.
 
         Raises ApprovalNotFound, AlreadyDecided, ApprovalExpired, NotOffered if the request does not allow this kind of
-        decision, InvalidBody for the arguments, or AgentNotServed if no process can receive the decision.
+        decision, InvalidBody for the arguments or the answer, or AgentNotServed if no process can receive the decision.
         """
         requested, decided = await self.approval(run, decision.approval_id)
         event = None if decided is None else decided.event
@@ -135,9 +139,13 @@ class Control:
         already = AlreadyDecided(f"{requested.name} was decided already", run_id=run.run_id)
         if event is not None or not run.live:
             raise already
-        if decision.decision not in requested.decisions:
-            raise NotOffered(f"{requested.name} can be answered with {', '.join(requested.decisions)}", path="decision")
-        await self._check_args(run, requested, decision)
+        offered = (*requested.decisions, *(() if requested.answer_schema is None else (RESPOND,)))
+        if (RESPOND if decision.answered else decision.decision) not in offered:
+            raise NotOffered(f"{requested.name} can be answered with {', '.join(offered)}", path="decision")
+        if decision.answered:
+            _check_answer(run, requested, decision)
+        else:
+            await self._check_args(run, requested, decision)
         outcome = await self._store.signal(decision, now=now_ms())
         if outcome == "unowned" and run.agent in self._agents:
             await self._recovery.recover()  # this process can take the run over
@@ -175,7 +183,7 @@ class Control:
         approvals = logged_approvals([record.event async for record in records_of(self._store, run)])
         return [approval.request for approval in approvals if approval.resolved is None]
 
-    def asking(self, ref: SessionRef, approval_id: str) -> Run | None:
+    def live_run_with_approval(self, ref: SessionRef, approval_id: str) -> Run | None:
         """Return the live run of a session in this process that has this open approval, or None. Does no I/O."""
         runs = (live.execution for live in self._live.values() if live.execution.ref == ref)
         return next((execution.run for execution in runs if approval_id in execution.grammar.approvals), None)
@@ -216,3 +224,13 @@ class Control:
                     live.execution.stop(RunCancelled(reason=signal.reason))
                 case Decide():
                     live.context.resolve(signal)
+
+
+def _check_answer(run: Run, requested: ApprovalRequested, decision: Decide) -> None:
+    """Raise InvalidBody if an answer does not fit the request's schema, or contains a redaction placeholder."""
+    answer = (decision.args or {}).get("value")
+    problem = problem_with(answer, requested.answer_schema or {})
+    if not problem and contains_redacted(answer):
+        problem = f"{REDACTED} stands for a hidden value: write the value itself, or leave it out"
+    if problem:
+        raise InvalidBody(problem, path="answer", run_id=run.run_id)

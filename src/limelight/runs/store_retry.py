@@ -1,7 +1,9 @@
 """Retries of store operations for live runs, until the store works again.
 
-A store that fails for some time only delays live runs. Operations of requests are not retried: the client gets the
-error. A store that knows its fault logs when the fault begins and ends, so nothing is logged here.
+A store that fails for some time only delays live runs. Store operations of a client's request are not retried: the
+client gets the error. If the store knows its fault, it logs when the fault begins and ends, so nothing is logged here.
+
+The log itself is written by `committer.py`, which retries without a limit, with the delays of this module.
 """
 
 import asyncio
@@ -15,7 +17,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0, 2.0)
 TRIES_UNEXPLAINED = len(RETRY_SECONDS)
-"""The most attempts if the store fails without naming a fault, because the operation itself may be wrong."""
+"""Maximum number of retries if the store names no fault, because the operation itself may be wrong."""
 
 
 def is_logged(error: Exception) -> bool:
@@ -24,7 +26,7 @@ def is_logged(error: Exception) -> bool:
 
 
 async def pause_before_retry(tries: int) -> None:
-    """Wait before the next attempt of a store operation: the longer, the more attempts (`tries`) have failed."""
+    """Sleep before the next attempt of a store operation; longer, the more attempts (`tries`) have failed."""
     await asyncio.sleep(RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)])
 
 

@@ -16,6 +16,7 @@ from limelight.errors import BadEvent
 from limelight.events import (
     EVENT_TYPES,
     AgentFinished,
+    AgentStarted,
     AnyEvent,
     ApprovalRequested,
     ApprovalResolved,
@@ -38,21 +39,29 @@ from limelight.models import Result
 from limelight.structured_answers import to_text
 
 MAX_INLINE = 32 * 1024
-"""Limit for a value inside of an event, in bytes. A larger value is replaced by a preview."""
+"""Maximum size of a value inside of an event, in bytes. A larger value is replaced by a preview."""
 PREVIEW_CHARACTERS = 10_000
 PREVIEW_BYTES = 24 * 1024
 SHORT_CHARACTERS = 2_000
-"""Limit for errors, statuses, titles and reasons, in characters. Longer texts are shortened."""
+"""Maximum length of errors, statuses, titles and reasons, in characters. Longer texts are shortened."""
+MAX_INPUT_VALUES = 8 * 1024
+"""Maximum size of the values of an input object, in bytes of JSON. Larger ones are added to the text of the input."""
+QUESTION_CHARACTERS = 4_000
+"""Maximum length of the question of an approval request, in characters."""
+MAX_QUESTION = 8 * 1024
+"""Maximum size of that question, and of the schema of its answer, in bytes of JSON."""
 MAX_LINK = 8 * 1024
-"""Limit for the URL of a source, in bytes of JSON. A longer URL is removed."""
+"""Maximum length of the URL of a cited source, in bytes of JSON. A longer URL is removed."""
 MAX_EVENT = 56 * 1024
-"""Limit for an event as JSON, in bytes, so that no SSE line exceeds 64 KiB."""
+"""Maximum size of an event as JSON, in bytes, so that no SSE line exceeds 64 KiB."""
+MAX_OTHER_FIELDS = 4 * 1024
+"""Maximum size of the ids, the links and the names of the fields of an answer, in bytes of JSON."""
 MAX_NAME = 512
-"""Limit for an id or a name, in characters. Frames repeat ids and names beside other values."""
+"""Maximum length of an id or a name in an event, in characters. A frame contains them in addition to its values."""
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
 _TEXTS: dict[type, str] = {ToolFinished: "result", FinalAnswer: "content", RunStarted: "input"}
-"""The field of each event type whose text is stored in the results table if it is large."""
+"""For each event type with a text that may be large, the field. A large text is stored in the results table."""
 _NAMES = {kind: [f for f in kind.__struct_fields__ if f in ("name", "by") or f.endswith("_id")] for kind in EVENT_TYPES}
 E = TypeVar("E", bound=msgspec.Struct)
 _decode = msgspec.json.Decoder(AnyEvent).decode
@@ -66,29 +75,30 @@ def _unchanged(event: AnyEvent) -> AnyEvent:
 
 
 class Fitted(NamedTuple):
-    """The outcome of `fit`: the events for the log, and the values for the results table."""
+    """What `fit` makes of an event: the events for the log, and the large values for the results table."""
 
     events: list[AnyEvent]
     results: list[Result]
     size: int
-    """The bytes of the events as JSON, plus the bytes of the results."""
+    """Total bytes of the events as JSON and of the values."""
 
 
 def fit(
     event: AnyEvent, run_id: str, result_max: int, redact: Change = _unchanged, present: Change = _unchanged
 ) -> Fitted:
-    """Return an event in the form in which it is logged: valid JSON, redacted, and within the size limits.
+    """Make an event ready for the log: redacted, valid JSON, and within the size limits.
 
-    `redact` and then `present` are applied before anything is truncated. `present` derives fields for clients; a value
-    in the results table is stored as it was before `present`. Raises BadEvent if a field has the wrong type, or if the
-    event is too large and cannot be shortened.
+    `redact` removes secrets, and then `present` adds derived fields for clients, both before anything is truncated. A
+    value that is too large for the log is stored whole as a Result, redacted but without the changes of `present`.
+    Raises BadEvent if a field has the
+    wrong type, or if the event is too large and cannot be shortened.
     """
     is_large = bool(_large_text(event))
-    event = redact(event if is_large else _as_read_back(event))
+    event = redact(event if is_large else _json_round_trip(event))
     if text := _large_text(event):
         return _store_large_text(event, text, run_id, result_max, present)
     if is_large:  # the text was large only before redaction, so it was not validated above
-        event = _as_read_back(event)
+        event = _json_round_trip(event)
     given, event = event, present(event)
     if isinstance(event, Delta):
         return _fitted(_split(event))
@@ -98,19 +108,22 @@ def fit(
         case ToolReady():
             return _store_if_large(event, "args", run_id, event.call_id, result_max)
         case ApprovalRequested():
+            event = _fit_question(event)
             return _store_if_large(event, "args", run_id, event.approval_id, result_max, kind="approval")
         case ToolFinished():
             return _store_if_large(_shortened(event, "error"), "result", run_id, event.call_id, result_max)
         case FinalAnswer() if isinstance(given, FinalAnswer):
-            return _answer(event, given, run_id, result_max)
+            return _fit_answer(event, given, run_id, result_max)
         case RunStarted():
-            return _started(event, run_id, result_max)
+            return _fit_run_started(event, run_id, result_max)
         case Plan():
-            event = _plan(event)
+            event = _fit_plan(event)
         case Status():
             event = _shortened(event, "text")
         case SourceCited():
-            event = _source(event)
+            event = _fit_source(event)
+        case AgentStarted():
+            event = _shortened(_shortened(event, "task"), "title")
         case AgentFinished() | StepFinished():
             event = _shortened(event, "error")
         case ApprovalResolved() if event.args is not None:
@@ -125,13 +138,13 @@ def fit(
     return _fitted([event])
 
 
-def _answer(event: FinalAnswer, given: FinalAnswer, run_id: str, result_max: int) -> Fitted:
-    """Return a `final_answer` event within the size limits. `given` is the event before `present`.
+def _fit_answer(event: FinalAnswer, given: FinalAnswer, run_id: str, result_max: int) -> Fitted:
+    """Return a `final_answer` event within the size limits. `given` is the event before display fields were added.
 
     If the answer is too large, or some of its sources are dropped, the content of `given` is stored in the results
     table. The content of a structured answer contains all its sources.
     """
-    all_sources, event = event.sources, _with_sources(event)
+    all_sources, event = event.sources, _fit_sources(event)
     is_cut = len(event.sources) < len(all_sources)
     if event.content is given.content and not is_cut:
         return _store_if_large(event, "content", run_id, "", result_max)
@@ -144,12 +157,12 @@ def _answer(event: FinalAnswer, given: FinalAnswer, run_id: str, result_max: int
     return _with_preview(event, "content", "", body, media_type, run_id, result_max)
 
 
-def _started(event: RunStarted, run_id: str, result_max: int) -> Fitted:
+def _fit_run_started(event: RunStarted, run_id: str, result_max: int) -> Fitted:
     """Return a `run_started` event within the size limits.
 
     If attachments or their URLs are removed, the event is `truncated`, and its input is stored in the results table.
     """
-    shown = _with_room(event)
+    shown = _fit_attachments(event)
     fitted = _store_if_large(shown, "input", run_id, "", result_max)
     if shown is event or fitted.results:
         return fitted
@@ -163,9 +176,9 @@ def _large_text(event: AnyEvent) -> str:
 
 
 def _store_large_text(event: AnyEvent, text: str, run_id: str, result_max: int, present: Change) -> Fitted:
-    """Return the event with a preview of its large text, and the complete text for the results table.
+    """Replace a large text in an event by a preview, and return both the event and the text for the results table.
 
-    The text is not encoded as JSON, which would block the event loop.
+    The text is not encoded as JSON, because this would block the event loop.
     """
     field = _TEXTS[type(event)]
     try:
@@ -184,18 +197,18 @@ def _store_large_text(event: AnyEvent, text: str, run_id: str, result_max: int, 
 
 def is_plain(text: Any) -> bool:
     """Whether `fit` would not change the text of a delta: it is short, and has no lone surrogates."""
-    return type(text) is str and len(text) * 6 <= MAX_DELTA and (text.isascii() or _writable(text))
+    return type(text) is str and len(text) * 6 <= MAX_DELTA and (text.isascii() or _is_valid_unicode(text))
 
 
 def preview_of(text: str) -> str:
-    """Return the preview of a text, its beginning: at most PREVIEW_CHARACTERS, and at most PREVIEW_BYTES as JSON."""
+    """Return the beginning of a text: at most PREVIEW_CHARACTERS, and at most PREVIEW_BYTES as JSON."""
     preview = text[:PREVIEW_CHARACTERS]
     while json_size(preview) > PREVIEW_BYTES:
         preview = preview[: len(preview) // 2]
     return preview
 
 
-def _writable(text: str) -> bool:
+def _is_valid_unicode(text: str) -> bool:
     try:
         return bool(text.encode())
     except UnicodeEncodeError:
@@ -210,27 +223,27 @@ def _split(event: Delta) -> list[AnyEvent]:
     return [part for half in halves for part in _split(msgspec.structs.replace(event, text=half))]
 
 
-def _as_read_back(event: AnyEvent) -> AnyEvent:
-    """Encode an event as JSON and return the decoded event, so that live viewers get the same values as later readers.
+def _json_round_trip(event: AnyEvent) -> AnyEvent:
+    """Encode an event as JSON and decode it again, so that live viewers get the same values as readers of the log.
 
     Values that have no JSON form are converted (`json_values.py`). Raises BadEvent if a field has the wrong type.
     """
     value: Any = getattr(event, "result", getattr(event, "content", None))
     try:
         if isinstance(value, float) and not math.isfinite(value):
-            return _plain(event)
+            return _as_json_values(event)
         written = msgspec.json.encode(event)
         nested = written.count(b"[") + written.count(b"{") > MAX_DEPTH
         if nested and any(is_too_deep(getattr(event, name)) for name in event.__struct_fields__):
-            return _plain(event)
+            return _as_json_values(event)
         return _decode(written)
     except msgspec.ValidationError as error:
         raise BadEvent(f"{kind_of(event)}: {error}") from error
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return _plain(event)
+        return _as_json_values(event)
 
 
-def _plain(event: AnyEvent) -> AnyEvent:
+def _as_json_values(event: AnyEvent) -> AnyEvent:
     fields = {name: getattr(event, name) for name in event.__struct_fields__}
     plain = {name: value if value is None else json_value(value) for name, value in fields.items()}
     try:
@@ -240,7 +253,7 @@ def _plain(event: AnyEvent) -> AnyEvent:
 
 
 def _store_if_large(event: Any, field: str, run_id: str, id_: str, result_max: int, kind: str = "") -> Fitted:
-    """Return an event in which a large value of `field` is replaced by a preview, and the value as a Result.
+    """Replace a large value of `field` in an event by a preview, and return both the event and the value to store.
 
     `kind` names the value in the results table and in its link; the default is the name of the field.
     """
@@ -261,9 +274,9 @@ def _store_if_large(event: Any, field: str, run_id: str, id_: str, result_max: i
 def _with_preview(
     event: Any, kind: str, id_: str, body: bytes, media_type: str, run_id: str, result_max: int
 ) -> Fitted:
-    """Add to an event with a preview the link and the size of the complete value. Return it with a Result to store.
+    """Add to an event with a preview the size of the complete value and a link to it. Return also the value to store.
 
-    `body` is the complete value; the Result has its first `result_max` bytes.
+    `body` is the complete value, of which the first `result_max` bytes are stored.
     """
     event = msgspec.structs.replace(event, truncated=True, size=len(body), result_url=result_url(run_id, kind, id_))
     return _fitted([event], Result(key=result_key(kind, id_), media_type=media_type, body=body[:result_max]))
@@ -290,12 +303,25 @@ def _size_of(event: AnyEvent) -> int:
     return size
 
 
-def _with_room(event: RunStarted) -> RunStarted:
-    """Return a `run_started` event whose attachments have room in it.
+def _fit_question(event: ApprovalRequested) -> ApprovalRequested:
+    """Shorten a long question. A schema that is too large becomes `{}`, so that the answer can be any value."""
+    question = event.question[:QUESTION_CHARACTERS]
+    while json_size(question) > MAX_QUESTION:
+        question = question[: len(question) // 2]
+    if question != event.question:
+        event = msgspec.structs.replace(event, question=question[:-1] + "…")
+    if event.answer_schema is not None and len(msgspec.json.encode(event.answer_schema)) > MAX_QUESTION:
+        event = msgspec.structs.replace(event, answer_schema={})
+    return event
 
-    If they are too large, their URLs are removed, and then the last attachments until the rest fits.
+
+def _fit_attachments(event: RunStarted) -> RunStarted:
+    """Return a `run_started` event in which the descriptions of attachments are not too large.
+
+    If they are, the URLs of all are removed, and then the last attachments until the rest fits.
     """
     room = MAX_EVENT - MAX_INLINE - SHORT_CHARACTERS
+    room -= len(msgspec.json.encode(event.input_values)) if event.input_values else 0
     if len(msgspec.json.encode(event.attachments)) <= room:
         return event
     bare = tuple(msgspec.structs.replace(file, url="") for file in event.attachments)
@@ -304,17 +330,19 @@ def _with_room(event: RunStarted) -> RunStarted:
     return msgspec.structs.replace(event, attachments=bare)
 
 
-def _with_sources(event: FinalAnswer) -> FinalAnswer:
-    """Shorten the title of an answer, and drop its last sources until the rest fits into the event."""
+def _fit_sources(event: FinalAnswer) -> FinalAnswer:
+    """Shorten the title of an answer, and drop its last sources until the rest fits into the event, with its links."""
     event = _shortened(event, "title")
-    room = MAX_EVENT - MAX_INLINE - 6 * SHORT_CHARACTERS
-    sources = event.sources
-    while len(msgspec.json.encode(sources)) > room:
-        sources = sources[: len(sources) // 2]
-    return event if sources is event.sources else msgspec.structs.replace(event, sources=sources)
+    room = MAX_EVENT - MAX_INLINE - json_size(event.title) - MAX_OTHER_FIELDS
+    sources, links = event.sources, event.source_links
+    while len(msgspec.json.encode((sources, links))) > room:
+        sources, links = sources[: len(sources) // 2], links[: len(sources) // 2]
+    if sources is event.sources:
+        return event
+    return msgspec.structs.replace(event, sources=sources, source_links=links)
 
 
-def _plan(event: Plan) -> Plan:
+def _fit_plan(event: Plan) -> Plan:
     """Replace a long text of a plan by a preview, and drop the last items until the plan fits into an event."""
     if json_size(event.text) > MAX_INLINE:
         event = msgspec.structs.replace(event, text=preview_of(event.text), truncated=True)
@@ -323,7 +351,7 @@ def _plan(event: Plan) -> Plan:
     return event
 
 
-def _source(event: SourceCited) -> SourceCited:
+def _fit_source(event: SourceCited) -> SourceCited:
     """Shorten the text and the title of a cited source, and remove its URL if that is too long."""
     if json_size(event.url) > MAX_LINK:
         event = msgspec.structs.replace(event, url="", truncated=True)

@@ -1,4 +1,4 @@
-"""Replaces deltas by complete texts, for agents with `enable_streaming = false`. Pure.
+"""Replaces the deltas of a text by the complete text, for agents with `enable_streaming = false`. Pure.
 
 Deltas of a text or a reasoning are held until the text is finished, and then become one delta. Deltas of arguments and
 plans are dropped, because `tool_ready` and `plan` have the complete value. Output of running tools is not held. A

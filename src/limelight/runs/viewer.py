@@ -11,29 +11,33 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple, Self
 
-from limelight.dialects.base import Cursor, Dialect, Frame
-from limelight.dialects.encoder import FrameEncoder
+from limelight.deltas import Delta
+from limelight.dialects.base import Dialect, Frame
+from limelight.dialects.frame_encoder import FrameEncoder
 from limelight.events import TERMINAL_TYPES, Record
-from limelight.models import SessionRef
+from limelight.models import Cursor, SessionRef
 from limelight.runs.hub import FrameBatch, FrameBuffer, Hub
 from limelight.stores.base import Store
 
 BATCH = 128
-"""Number of Records that a replay reads at once, unless the format allows more."""
+"""Number of Records that one read of a replay returns, unless the format allows more."""
 BATCH_BYTES = 256 * 1024
-"""Approximate size of the frames of one read, for formats that allow more than BATCH Records."""
+"""Size in bytes that the frames of one read should have, for formats that allow more than BATCH Records."""
+MAX_BATCH_TEXT = 1024 * 1024
+"""Number of characters after which a replay encodes no further Records of a read, so that a slow client holds little
+more than this in memory. The next read returns the rest again."""
 NOTHING = FrameBatch(())
 
 
 class Format(NamedTuple):
-    """A dialect with its name and the options that its frames depend on."""
+    """A wire format of streams: a dialect with its name and the options that its frames depend on."""
 
     name: str
     make_dialect: Callable[..., Dialect]
     root: str = ""
-    """Prefix of links."""
+    """The root path of the server, with which links in frames begin."""
     batch: int = BATCH
-    """The most Records that a replay reads at once. It reads as many only if they are small."""
+    """Maximum number of Records that one read of a replay returns. Reads are this large only if Records are small."""
 
     @property
     def buffer(self) -> str:
@@ -42,7 +46,7 @@ class Format(NamedTuple):
 
     @property
     def event_name(self) -> str:
-        """The SSE `event:` of the format's frames."""
+        """The name in the `event:` line of the format's server-sent events; "" without such a line."""
         return self.make_dialect(self.root).event_name
 
     def encoder(self) -> FrameEncoder:
@@ -50,9 +54,10 @@ class Format(NamedTuple):
 
 
 class Viewer:
-    """A position in the log of a session, from which `next` returns frames. A context manager; call `start` first.
+    """Returns the frames of a session's log one batch after the other, from a cursor on, also while a run is live.
 
-    Enter the context before the run begins: Records that are published from then on are not missed.
+    It is a context manager. No Record that is published after it was entered is missed, so enter it before the run
+    begins. Then call `start` with the cursor.
     """
 
     def __init__(self, hub: Hub, store: Store, ref: SessionRef, format_: Format) -> None:
@@ -61,11 +66,11 @@ class Viewer:
         self._store = store
         self._ref = ref
         self._only_run = False
-        self._through = 0
-        """A run that ends before this Record does not end the view."""
+        self._min_end = 0
+        """With `only_run`, a run that ends before this Record does not end the view."""
         self._batch = BATCH
         self._at = 0
-        """The last Record whose frames were returned, or that the client already has."""
+        """Number of the last Record whose frames were returned, or that the client already has."""
         self._skip = 0
         """Number of frames of Record `_at` + 1 that the client already has."""
         self._encoder: FrameEncoder | None = None
@@ -75,11 +80,11 @@ class Viewer:
         self._woken = False
         self._waiting: asyncio.Future[None] | None = None
         self._reading: asyncio.Task[list[Record]] | None = None
-        """A read of the store that is in progress."""
+        """The task of a read of the store that is in progress."""
         self._published = 0
-        """The newest published Record at the time when the read in `_reading` began."""
+        """Number of the newest published Record at the time when the read in `_reading` began."""
         self._heartbeat: asyncio.Future[None] | None = None
-        """A future that is done when `next` has to return although the read in `_reading` has not ended."""
+        """A future that is done when `next` has to return for a heartbeat before the read in `_reading` has ended."""
 
     def __enter__(self) -> Self:
         self._channel = self._hub.enter(self._ref, self.format.buffer)
@@ -90,17 +95,17 @@ class Viewer:
             self._reading.exception()  # retrieved, so that asyncio does not log it
         self._hub.leave(self._ref, self._channel, self.format.buffer)
 
-    def start(self, cursor: Cursor, *, only_run: bool = False, through: int = 0, fresh: bool = False) -> None:
+    def start(self, cursor: Cursor, *, only_run: bool = False, min_end: int = 0, is_new_run: bool = False) -> None:
         """Set the position in the log: `next` returns the frames after `cursor`.
 
-        With `only_run`, the view ends with the first run that ends after `cursor`, but not before Record `through`.
-        `fresh` says that a new run begins after `cursor`, so that usually nothing has to be replayed.
+        With `only_run`, the view ends with the first run that ends after `cursor`, and not before Record `min_end`.
+        `is_new_run` says that a new run begins after `cursor`, so that usually nothing has to be replayed.
         """
-        self._only_run, self._through = only_run, through
+        self._only_run, self._min_end = only_run, min_end
         inside = cursor.k > 0 and cursor.seq > 0
         self._at = self._fed = cursor.seq - 1 if inside else cursor.seq
         self._skip = cursor.k if inside else 0
-        if fresh:
+        if is_new_run:
             self._encoder = self.format.encoder()
             self._go_live(self._encoder)
 
@@ -126,7 +131,7 @@ class Viewer:
 
     @property
     def is_reading(self) -> bool:
-        """Whether a read of the store is in progress, which the last `next` did not wait for."""
+        """Whether the last `next` returned while a read of the store was still in progress."""
         return self._reading is not None
 
     async def next(self) -> FrameBatch | None:
@@ -138,7 +143,7 @@ class Viewer:
                 await self._restart_replay()
                 continue
             elif self._at < buffer.head:
-                end = buffer.end_after(max(self._at, self._through - 1)) if self._only_run else None
+                end = buffer.end_after(max(self._at, self._min_end - 1)) if self._only_run else None
                 until = buffer.head if end is None else end
                 batch = buffer.since(self._at, until)
                 self._at, self._ended = until, end is not None
@@ -173,7 +178,7 @@ class Viewer:
         self._encoder = self.format.encoder()
 
     async def _replay(self, encoder: FrameEncoder) -> FrameBatch:
-        """Return the frames of the next Records in the store, or go live if there are none."""
+        """Return the frames of the next Records in the store. If there are none, switch to the hub's frame buffer."""
         records = await self._read()
         if records is None:
             return NOTHING
@@ -188,7 +193,11 @@ class Viewer:
             frames.append(encoder.gap(self._at + 1, records[0].seq - 1))
             self._skip = 0  # the Record of these frames was deleted
         fresh: list[Record] = []
+        size = 0
         for record in records:
+            if size > MAX_BATCH_TEXT:
+                break
+            size += _text_size(record)
             self._fed = record.seq
             if record.seq <= self._at:
                 encoder.feed(record)
@@ -199,7 +208,7 @@ class Viewer:
                 self._skip = 0
             else:
                 fresh.append(record)
-            if self._only_run and record.seq >= self._through and isinstance(record.event, TERMINAL_TYPES):
+            if self._only_run and record.seq >= self._min_end and isinstance(record.event, TERMINAL_TYPES):
                 self._ended = True
                 break
         frames += encoder.catch_up(fresh)
@@ -222,14 +231,14 @@ class Viewer:
         return reading.result()
 
     def _adapt_batch(self, size: int) -> None:
-        """Adapt how many Records a replay reads at once: more after a small batch, fewer after a large one."""
+        """Adapt the number of Records per read of a replay: more after a small batch, fewer after a large one."""
         if size > BATCH_BYTES:
             self._batch = max(BATCH, self._batch // 2)
         elif 2 * size < BATCH_BYTES:
             self._batch = min(self.format.batch, self._batch * 2)
 
     def _go_live(self, encoder: FrameEncoder) -> None:
-        """End the replay if the frame buffer of the hub has all Records that follow. Else the replay continues.
+        """Switch from replay to the frame buffer of the hub, if it has all Records that follow.
 
         If the hub has no buffer of this format, create it, unless newer Records were already published.
         """
@@ -239,3 +248,11 @@ class Viewer:
             self._encoder = None
         elif buffer is not None and self._fed >= buffer.base - 1:
             self._encoder = None
+
+
+def _text_size(record: Record) -> int:
+    """Return the number of characters in the text fields of a Record. The other fields are small."""
+    event = record.event
+    if isinstance(event, Delta):
+        return len(event.text)
+    return sum(len(value) for name in event.__struct_fields__ if isinstance(value := getattr(event, name), str))

@@ -1,7 +1,7 @@
 """Enforces the time limits of a run: its total time, and the time without an event of its source (silence).
 
-Both are paused while an approval is open. Silence does not count while a tool runs. Each run has one timer, which
-fires only when a limit can have been reached; the engine reports when the source emitted an event.
+Both limits are paused while an approval is open. Silence is allowed while a tool runs. The engine reports each event of
+the source. Each run has one timer, which fires only when a limit may have been reached.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from limelight.errors import RunError, RunTimeout, SilenceTimeout
 
 
 class Watchdog:
-    """The time limits of one run. Calls `on_timeout` when one is reached. Ignores silence while `busy()` is True."""
+    """Calls `on_timeout` when one of the time limits of a run is reached. Silence is allowed while `busy()` is True."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Watchdog:
             )
 
     def pause(self, waiting: bool) -> None:
-        """Pause the time limits if an approval is open (`waiting`), else resume them. Called after each event."""
+        """Pause the time limits if an approval is open (`waiting`), else let them run. Called after each event."""
         if waiting and self._paused_at is None:
             self._paused_at = self._loop.time()
             self.stop()

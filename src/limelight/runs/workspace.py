@@ -1,4 +1,4 @@
-"""The workspace folders of sessions. Clients choose session ids, so folder names are derived safely from them."""
+"""The workspace folders of sessions, in which agents keep files. Any session id of a client gives a safe name."""
 
 import asyncio
 import hashlib
@@ -17,13 +17,13 @@ class Workspaces:
         self._root = root
 
     def make_private(self) -> None:
-        """Remove the permissions of others from the folder of all workspaces, and so from everything in it."""
+        """Make the folder of all workspaces, and so everything in it, accessible to its owner only."""
         make_private(self._root)
 
     def folder(self, ref: SessionRef) -> Path:
         return self._root / workspace_name(ref)
 
-    def made(self, ref: SessionRef) -> Path:
+    def ensure_folder(self, ref: SessionRef) -> Path:
         """Return the folder of a session; create it if needed. Raises StoreUnavailable if the data folder is missing.
 
         The data folder is never created here, because an operator may have moved it by mistake.
@@ -48,7 +48,7 @@ def shared_folder(name: str) -> Path:
 
 
 def workspace_name(ref: SessionRef) -> str:
-    """Return the folder name of a session: its id for the local user, with a hash of the owner for others.
+    """Return the folder name of a session: its id and, for users other than `local`, a hash of the owner.
 
     Ids do not contain `~`, so names with it never collide, and an id like `..` never becomes a path.
     """

@@ -1,8 +1,8 @@
 """The buffer of a run's events that are not committed yet, as numbered Records.
 
-While a commit is in progress, consecutive deltas of one text are joined into one Record, so that a burst of small
-deltas becomes as many Records as there are commits. Deltas that come slowly have a Record each. This module must not
-know who commits, or when.
+Consecutive deltas of one text are joined into one Record until the next commit takes it. So a burst of small deltas
+needs only one Record per commit, and deltas that come slowly have a Record each. This module must not know who commits,
+or when.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ from limelight.ids import now_ms
 PlainDelta = TextDelta | ReasoningDelta
 
 MAX_JOINED = MAX_DELTA // 6
-"""The most characters of a joined delta. As JSON, a character takes at most six bytes."""
+"""Maximum number of characters of a joined delta. As JSON, a character takes at most six bytes."""
 
 
 class WriteBuffer:
@@ -23,7 +23,7 @@ class WriteBuffer:
 
     def __init__(self, run_id: str, last_seq: int, at: int) -> None:
         self.uncommitted = 0
-        """Number of events that are not committed, including those that were taken for a commit."""
+        """Number of events that are not committed yet, including those of a commit in progress."""
         self._run_id = run_id
         self._seq = last_seq
         self._at = at
@@ -31,7 +31,7 @@ class WriteBuffer:
         self._taken: deque[tuple[int, int]] = deque()
         """The number of events and the last Record of each commit in progress."""
         self.committed_seq = last_seq
-        """The last Record that is committed."""
+        """Number of the last Record that is committed."""
         self._waiting = 0
         self._delta: PlainDelta | None = None
         """The newest event, if more deltas may be joined to it; `_pieces` are its texts."""
@@ -42,7 +42,7 @@ class WriteBuffer:
         return bool(self._records)
 
     def not_before(self, at: int) -> None:
-        """Give the Records that follow no time before `at`, so that the times in a log never decrease."""
+        """Set the earliest time of the Records that follow, so that the times in a log never decrease."""
         self._at = max(self._at, at)
 
     def append(self, events: Iterable[AnyEvent]) -> None:
@@ -83,12 +83,12 @@ class WriteBuffer:
         return records
 
     def committed(self) -> None:
-        """Count the Records that the oldest pending `take` has returned as committed."""
+        """Mark the Records of the oldest commit in progress as committed."""
         count, self.committed_seq = self._taken.popleft()
         self.uncommitted -= count
 
     def _finish_delta(self) -> None:
-        """Finish the newest delta, so that no text is joined to it any more: put the joined text into its Record."""
+        """Put the joined text into the Record of the newest delta, to which no more deltas are joined then."""
         delta = self._delta
         if delta is None:
             return

@@ -1,91 +1,90 @@
 """The program that runs a shell command in a sandbox, and ends all processes of the command.
 
-It starts the command as a confined child, and stays outside of the confinement itself (in a sandbox with namespaces,
-both are inside). It kills the command if its processes together exceed the limits, and when its standard input, which
-the server holds, is closed. Orphaned processes become its children, so none survives.
+It starts the command as a confined child process, and is not confined by Landlock and seccomp itself; namespaces
+enclose both. The kernel asks it before the command creates a process. It kills the command if its processes together
+exceed the limits, or when the server closes its standard input. Orphaned processes of the command become its children,
+so none survives.
 """
 
 import os
-import select
 import signal
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
-from typing import NamedTuple
+from functools import partial
 
-from limelight.sandbox.confinement import become_subreaper, confine, end_with_parent
+from limelight.sandbox.confinement import max_tasks
 from limelight.sandbox.launch import read_arguments
-from limelight.sandbox.policy import MB, Level, Policy
+from limelight.sandbox.policy import MB, Policy
+from limelight.sandbox.supervisor import ConfinedChild, ProcessInfo, descendants, start_confined
 
 INTERVAL_SECONDS = 0.05
-"""How often the processes of the command are counted."""
+"""Interval at which the processes of the command are compared with the limits."""
 KILL_INTERVAL_SECONDS = 0.002
 SHELL = "/bin/sh"
 KILLED_EXIT_CODE = 137
-PAGE = os.sysconf("SC_PAGE_SIZE")
-
-
-class ProcessInfo(NamedTuple):
-    """A process in `/proc`."""
-
-    pid: int
-    parent: int
-    resident_bytes: int
 
 
 def main(argv: list[str]) -> None:
     level, policy, (command,) = read_arguments(argv)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's handler would let a command interrupt this process
-    become_subreaper()
-    child = os.fork()
-    if child == 0:
-        run_command(level, policy, command)
+    run = partial(run_command, command)
+    child = start_confined(level, policy, run, processes=True, max_tasks=max_tasks(policy, processes=True))
     with suppress(OSError):  # the child has done it itself, or has ended
-        os.setpgid(child, child)
+        os.setpgid(child.pid, child.pid)
     sys.exit(supervise(child, policy))
 
 
-def run_command(level: Level, policy: Policy, command: str) -> None:
-    """Confine this process and replace it by the shell."""
+def run_command(command: str) -> None:
+    """Replace this process by a shell that runs the command."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.execv(SHELL, ["sh", "-c", command])
+
+
+def supervise(child: ConfinedChild, policy: Policy) -> int:
+    """Wait until the command has ended, kill all processes that it has left, and return its exit code."""
     try:
-        os.setpgid(0, 0)
-        end_with_parent()
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.chdir(policy.workspace)
-        confine(level, policy, processes=True)
-        os.execv(SHELL, ["sh", "-c", command])
-    except BaseException as error:
-        os.write(2, f"the sandbox could not be set up: {error}\n".encode())
-        os._exit(126)
-
-
-def supervise(child: int, policy: Policy) -> int:
-    """Wait for the command, and return its exit code. All its processes have ended then."""
-    code, excess = None, ""
-    while code is None:
-        is_closed = bool(select.select([0], [], [], INTERVAL_SECONDS)[0])  # by the server, or by its end
-        excess = exceeded_limit(descendants(os.getpid()), policy)
-        code = KILLED_EXIT_CODE if is_closed or excess else reap(child)
-    kill_descendants(child)
+        code, excess = wait_for_command(child, policy)
+    finally:  # also after an error of this program
+        kill_descendants(child.pid)
     if excess:
-        with suppress(OSError):  # nobody reads
+        with suppress(OSError):  # the server has closed the pipe
             os.write(2, f"\n(killed: {excess})\n".encode())
-    return code
+    return KILLED_EXIT_CODE if code is None else code
+
+
+def wait_for_command(child: ConfinedChild, policy: Policy) -> tuple[int | None, str]:
+    """Wait until the command ends or has to be killed. Return its exit code, and the limit that it exceeds."""
+    code, excess, next_count = None, "", 0.0
+    while code is None and not excess:
+        ready = child.wait([0], INTERVAL_SECONDS)
+        if 0 in ready:  # closed by the server, or by its end
+            code = KILLED_EXIT_CODE
+            break
+        code = reap(child.pid)
+        if child.listener in ready and child.answer() == "too many processes":
+            excess = too_many(policy)
+        if time.monotonic() >= next_count:
+            excess = excess or exceeded_limit(descendants(os.getpid()), policy)
+            next_count = time.monotonic() + INTERVAL_SECONDS
+    return code, excess
+
+
+def too_many(policy: Policy) -> str:
+    return f"more than {policy.limits.processes} processes"
 
 
 def exceeded_limit(processes: list[ProcessInfo], policy: Policy) -> str:
-    """Return the limit that the processes of the command exceed; "" if they exceed none."""
+    """Return a description of the limit that the processes of the command exceed; "" if they exceed none."""
     if len(processes) > policy.limits.processes:
-        return f"more than {policy.limits.processes} processes"
+        return too_many(policy)
     if sum(process.resident_bytes for process in processes) > policy.limits.memory_mb * MB:
         return f"more than {policy.limits.memory_mb} MB of memory"
     return ""
 
 
 def reap(child: int) -> int | None:
-    """Collect processes that have ended. Return the exit code of the command, None while it runs."""
+    """Collect the exit status of child processes that have ended. Return that of the command, None while it runs."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -99,11 +98,11 @@ def reap(child: int) -> int | None:
 
 
 def kill_descendants(group: int) -> None:
-    """Kill all processes of the command, including those that it creates meanwhile. `group` is its process group.
+    """Kill all processes of the command, and those that they create during the call. `group` is its process group.
 
-    One signal reaches a whole group or namespace, so that no process can create others before its turn. A list of
-    processes, for the level `none`, can miss one whose parent ends while the list is made. This process becomes the
-    parent of such a process, so all have ended once it has no children.
+    One signal kills a whole process group or namespace, so that no process can create another one in between. At the
+    level `none`, processes are listed and killed one by one, and a list may miss a process whose parent ends at that
+    moment. Such a process becomes a child of this one, so all have ended when this one has no children left.
     """
     while True:
         with suppress(OSError):  # all have ended
@@ -120,32 +119,6 @@ def kill_descendants(group: int) -> None:
         except ChildProcessError:
             return
         time.sleep(KILL_INTERVAL_SECONDS)
-
-
-def descendants(root: int) -> list[ProcessInfo]:
-    """Return the processes below a process, without those that have ended; none on a system without `/proc`."""
-    if not Path("/proc").is_dir():
-        return []
-    processes = [info for entry in Path("/proc").iterdir() if entry.name.isdecimal() and (info := _read(entry))]
-    children: dict[int, list[ProcessInfo]] = {}
-    for process in processes:
-        children.setdefault(process.parent, []).append(process)
-    found: list[ProcessInfo] = []
-    waiting = [root]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found += below
-        waiting += [process.pid for process in below]
-    return found
-
-
-def _read(entry: Path) -> ProcessInfo | None:
-    try:
-        fields = (entry / "stat").read_text().rpartition(")")[2].split()
-    except OSError:  # it has ended
-        return None
-    state, parent, pages = fields[0], int(fields[1]), int(fields[21])
-    return None if state in "ZX" else ProcessInfo(int(entry.name), parent, pages * PAGE)
 
 
 if __name__ == "__main__":

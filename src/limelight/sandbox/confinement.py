@@ -11,11 +11,13 @@ from pathlib import Path
 from limelight.sandbox import landlock, seccomp
 from limelight.sandbox.policy import MB, Level, Policy
 
-PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
 CAPABILITY_VERSION = 0x20080522
 LAST_CAPABILITY = 63
+NICE = 10
+"""How much lower the priority of a sandbox and of its supervisor is than that of the server."""
 MAX_THREADS = 256
-"""How many threads a worker may have, where the kernel can count them."""
+"""Maximum number of threads of a worker, which runs Python code."""
 
 
 def end_with_parent() -> None:
@@ -25,27 +27,46 @@ def end_with_parent() -> None:
 
 
 def become_subreaper() -> None:
-    """Make this process the parent of all processes below it whose own parent has ended. Only Linux can do this."""
+    """Make this process the new parent of its descendants whose own parent has ended. Only Linux can do this."""
     if sys.platform == "linux":
         _libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def confine(level: Level, policy: Policy, *, processes: bool) -> None:
-    """Confine this process and its children. `processes` says whether it may create any. Raises OSError."""
+def set_dumpable(value: bool) -> None:
+    """Set whether other processes of the same user may access the memory of this process. Only Linux can do this."""
+    if sys.platform == "linux":
+        _libc().prctl(PR_SET_DUMPABLE, int(value), 0, 0, 0)
+
+
+def max_tasks(policy: Policy, *, processes: bool) -> int:
+    """Return the maximum number of processes and threads of a sandbox."""
+    return policy.limits.processes if processes else MAX_THREADS
+
+
+def confine(level: Level, policy: Policy, *, processes: bool) -> int | None:
+    """Confine this process and its children, for good. `processes`: whether it may create processes. Raises OSError.
+
+    Returns the *listener*: the file descriptor on which the kernel asks before it creates a process or a thread; None
+    at the level `none`, or if the kernel cannot ask. Without a listener only RLIMIT_NPROC limits their number. That
+    limit has no effect on root, so for root a missing listener is an error. `confine_files` completes the confinement.
+    """
     set_limits(policy)
     lower_priority(processes=processes)
     if level == "none":
-        return
+        return None
     if _libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise OSError("the kernel refuses no_new_privs")
     drop_capabilities()
-    tasks = policy.limits.processes if processes else MAX_THREADS
+    # The supervisor notices more than `max_tasks` first, unless the kernel cannot ask it.
+    tasks = 2 * max_tasks(policy, processes=processes)
     if level == "bubblewrap":
         _limit(resource.RLIMIT_NPROC, tasks)
     if level == "landlock":
         _limit(resource.RLIMIT_NPROC, tasks_of_user() + tasks)  # without a namespace, the limit counts all of the user
         landlock.restrict(policy.read_only, [policy.workspace], network=policy.network)
-    seccomp.install(seccomp.Rules(policy.network, processes, namespaces=level == "bubblewrap"))
+    return seccomp.install(
+        seccomp.Rules(policy.network, processes, namespaces=level == "bubblewrap"), needs_listener=os.getuid() == 0
+    )
 
 
 def set_limits(policy: Policy) -> None:
@@ -54,19 +75,38 @@ def set_limits(policy: Policy) -> None:
     _limit(resource.RLIMIT_AS, limits.memory_mb * MB)
     _limit(resource.RLIMIT_CPU, limits.cpu_seconds)
     _limit(resource.RLIMIT_FSIZE, limits.file_mb * MB)
-    _limit(resource.RLIMIT_NOFILE, limits.open_files)
     _limit(resource.RLIMIT_CORE, 0)
 
 
-def lower_priority(*, processes: bool) -> None:
-    """Lower the priority of this process and its children.
+def confine_files(level: Level, policy: Policy, *, processes: bool) -> None:
+    """Complete the confinement by `confine`, after its listener was sent to the supervisor. Raises OSError.
 
-    A process that may create others gets the idle class: its runner, which counts and kills them, would not get the
-    processor in time among thousands of processes of a fork bomb.
+    Limits the open files, and refuses to send them and to change limits. The limit of open files is also that of the
+    files which all processes of the user have sent and nobody has received. So it must not hold yet while this process
+    sends the listener: other sandboxes might have reached it.
     """
-    os.nice(10)
+    _limit(resource.RLIMIT_NOFILE, policy.limits.open_files)
+    if level != "none":
+        seccomp.install_second(seccomp.Rules(policy.network, processes))
+
+
+def lower_priority(*, processes: bool) -> None:
+    """Lower the scheduling priority of this process and its children.
+
+    A process that may create others gets the idle class, so that its supervisor can count and kill the thousands of
+    processes of a fork bomb in time. A service manager may forbid this, as a filter of system calls in a systemd unit
+    does; the code then runs with the priority of the server.
+    """
+    raise_nice_value()
     if processes and hasattr(os, "SCHED_IDLE"):
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        with suppress(PermissionError):
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def raise_nice_value() -> None:
+    """Lower the priority of this process within its scheduling class, unless a service manager forbids it."""
+    with suppress(PermissionError):
+        os.nice(NICE)
 
 
 def _limit(kind: int, value: int) -> None:
@@ -87,13 +127,22 @@ def tasks_of_user() -> int:
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities, so that root in a sandbox has no more rights than other users."""
+    """Drop all capabilities, so that root in a sandbox has no more rights than other users.
+
+    A service manager may forbid `capset`, which is needed only if the process has capabilities.
+    """
     libc = _libc()
     for capability in range(LAST_CAPABILITY + 1):
         libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for unknown ones, and without CAP_SETPCAP
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)
-    if libc.capset(header, (ctypes.c_uint32 * 6)()) != 0:
+    if libc.capset(header, (ctypes.c_uint32 * 6)()) != 0 and has_capabilities():
         raise OSError("the kernel refuses to drop capabilities")
+
+
+def has_capabilities() -> bool:
+    """Whether this process has any capability, or can get one by executing a program."""
+    fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text("utf-8", "replace").splitlines())
+    return any(int(fields[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"))
 
 
 def _libc() -> ctypes.CDLL:

@@ -1,4 +1,4 @@
-"""smolagents' Python interpreter with an observed state: printed text is reported, and running code can be stopped."""
+"""Observes code in smolagents' Python interpreter: reports printed text at once, and can stop running code."""
 
 # pyright: reportMissingTypeStubs=false
 
@@ -9,11 +9,11 @@ from smolagents.local_python_executor import PrintContainer
 
 
 class ObservedState(dict[str, Any]):
-    """The variables of a LocalPythonExecutor. They report printed text, and end the code when the run is stopped.
+    """The dict of variables of smolagents' LocalPythonExecutor, which reports printed text and each operation of code.
 
-    smolagents stores the printed text and the operation count among the variables, and sets both anew for each
-    execution. At that moment they are replaced by observed objects. Functions that code defines refer to this dict, so
-    it exists as long as the conversation.
+    smolagents stores the printed text and the operation count among the variables, and resets both for each execution.
+    This dict then replaces them by objects that call the functions of `observe`. Functions that code defines refer to
+    the dict, so it exists as long as the conversation.
     """
 
     _before_operation: Callable[[], None] | None = None
@@ -32,7 +32,7 @@ class ObservedState(dict[str, Any]):
 
 
 class _ObservedPrints(PrintContainer):
-    """The text that code has printed. Each addition is reported to `on_print`."""
+    """smolagents' object for printed text, which also passes each addition to `on_print`."""
 
     def __init__(self, on_print: Callable[[str], None]) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class _ObservedPrints(PrintContainer):
 
 
 class _ObservedCount(dict[str, int]):
-    """The number of operations of code. Each change calls `before_operation` first."""
+    """smolagents' counter of operations, which calls `before_operation` before each operation of code."""
 
     def __init__(self, before_operation: Callable[[], None]) -> None:
         super().__init__(counter=0)

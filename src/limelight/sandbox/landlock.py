@@ -1,7 +1,7 @@
-"""Landlock: the files that a process and its children may use, enforced by the kernel without privileges.
+"""Landlock: restricts the files that a process and its children may use, enforced by the kernel without privileges.
 
-There is no package for it, so this module calls the three system calls. ABI 3 (Linux 6.2) is required, because older
-versions do not restrict `truncate`. From ABI 4 on, TCP can be refused; from ABI 6 on, signals to other processes.
+There is no package for it, so this module makes the three system calls itself. ABI 3 (Linux 6.2) is required, because
+older versions do not restrict `truncate`. From ABI 4 on, it can refuse TCP; from ABI 6 on, signals to other processes.
 """
 
 import ctypes
@@ -20,12 +20,12 @@ TRUNCATE, IOCTL_DEVICE = 1 << 14, 1 << 15
 MAKE_CHARACTER_DEVICE, MAKE_SOCKET, MAKE_BLOCK_DEVICE = 1 << 6, 1 << 9, 1 << 11
 READ = EXECUTE | READ_FILE | READ_DIR
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
-"""The rights that a rule for a file may have; the others are for folders only."""
+"""The access rights that a rule for a file may have; all other rights are for folders only."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
 
 def abi() -> int:
-    """Return the version of Landlock in this kernel; 0 if there is none."""
+    """Return the ABI version of Landlock in this kernel; 0 without Landlock."""
     try:
         version = _libc().syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1)
     except (OSError, AttributeError):
@@ -34,10 +34,9 @@ def abi() -> int:
 
 
 def restrict(read_only: Iterable[str], writable: Iterable[str], *, network: bool) -> None:
-    """Restrict this process, for good, to these files and folders, and to the devices of DEVICES.
+    """Restrict this process, for good, to these files and folders and the devices in DEVICES. Raises OSError.
 
-    Without `network`, TCP is refused too, if the kernel supports that. Paths that do not exist are left out. Raises
-    OSError.
+    Without `network`, TCP is refused too, if the kernel supports that. Paths that do not exist are left out.
     """
     version = abi()
     if version < REQUIRED_ABI:

@@ -1,4 +1,4 @@
-"""The command line and environment that start a program in a sandbox of a level."""
+"""Makes the command line and the environment with which a program is started in a sandbox of a certain level."""
 
 import os
 import sys
@@ -25,14 +25,14 @@ NETWORK_FILES = (
     "/etc/ca-certificates",
 )
 INHERITED = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
-"""The variables that a sandbox gets from the server's environment. All others may be secret."""
+"""The environment variables of the server that a sandbox gets. All others may be secret."""
 TEMPORARY_MB = 64
 """Size of `/tmp` and of `/dev/shm` in a sandbox with namespaces. They are in memory."""
 BUBBLEWRAP = "bwrap"
 
 
 class Launch(NamedTuple):
-    """How to start a process."""
+    """How to start a process in a sandbox: its command line and its environment variables."""
 
     argv: list[str]
     env: dict[str, str]
@@ -41,22 +41,22 @@ class Launch(NamedTuple):
 def launch(level: Level, policy: Policy, program: str, arguments: Sequence[str] = ()) -> Launch:
     """Return how to start a program of this package, such as `worker`, in a sandbox.
 
-    The program gets the level and the policy as its first arguments. Raises SetupError if the level cannot hide a path.
+    The program gets the level and the policy as its first arguments. Raises SetupError if the level cannot hide a path
+    that the policy hides.
     """
     env = environment(level, policy)
     module = f"limelight.sandbox.{program}"
     argv = [sys.executable, "-I", "-B", "-m", module, level, msgspec.json.encode(policy).decode(), *arguments]
     if level == "bubblewrap":
-        # The first process of a namespace gets no signals of the others: a command cannot stop its runner.
-        first = ["--as-pid-1"] if program == "command_runner" else []
-        return Launch([*bubblewrap(policy), *first, "--", *argv], env)
+        # The other processes of a namespace cannot signal its first one, so code cannot stop its supervisor.
+        return Launch([*bubblewrap(policy), "--as-pid-1", "--", *argv], env)
     if level == "landlock":
         check_hidden(policy)
     return Launch(argv, env)
 
 
 def environment(level: Level, policy: Policy) -> dict[str, str]:
-    """Return the environment of a sandbox. It contains no variable of the server but those of INHERITED."""
+    """Return the environment variables of a sandbox. Of the server's variables it has only those in INHERITED."""
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     return {
         "LANG": "C.UTF-8",
@@ -72,14 +72,14 @@ def environment(level: Level, policy: Policy) -> dict[str, str]:
 
 
 def readable_paths(extra: Iterable[str] = (), *, network: bool = False) -> tuple[str, ...]:
-    """Return what code needs to read: the system's programs, the interpreter and its libraries."""
+    """Return the files and folders that code must be able to read: system programs, interpreter and libraries."""
     paths = [*SYSTEM, *SYSTEM_FILES, *(NETWORK_FILES if network else ()), *_interpreter_paths(), *extra]
     existing = (path for path in paths if Path(path).exists())
     return tuple(dict.fromkeys(existing))
 
 
 def _interpreter_paths() -> list[str]:
-    """Return the folders of the interpreter. Its prefix itself may contain other things, such as a home folder."""
+    """Return the folders of the Python interpreter. Not its whole prefix, which may be a home folder."""
     prefixes = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     names = [*prefixes, *(os.path.realpath(prefix) for prefix in prefixes)]
     parts = [str(Path(name, part)) for name in names for part in ("bin", "lib", "lib64", "pyvenv.cfg")]
@@ -88,7 +88,7 @@ def _interpreter_paths() -> list[str]:
 
 
 def check_hidden(policy: Policy) -> None:
-    """Raise SetupError if a path to hide is below a readable folder: Landlock cannot subtract paths."""
+    """Raise SetupError if a path to hide is below a readable folder: Landlock cannot exclude a part of a folder."""
     for path in policy.hidden:
         for readable in (*policy.read_only, policy.workspace):
             if _is_below(path, readable):
@@ -96,7 +96,7 @@ def check_hidden(policy: Policy) -> None:
 
 
 def bubblewrap(policy: Policy) -> list[str]:
-    """Return the command line of bubblewrap, without the program."""
+    """Return the command line of bubblewrap for a policy, up to the program that it runs."""
     argv = [BUBBLEWRAP, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     argv += ["--unshare-user", "--disable-userns", "--hostname", "sandbox"]
     argv += ["--share-net"] if policy.network else []
@@ -118,7 +118,7 @@ def _tmpfs(path: str) -> list[str]:
 
 
 def _hide(paths: Iterable[str]) -> list[str]:
-    """Return the mounts that cover paths. What does not exist needs none, and has no place for one."""
+    """Return the arguments that mount an empty file or folder over each of these paths, if the path exists."""
     argv: list[str] = []
     for path in map(os.path.realpath, paths):
         if Path(path).is_dir():
@@ -139,6 +139,6 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def read_arguments(argv: Sequence[str]) -> tuple[Level, Policy, list[str]]:
-    """Return the level, the policy and the other arguments of a program that `launch` has started."""
+    """Parse the arguments of a program that `launch` has started: its level, its policy and the other arguments."""
     level = msgspec.convert(argv[0], Level)
     return level, msgspec.json.decode(argv[1], type=Policy), list(argv[2:])

@@ -1,7 +1,7 @@
-"""Which levels of sandboxes work on this machine, and which one is used.
+"""The levels of confinement of a sandbox: finds out which ones work on this machine, and chooses one.
 
-A level is not assumed to work because its parts exist: containers often forbid namespaces or system calls. Each level
-is probed with a real sandbox.
+Containers often forbid namespaces or system calls, so a level may fail although all its parts are installed. Each level
+is therefore probed by starting a real sandbox.
 """
 
 import shutil
@@ -18,17 +18,18 @@ import msgspec
 from limelight.errors import SetupError
 from limelight.sandbox import landlock, seccomp
 from limelight.sandbox.launch import BUBBLEWRAP, launch, readable_paths
-from limelight.sandbox.policy import Level, Policy
+from limelight.sandbox.policy import Level, Limits, Policy
+from limelight.sandbox.probe import MAX_PROCESSES
 from limelight.sandbox.process import kill, spawn
 
-Choice = Literal["auto", "bubblewrap", "landlock", "none"]
-"""The setting: a level, or the strongest level that works."""
+LevelSetting = Literal["auto", "bubblewrap", "landlock", "none"]
+"""The values of the setting `sandbox.level`: a level, or `auto` for the strongest one that works."""
 PROBE_SECONDS = 20.0
 CONFINED = "confined"
 
 
 class Availability(msgspec.Struct, frozen=True):
-    """Whether a level works on this machine. `reason` says why it does not."""
+    """Whether a level works on this machine. `reason` says why it does not, or why no stronger level is used."""
 
     level: Level
     works: bool
@@ -46,31 +47,32 @@ def availability(level: Level) -> Availability:
 
 @cache
 def _availability(level: Level) -> Availability:
-    reason = _missing_part(level) or ("" if level == "none" else _probe(level))
+    reason = _missing_part(level) or ("" if level == "none" else probe_problem(level))
     return Availability(level, not reason, reason)
 
 
-def choose_level(choice: Choice) -> Availability:
-    """Return the level for a setting: the strongest that works, or the one that is set.
+def choose_level(choice: LevelSetting) -> Availability:
+    """Return the level for a setting: the strongest that works for `auto`, otherwise the one that is set.
 
-    For `auto`, the reason of `none` names what is missing. Raises SetupError if the level that is set does not work.
+    The `reason` of the result says why the level is not the strongest one. Raises SetupError if the level that is set
+    does not work.
     """
     if choice != "auto":
         found = availability(choice)
         if not found.works:
             raise SetupError(f"sandbox.level = {choice!r} does not work here: {found.reason}")
-        return found
+        return found if choice == "bubblewrap" else Availability(choice, True, "set by sandbox.level")
     bubblewrap = availability("bubblewrap")
     if bubblewrap.works:
         return bubblewrap
     landlocked = availability("landlock")
     if landlocked.works:
-        return landlocked
+        return Availability("landlock", True, f"bubblewrap: {bubblewrap.reason}")
     return Availability("none", True, f"bubblewrap: {bubblewrap.reason}; landlock: {landlocked.reason}")
 
 
-def check_choice(choice: Choice) -> None:
-    """Raise SetupError if the level that is set does not work. For `auto`, start to find the level in a thread."""
+def check_choice(choice: LevelSetting) -> None:
+    """Raise SetupError if the level that is set does not work. For `auto`, begin to probe levels in a thread."""
     if choice != "auto":
         choose_level(choice)
         return
@@ -92,14 +94,15 @@ def _missing_part(level: Level) -> str:
     return ""
 
 
-def _probe(level: Level) -> str:
-    """Run the probe in a sandbox. Return why the level does not work; "" if it does."""
+def probe_problem(level: Level) -> str:
+    """Run the probe program in a sandbox of a level. Return why the level does not work; "" if it does."""
     with tempfile.TemporaryDirectory(prefix="limelight-probe-") as folder:
         secret = Path(folder, "secret")
         secret.write_text("secret")
         workspace = Path(folder, "workspace")
         workspace.mkdir()
-        policy = Policy(workspace=str(workspace), read_only=readable_paths(), hidden=(str(secret),))
+        limits = Limits(processes=MAX_PROCESSES)
+        policy = Policy(workspace=str(workspace), read_only=readable_paths(), hidden=(str(secret),), limits=limits)
         try:
             process = spawn(
                 launch(level, policy, "probe", [str(secret)]),
@@ -115,4 +118,17 @@ def _probe(level: Level) -> str:
             return f"the probe did not end within {PROBE_SECONDS:g} seconds"
         finally:
             kill(process)
-    return "" if output == CONFINED else output.rpartition("\n")[2] or f"exit code {process.returncode}"
+    return _problem(output, process.returncode)
+
+
+def _problem(output: str, exit_code: int) -> str:
+    """Return why a level does not work, by the output of the probe and its exit code; "" if it works.
+
+    A probe that failed itself is no proof that this machine lacks the level, so its error is reported as such.
+    """
+    last_line = output.rpartition("\n")[2]
+    if "Traceback (most recent call last)" in output:
+        return f"the probe failed: {last_line}"
+    if exit_code == 0 and output == CONFINED:
+        return ""
+    return last_line if last_line not in ("", CONFINED) else f"the probe ended with exit code {exit_code} and no result"

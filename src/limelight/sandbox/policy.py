@@ -1,4 +1,4 @@
-"""What code in a sandbox may use: folders, network, and limits of resources."""
+"""The policy of a sandbox: the folders, the network access and the limits of the code in it."""
 
 from typing import Literal
 
@@ -18,19 +18,19 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     cpu_seconds: int = 600
     """CPU time of a process."""
     processes: int = 64
-    """Processes of a command. Python code cannot start any process."""
+    """Number of processes of a command. Python code cannot start any process."""
     file_mb: int = 256
     """Size of a file."""
     open_files: int = 256
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """What one sandbox may use."""
+    """The permissions and limits of one sandbox."""
 
     workspace: str
     """The folder that code works in and may write to."""
     read_only: tuple[str, ...] = ()
-    """Files and folders that code may read and execute: the interpreter and its libraries."""
+    """Files and folders that code may read and execute, such as the interpreter and its libraries."""
     hidden: tuple[str, ...] = ()
     """Files and folders that code must not read, even if they are below a folder of `read_only`."""
     network: bool = False

@@ -1,23 +1,41 @@
-"""The program that checks, in a sandbox, that code is confined. It prints `confined`, or what is not."""
+"""The program that runs in a sandbox to check that code in it is confined. It prints `confined`, or what is not."""
 
 import os
+import signal
 import socket
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from limelight.sandbox.confinement import confine
 from limelight.sandbox.launch import read_arguments
+from limelight.sandbox.supervisor import start_confined
+
+MAX_PROCESSES = 4
+TRIED_PROCESSES = 24
+"""Number of processes that the probe tries to create. It exceeds twice MAX_PROCESSES, which RLIMIT_NPROC may allow."""
 
 
 def main(argv: list[str]) -> None:
+    """Check the confinement of a child that may create no processes, then of one that may create some."""
     level, policy, (secret,) = read_arguments(argv)
-    os.chdir(policy.workspace)
-    confine(level, policy, processes=False)
-    sys.stdout.write(problem(secret) or "confined")
+    for check, processes in ((partial(confinement_problem, secret), False), (process_limit_problem, True)):
+        child = start_confined(level, policy, partial(report, check), processes=processes, max_tasks=MAX_PROCESSES)
+        if child.wait_for_end() != 0:
+            return
+    sys.stdout.write("confined")
 
 
-def problem(secret: str) -> str:
-    """Return what the sandbox does not prevent or does not allow; "" if it confines code."""
+def report(check: Callable[[], str]) -> None:
+    """Write the result of a check to standard output, and end the process with an exit code."""
+    found = check()
+    sys.stdout.write(found)
+    sys.stdout.flush()
+    os._exit(1 if found else 0)
+
+
+def confinement_problem(secret: str) -> str:
+    """Return what the sandbox fails to prevent, or prevents although it is needed; "" if it confines code properly."""
     try:
         Path(secret).read_bytes()
         return "a file outside of the workspace can be read"
@@ -38,6 +56,24 @@ def problem(secret: str) -> str:
     except OSError as error:
         return f"the workspace cannot be written: {error}"
     return ""
+
+
+def process_limit_problem() -> str:
+    """Return an error message if the sandbox does not limit the number of processes; "" if it does."""
+    created: list[int] = []
+    try:
+        while len(created) < TRIED_PROCESSES:
+            pid = os.fork()
+            if pid == 0:
+                signal.pause()
+            created.append(pid)
+    except OSError:
+        return "" if created else "no process can be created"
+    finally:
+        for pid in created:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    return "the number of processes is not limited"
 
 
 if __name__ == "__main__":

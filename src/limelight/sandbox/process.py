@@ -1,4 +1,4 @@
-"""Processes in a sandbox, as the server sees them: start, messages, and end."""
+"""Starts sandboxed processes from the server, exchanges messages with a worker, and kills them."""
 
 import contextlib
 import os
@@ -11,12 +11,13 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
-from limelight.sandbox.frames import FrameReader, InvalidFrame, Message, encode_frame
 from limelight.sandbox.launch import Launch
+from limelight.sandbox.message_framing import FrameReader, InvalidFrame, Message, encode_frame
+from limelight.sandbox.supervisor import all_processes, descendants
 
 READ_BYTES = 256 * 1024
 SEND_SECONDS = 10.0
-"""How long a worker may take to read a message. A worker that does not read is killed."""
+"""Time limit for a worker to read a message. A worker that exceeds it is killed."""
 MAX_ERROR_BYTES = 4096
 
 
@@ -26,15 +27,16 @@ class WorkerLost(Exception):
 
 @cache
 def _spawner() -> ThreadPoolExecutor:
-    """Return the thread that starts sandboxes. It never ends: the kernel kills a sandbox when the thread that has
-    started it ends."""
+    """Return the thread that starts all sandboxes.
+
+    It never ends, because the kernel kills a sandbox when the thread that has started it ends."""
     return ThreadPoolExecutor(1, thread_name_prefix="limelight-sandbox")
 
 
 def spawn(
     launch: Launch, *, stdin: int = subprocess.PIPE, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE
 ) -> "subprocess.Popen[bytes]":
-    """Start a process in a session of its own, without the files that the server has open."""
+    """Start a process in a new process session, without access to the files that the server has open."""
 
     def start() -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
@@ -53,10 +55,24 @@ def kill(process: "subprocess.Popen[bytes]") -> None:
     with contextlib.suppress(ProcessLookupError):
         process.kill()
     process.wait()
+    kill_session(process.pid)
+
+
+def kill_session(session: int) -> None:
+    """Kill all processes of a process session that `spawn` or a command has begun. Does nothing without `/proc`.
+
+    A command has a process group of its own, and its runner kills it. If the runner itself was killed, as by the
+    kernel for lack of memory, this finds what the command has left. At the level `landlock` no process can leave its
+    session or, without the runner, create another one.
+    """
+    for process in all_processes():
+        if process.session == session:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, signal.SIGKILL)
 
 
 class WorkerProcess:
-    """A worker and the pipes to it. One thread receives; any thread may send."""
+    """A worker process, which runs Python code in a sandbox, and the pipes to it. One thread receives; any may send."""
 
     def __init__(self, launch: Launch) -> None:
         """Start the worker. It is not ready yet: its imports take half a second."""
@@ -68,7 +84,7 @@ class WorkerProcess:
         self._messages: deque[Message] = deque()
         self._sending = threading.RLock()
         self._receiving = threading.RLock()
-        """Held while the pipes are used: a file that another thread has closed may be a different one by now."""
+        """A lock that is held while the pipes are used, because the number of a closed file may be reused at once."""
         self._killing = threading.Lock()
         self._is_killed = False
 
@@ -104,6 +120,23 @@ class WorkerProcess:
                 raise WorkerLost("the sandbox was killed")
             return self._messages.popleft() if self._messages else None
 
+    def pause(self) -> None:
+        """Stop all threads of the worker until `resume`. Its variables stay. Code cannot prevent this."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused worker go on. Does nothing if it is not paused."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        """Send a signal to the worker and to the processes that have started and supervise it."""
+        with self._killing:
+            if self._is_killed or self._process.poll() is not None:
+                return
+            for pid in (self._process.pid, *(process.pid for process in descendants(self._process.pid))):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+
     def kill(self) -> None:
         """Kill the worker. Can be called more than once, by any thread."""
         with self._killing:
@@ -124,20 +157,20 @@ class WorkerProcess:
         return WorkerLost(reason)
 
     def _end(self) -> str:
-        """Return a sentence about the end of the worker, with its error output."""
+        """End the worker. Return an error message with its exit code or signal, and the last line of its output."""
         kill(self._process)
         code = self._process.returncode
-        told = b""
+        output = b""
         if self._process.stderr:
             os.set_blocking(self._process.stderr.fileno(), False)
-            told = self._process.stderr.read(MAX_ERROR_BYTES) or b""
-        last = told.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        how = _signal_name(-code) if code < 0 else f"exit code {code}"
-        return f"the sandbox ended ({how})" + (f": {last}" if last else "")
+            output = self._process.stderr.read(MAX_ERROR_BYTES) or b""
+        last = output.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        outcome = _signal_name(-code) if code < 0 else f"exit code {code}"
+        return f"the sandbox ended ({outcome})" + (f": {last}" if last else "")
 
 
 def _is_ready(file: int, event: int, seconds: float) -> bool:
-    """Wait until a file is ready. `select` would accept only the first thousand files of a process."""
+    """Wait until a file is ready for reading or writing. Unlike `select`, this works with any file number."""
     poll = select.poll()
     poll.register(file, event)
     return bool(poll.poll(seconds * 1000))

@@ -1,19 +1,19 @@
-"""The sandbox of an agent: its level and what its code may use."""
+"""The sandbox of an agent: its settings and level, and the start of workers and commands in it."""
 
 from pathlib import Path
 
 import msgspec
 
 from limelight.sandbox.launch import Launch, launch, readable_paths
-from limelight.sandbox.levels import Choice, choose_level
+from limelight.sandbox.levels import Availability, LevelSetting, choose_level
 from limelight.sandbox.policy import Level, Limits, Policy
-from limelight.sandbox.process import WorkerProcess
+from limelight.sandbox.process import WorkerProcess, kill_session
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings from which sandboxes are started, one for each conversation or command."""
+    """The settings with which an agent's sandboxes are started, one for each conversation or command."""
 
-    choice: Choice = "auto"
+    choice: LevelSetting = "auto"
     network: bool = False
     limits: Limits = Limits()
     read_only: tuple[str, ...] = ()
@@ -23,8 +23,13 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def level(self) -> Level:
-        """The level of these sandboxes. The first call may take a second: it starts a sandbox as a probe."""
-        return choose_level(self.choice).level
+        """The level of confinement of these sandboxes. The first call may take a second, as it probes the levels."""
+        return self.availability.level
+
+    @property
+    def availability(self) -> Availability:
+        """The level, and why it is not the strongest one."""
+        return choose_level(self.choice)
 
     def policy(self, workspace: Path) -> Policy:
         """Return the policy of a sandbox that works in a folder."""
@@ -43,3 +48,8 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     def command(self, workspace: Path, command: str) -> Launch:
         """Return how to start a shell command."""
         return launch(self.level, self.policy(workspace), "command_runner", [command])
+
+
+def kill_rest_of_command(runner: int) -> None:
+    """Kill what a command has left, whose runner with this process id has ended, in case the runner was killed."""
+    kill_session(runner)

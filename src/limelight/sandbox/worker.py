@@ -1,37 +1,41 @@
-"""The program that runs the Python code of an agent in a sandbox. It is started with pipes as input and output.
+"""The program that runs the Python code of an agent in a sandbox, and exchanges messages with the server by pipes.
 
-The server sends `configure`, `variables`, `run`, `reply` and `cancel`; the worker sends `ready`, `output`, `call` (a
+The server sends `configure`, `variables`, `run`, `reply` and `cancel`; the worker sends `ready`, `output`, `call` (of a
 tool, which runs in the server), `result` and `error`. Code runs in smolagents' interpreter, whose variables exist until
-the worker ends. The server trusts nothing that a worker sends: code may have taken it over.
+the worker ends. The server trusts no message of a worker, because hostile code may control the worker.
 """
 
 # pyright: reportMissingTypeStubs=false
 
 import builtins
 import os
+import resource
+import signal
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from itertools import count
 from queue import SimpleQueue
 from typing import Any
 
-from limelight.sandbox.confinement import confine, end_with_parent
-from limelight.sandbox.frames import FrameReader, InvalidFrame, Message, encode_frame
+from limelight.sandbox.confinement import confine, confine_files, end_with_parent, max_tasks
 from limelight.sandbox.launch import read_arguments
-from limelight.sandbox.values import NotEncodable, decode, encode
+from limelight.sandbox.message_framing import FrameReader, InvalidFrame, Message, encode_frame
+from limelight.sandbox.supervisor import start_confined
+from limelight.sandbox.value_encoding import NotEncodable, decode, encode
 
 READ_BYTES = 64 * 1024
 FINAL_ANSWER = "final_answer"
 MAX_TEXT = 1_000_000
-"""Maximum length of the text of a value that cannot be sent."""
+"""Maximum length of the text that replaces a value of a type that cannot be sent."""
 MAX_OUTPUT = 100_000
 """Maximum length of printed text in one message."""
 
 
 class Cancelled(BaseException):
-    """Raised in code that the server has cancelled. It is a BaseException, so that `except Exception` misses it."""
+    """Raised in running code when the server cancels it. `except Exception` does not catch it."""
 
 
 class Connection:
@@ -44,7 +48,7 @@ class Connection:
         self._numbers = count(1)
         self._calls: dict[int, Future[Message]] = {}
         self.requests: SimpleQueue[Message] = SimpleQueue()
-        """Messages for the interpreter."""
+        """The received messages that the interpreter has to handle."""
         self.cancelled = False
         """True once the server has cancelled the running code."""
 
@@ -55,7 +59,7 @@ class Connection:
                 data = data[os.write(self._outgoing, data) :]
 
     def receive_all(self) -> None:
-        """Distribute messages of the server until it closes the pipe, then end the process."""
+        """Receive messages, and pass each to the thread that needs it. End the process when the pipe is closed."""
         reader = FrameReader()
         while data := os.read(self._incoming, READ_BYTES):
             for message in reader.feed(data):
@@ -76,7 +80,7 @@ class Connection:
                 self.requests.put(message)
 
     def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a tool of the server and return its result. Raises its error."""
+        """Call a tool in the server and return its result. Raises the error of the tool."""
         self.check_cancelled()
         number = next(self._numbers)
         waiting = self._calls[number] = Future[Message]()
@@ -93,7 +97,7 @@ class Connection:
 
 
 def remote_error(name: str, message: str) -> Exception:
-    """Return an error of a tool with its name and message: a built-in error, or one of a new class."""
+    """Return an exception for the error of a tool: of the built-in class with this name, or else of a new class."""
     kind = getattr(builtins, name, None)
     if isinstance(kind, type) and issubclass(kind, Exception):
         try:
@@ -104,7 +108,7 @@ def remote_error(name: str, message: str) -> Exception:
 
 
 class Interpreter:
-    """Runs code, with variables that exist until the worker ends."""
+    """smolagents' Python interpreter in the worker. Its variables exist until the worker ends."""
 
     def __init__(self, connection: Connection) -> None:
         from smolagents.local_python_executor import LocalPythonExecutor
@@ -171,16 +175,36 @@ def _encoded_output(output: Any) -> Any:
 
 
 def main(argv: list[str]) -> None:
-    """Confine this process and serve the server's requests."""
+    """Run the worker in a confined child process, and exit with its exit code or signal."""
     level, policy, _ = read_arguments(argv)
+    if level != "bubblewrap":  # bubblewrap does this itself
+        end_with_parent()
+    if level == "none":
+        os.chdir(policy.workspace)
+        confine(level, policy, processes=False)
+        confine_files(level, policy, processes=False)
+        run()
+    child = start_confined(level, policy, run, processes=False, max_tasks=max_tasks(policy, processes=False))
+    end_as(child.wait_for_end())
+
+
+def end_as(status: int) -> None:
+    """End this process with the exit code or the signal of another one."""
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with suppress(OSError):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code if code >= 0 else 128 - code)  # the first process of a namespace cannot signal itself
+
+
+def run() -> None:
+    """Handle the requests of the server until it closes the pipe."""
     incoming, outgoing = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
-    if level != "bubblewrap":  # bubblewrap does this itself
-        end_with_parent()
-    os.chdir(policy.workspace)
-    confine(level, policy, processes=False)
     connection = Connection(incoming, outgoing)
     interpreter = Interpreter(connection)
     connection.send({"type": "ready"})

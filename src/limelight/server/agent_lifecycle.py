@@ -17,7 +17,7 @@ CLOSE_SECONDS = 3
 
 
 class ServerResources:
-    """The resources that agents of a server use: the data folder, and the offline model that `understudy` starts."""
+    """What a server shares among its agents: the data folder, and the offline model (the understudy)."""
 
     def __init__(self, data: Path, pace_seconds: float = 0) -> None:
         self.data = data
@@ -27,6 +27,7 @@ class ServerResources:
         self._stack = AsyncExitStack()
 
     async def understudy(self) -> tuple[str, str]:
+        """Return the base URL and the key of the offline model. The first call starts it."""
         async with self._lock:
             if self._understudy is None:
                 self._understudy = await self._stack.enter_async_context(Understudy(pace=self._pace_seconds))
@@ -46,19 +47,27 @@ class AgentLifecycle:
         self._opened: list[Agent] = []
 
     async def open(self) -> None:
-        """Open the sources of all agents concurrently. Raises the first error after all have opened or failed."""
+        """Open the sources of all agents concurrently. Raises the first error after all have opened or failed.
+
+        If a later request can open the source of an agent again, its error is only logged, unless no agent could be
+        opened.
+        """
         self._resources = resources = self._make_resources()
-        results = await asyncio.gather(
-            *(self._open(agent, resources) for agent in self._agents), return_exceptions=True
-        )
-        for error in results:
-            if error is not None:
-                raise error
+        agents = list(self._agents)
+        results = await asyncio.gather(*(self._open(agent, resources) for agent in agents), return_exceptions=True)
+        errors = [(agent, error) for agent, error in zip(agents, results, strict=True) if error is not None]
+        final = [error for agent, error in errors if not agent.source.failed]
+        if final or (errors and len(errors) == len(agents)):
+            raise final[0] if final else errors[0][1]
+        for agent, error in errors:
+            self._opened.append(agent)  # to close it if a request opens it
+            log.error("agent %s: %s; the next request to it opens it again", agent.name, error)
 
     def _make_resources(self) -> ServerResources:
         """Create the data folder, and return the resources for agents. Raises SetupError.
 
-        Only this method creates the folder: if it is moved away later, no new one takes its place.
+        Nothing else creates the folder, so a data folder that is moved while the server runs is not replaced by an
+        empty one.
         """
         data = Path(self._settings.store.data)
         try:

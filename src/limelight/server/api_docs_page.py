@@ -91,7 +91,7 @@ Times are milliseconds since 1970, in Web API v2 ISO 8601.</p>
 
 
 def _errors() -> str:
-    """Return HTML tables of all error codes that clients can get, without those at the start of a server."""
+    """Return HTML tables of all error codes that clients can get. Errors at the start of a server are left out."""
     groups: list[list[str]] = [[] for _ in _ERROR_GROUPS]
     for error in sorted(all_errors(), key=lambda e: (e.status, e.code)):
         if not issubclass(error, SetupError):

@@ -1,10 +1,9 @@
 """Creates the ASGI application from its settings: store, dialects, agents, routes and middleware.
 
 `create_app` returns an application for any ASGI server; it can also be mounted into another application. Apart from the
-entry points, this is the only module that chooses concrete components.
+entry points of the package, this is the only module that chooses concrete components.
 """
 
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
@@ -13,7 +12,6 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
@@ -31,6 +29,7 @@ from limelight.server.api_docs_page import docs_page
 from limelight.server.auth.authenticator import ANONYMOUS, Caller
 from limelight.server.auth.middleware import AuthMiddleware
 from limelight.server.endpoint import ApiRequest, Endpoint, to_response
+from limelight.server.middleware.cors import cors
 from limelight.server.middleware.root_path import RootPathMiddleware, root_of, root_path
 from limelight.server.middleware.security_headers import DOCUMENT_POLICY, SecurityHeadersMiddleware
 from limelight.server.openapi import openapi
@@ -49,18 +48,6 @@ from limelight.server.v2.asyncapi import asyncapi
 from limelight.server.v2.socket import SessionSocket
 from limelight.server.web_page import Page
 from limelight.stores.base import Store
-
-ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
-CORS_METHODS = ("GET", "POST", "PATCH", "DELETE")
-CORS_REQUEST_HEADERS = (
-    "authorization",
-    "content-type",
-    "last-event-id",
-    "traceparent",
-    "x-limelight-user-id",
-    "x-limelight-user-name",
-)
-CORS_RESPONSE_HEADERS = ("x-run-id", "x-session-id")
 
 
 def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None = None) -> Starlette:
@@ -99,29 +86,11 @@ def create_app(settings: Settings | None = None, agents: Iterable[Agent] | None 
 
 
 def _middleware(runtime: Runtime, root: str) -> list[Middleware]:
-    """Return the middleware in the order in which requests pass it. CORS is included only if the settings name origins.
-
-    Raises SetupError if an origin is invalid.
-    """
-    settings = runtime.settings
-    origins = settings.server.origins
-    for origin in origins:
-        if not ORIGIN.fullmatch(origin):
-            place = settings.origin.place("server", "origins")
-            raise SetupError(
-                f"{place}server.origins: {origin!r} is not an origin; write it as https://app.example:8443"
-            )
-    cors = Middleware(
-        CORSMiddleware,
-        allow_origins=origins,
-        allow_methods=CORS_METHODS,
-        allow_headers=CORS_REQUEST_HEADERS,
-        expose_headers=CORS_RESPONSE_HEADERS,
-    )
+    """Return the middleware in the order in which requests pass it. Raises SetupError if an origin is invalid."""
     return [
         *([Middleware(RootPathMiddleware, root=root)] if root else ()),
         Middleware(SecurityHeadersMiddleware),
-        *([cors] if origins else ()),
+        *cors(runtime.settings, runtime.throttle),
         Middleware(AuthMiddleware, runtime=runtime, is_proxied=bool(root)),
         Middleware(StartupMiddleware, runtime=runtime),
     ]
@@ -167,15 +136,23 @@ def _route(endpoint: Endpoint, runtime: Runtime) -> Route:
             request.caller.require(endpoint.scope)
         try:
             with bind_log_fields(path_ids(http.scope)):
-                value = await endpoint.handler(request)
+                return await _response(endpoint, request)  # pyright: ignore[reportReturnType]
         except LimelightError:
             await request.count(request.user.user_id)  # for a handler that failed before it counted
             raise
         finally:
             request.reservation.release()
-        return to_response(value, endpoint.status)  # pyright: ignore[reportReturnType]
 
     return Route(endpoint.path, respond, methods=[endpoint.method], name=endpoint.summary)
+
+
+async def _response(endpoint: Endpoint, request: ApiRequest) -> ASGIApp:
+    if not endpoint.is_large:
+        return to_response(await endpoint.handler(request), endpoint.status)
+    budget, owner = request.runtime.response_budget, request.user.user_id
+    async with budget.one_at_a_time(owner):
+        response = to_response(await endpoint.handler(request), endpoint.status)
+    return budget.count_if_large(owner, response) if isinstance(response, Response) else response
 
 
 def _socket_routes(runtime: Runtime) -> list[WebSocketRoute]:

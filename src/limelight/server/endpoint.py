@@ -4,9 +4,10 @@
 """
 
 import asyncio
+import math
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from starlette.convertors import Convertor, register_url_convertor
@@ -15,8 +16,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from limelight.auth.identity import Scope
-from limelight.dialects.base import Cursor
 from limelight.errors import (
+    BadCursor,
     BadJson,
     BadRequest,
     BodyTimeout,
@@ -27,25 +28,28 @@ from limelight.errors import (
     RunNotFound,
     SessionNotFound,
     TooManyBytes,
+    TooManyConnections,
     TooManyRequests,
     Unauthorized,
     UnsupportedMediaType,
 )
+from limelight.events import JsonValue, RequestedDecision
 from limelight.ids import now_ms
-from limelight.models import Run, Session, SessionRef
+from limelight.models import Cursor, Decide, Run, Session, SessionRef
 from limelight.runs.queue import QueuedRun
 from limelight.runs.viewer import Format
-from limelight.server.auth.authenticator import Caller
+from limelight.server.auth.authenticator import ANONYMOUS, Caller
 from limelight.server.middleware.root_path import root_of
 from limelight.server.rate_limit import REFUSAL_DELAY_SECONDS
-from limelight.server.request_body import read_body
+from limelight.server.request_body import PUBLIC_BODY_SECONDS, SIGNAL_BYTES, read_body
 from limelight.server.runtime import Runtime
+from limelight.server.schemas import MAX_REQUEST_ID
 
 T = TypeVar("T")
 
 
 class TextConvertor(Convertor[str]):
-    """The rest of a path, with slashes and line breaks. Starlette's `path` does not match line breaks."""
+    """A path converter for routes that matches the rest of a path, with slashes and, unlike `path`, line breaks."""
 
     regex = "(?s:.*)"
 
@@ -67,7 +71,7 @@ BODY_ERRORS: tuple[type[LimelightError], ...] = (
 )
 _MISSING_FIELD = re.compile(r"missing required field `(\w+)`")
 RECENT_MS = 60_000
-"""Time after the end of a run in which Stop and decisions still use the budget of the run, see `count_signal`."""
+"""Milliseconds after the end of a run in which Stop and decisions count toward the run's own limit, not the user's."""
 SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
@@ -92,25 +96,27 @@ class ApiRequest:
         self.caller: Caller = http.state.caller
         self.user = self.caller.user
         self.reservation = runtime.body_budget.reserve(self.user.user_id)
-        """The bytes of the body that count for the user's memory limit."""
+        """The bytes of the request body that count toward the user's memory limit."""
 
     async def count(self, user_id: str) -> None:
-        """Count this request for the rate limit of a user, unless it is already counted. Raises TooManyRequests."""
+        """Count this request toward the rate limit of a user, unless it is already counted. Raises TooManyRequests."""
         if not self.http.state.is_counted:
             self.http.state.is_counted = True
             await self.runtime.rate_limiter.count(user_id)
 
     async def count_signal(self, run_id: str) -> None:
-        """Count a signal, which is a Stop or a decision, for the rate limits.
+        """Count a request that stops a run or decides on an approval. Call this before the body is read.
 
-        A signal for a live or queued run of the caller is never refused: beyond the budget of the run it is delayed. A
-        run that has just ended still has its budget, because a Stop may be sent twice. Any other signal counts as a
-        request of the caller. Raises TooManyRequests.
+        A run has its own budget of such requests. For a live or queued run of the caller none is refused: beyond the
+        budget it is only delayed, and SIGNAL_BYTES of its body need no memory of the user's limit. A run that has just
+        ended still has its budget, because a Stop may be sent twice. In all other cases it counts as any request of the
+        caller. Raises TooManyRequests.
         """
         if self.http.state.is_counted:
             return
         is_live, is_recent = await self._own_run_state(run_id)
-        if (is_live or is_recent) and self.runtime.signal_budgets.spend(run_id):
+        self.reservation.free_bytes = SIGNAL_BYTES if is_live else 0
+        if (is_live or is_recent) and self.runtime.signal_buckets.spend(run_id):
             self.http.state.is_counted = True
         elif is_live:
             self.http.state.is_counted = True
@@ -119,21 +125,18 @@ class ApiRequest:
             await self.count(self.user.user_id)
 
     async def _own_run_state(self, run_id: str) -> tuple[bool, bool]:
-        """Return whether the run is a live or queued run of the caller, and whether it is a run that has just ended."""
+        """Return two flags: the run is a live or queued run of the caller; it is a run of theirs that just ended."""
         queued, live = self.runtime.queues.find(run_id), self.runtime.control.live_run(run_id)
         ref = queued.ref if queued is not None else live.execution.ref if live is not None else None
         if ref is not None:
-            return ref.owner == self.user.user_id, False
+            return self.owns(ref), False
         run = await self.runtime.store.run(run_id)
-        if run is None or run.ref.owner != self.user.user_id:
+        if run is None or not self.owns(run.ref):
             return False, False
         return run.live, now_ms() - (run.ended_at or 0) < RECENT_MS
 
     def transfer_body(self, queued: QueuedRun) -> None:
-        """Transfer the reserved bytes of the body to a queued run, which releases them when it drops its messages.
-
-        Call this directly before the run begins.
-        """
+        """Keep the bytes of the body reserved until the queued run drops its messages. Call it just before `begin`."""
         reservation, self.reservation = self.reservation, self.runtime.body_budget.reserve(queued.ref.owner)
         queued.released.add_done_callback(lambda _: reservation.release())
 
@@ -166,16 +169,25 @@ class ApiRequest:
         return int(text)
 
     def cursor(self) -> Cursor:
-        """Return the cursor after which a stream resumes. `Last-Event-ID`, which browsers send, overrides the query."""
+        """Return the cursor at which a stream resumes, from the header `Last-Event-ID` or else from the query."""
         return Cursor.parse(self.http.headers.get("last-event-id") or self.query("after") or "0")
 
     def ref(self, session_id: str) -> SessionRef:
         return SessionRef(self.user.user_id, session_id)
 
+    def owns(self, ref: SessionRef) -> bool:
+        """Whether a session belongs to the caller. To all other users it does not exist."""
+        return ref.owner == self.user.user_id
+
+    def queued_run(self) -> QueuedRun | None:
+        """Return the caller's queued run that the path names, None if there is none."""
+        queued = self.runtime.queues.find(self.path("run_id"))
+        return queued if queued is not None and self.owns(queued.ref) else None
+
     async def run(self) -> Run:
         """Return the run that the path names. Raises RunNotFound, also for runs of other users."""
         run = await self.runtime.store.run(self.path("run_id"))
-        if run is None or run.ref.owner != self.user.user_id:
+        if run is None or not self.owns(run.ref):
             raise RunNotFound(f"there is no run {self.path('run_id')[:100]!r}")
         return run
 
@@ -201,11 +213,8 @@ class ApiRequest:
             raise UnsupportedMediaType(f"send the body as application/json, not {media_type or 'without a type'}")
         limit = self.runtime.settings.limits.body_bytes
         limit = limit if max_bytes is None else min(limit, max_bytes)
-        body = await read_body(self.http, limit, self.reservation)
-        try:
-            return msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise BadJson(f"the body is not valid JSON: {error}") from error
+        max_seconds = PUBLIC_BODY_SECONDS if self.caller is ANONYMOUS else math.inf
+        return await self.runtime.json_decoder.decode(await read_body(self.http, limit, self.reservation, max_seconds))
 
     async def body(self, schema: type[T], *, max_bytes: int | None = None) -> T:
         """Return the body as a validated struct. Raises InvalidBody, and the errors of `json`."""
@@ -215,6 +224,44 @@ class ApiRequest:
 def check_session_id(session_id: str, path: str) -> None:
     if not SESSION_ID.fullmatch(session_id):
         raise InvalidBody("a session id is 1 to 128 of A-Z a-z 0-9 . _ : -", path=path)
+
+
+def check_cursor(cursor: Cursor, last_seq: int) -> None:
+    """Raise BadCursor if a cursor is beyond the end of the log, as one from a deleted session with the same id."""
+    if cursor.seq > last_seq:
+        raise BadCursor(f"the log ends at {last_seq}: this cursor is from another one", path="after")
+
+
+def check_request_id(request_id: str) -> None:
+    if len(request_id) > MAX_REQUEST_ID:
+        raise InvalidBody(f"a request id has at most {MAX_REQUEST_ID} characters", path="request_id")
+
+
+class DecisionRequest(Protocol):
+    """A client's decision on an approval, from the body of a request or a command of the socket."""
+
+    @property
+    def decision(self) -> RequestedDecision: ...
+    @property
+    def args(self) -> dict[str, Any] | None: ...
+    @property
+    def answer(self) -> JsonValue | msgspec.UnsetType: ...
+
+
+def check_decision(request: DecisionRequest) -> None:
+    """Raise InvalidBody if an edit has no edited arguments, or a response no answer."""
+    if request.decision == "edit" and request.args is None:
+        raise InvalidBody("to edit, send the new args", path="args")
+    if request.decision == "respond" and request.answer is msgspec.UNSET:
+        raise InvalidBody("to respond, send the answer", path="answer")
+
+
+def decision_of(run_id: str, approval_id: str, request: DecisionRequest, reason: str, by: str) -> Decide:
+    """Convert a client's decision to the signal for its run. Raises InvalidBody if something is missing."""
+    check_decision(request)
+    if request.decision == "respond":
+        return Decide(run_id, approval_id, "edit", {"value": request.answer}, reason, by, answered=True)
+    return Decide(run_id, approval_id, request.decision, request.args, reason, by)
 
 
 def validate(value: Any, schema: type[T]) -> T:
@@ -236,7 +283,7 @@ H = TypeVar("H", bound=Handler)
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The declaration of one route.
+    """The declaration of one HTTP route: its path, handler, bodies and errors.
 
     `response` is the struct of a JSON response, the media type of another response, or None for no body. `errors` are
     the errors that are specific to this route. `scope` is the scope that a key needs, None if every key is enough. A
@@ -255,6 +302,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     errors: tuple[type[LimelightError], ...]
     scope: Scope | None
     public: bool
+    is_large: bool
+    """Whether a response may be large and is built in memory, so that it counts toward the user's memory limit."""
 
     @property
     def status(self) -> int:
@@ -267,8 +316,9 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         body_errors = BODY_ERRORS if self.body is not None else ()
         if body_errors and not self.public:
             body_errors = (*body_errors, TooManyBytes)
-        key_errors = () if self.public else (Unauthorized, Forbidden, TooManyRequests)
-        return tuple(sorted({*self.errors, *body_errors, *key_errors}, key=lambda e: (e.status, e.code)))
+        key_errors = () if self.public else (Unauthorized, Forbidden, TooManyRequests, TooManyConnections)
+        large_errors = (TooManyBytes,) if self.is_large else ()
+        return tuple(sorted({*self.errors, *body_errors, *large_errors, *key_errors}, key=lambda e: (e.status, e.code)))
 
     @property
     def documented_path(self) -> str:
@@ -301,6 +351,7 @@ class Router:
         errors: tuple[type[LimelightError], ...] = (),
         needs_scope: bool = True,
         public: bool = False,
+        is_large: bool = False,
     ) -> Callable[[H], H]:
         """Return a decorator that registers a handler as an endpoint.
 
@@ -322,6 +373,7 @@ class Router:
                     errors=errors,
                     scope=self._scope if needs_scope else None,
                     public=public,
+                    is_large=is_large,
                 )
             )
             return handler

@@ -17,14 +17,15 @@ from limelight.models import RunState
 from limelight.runs.queue import SessionQueues
 from limelight.runs.retention_guard import RetentionGuard
 from limelight.runs.stop_and_approvals import Control
-from limelight.server.open_streams import Heartbeat, Kind
+from limelight.server.open_streams import Kind, OpenStreams
+from limelight.server.process.connection_table import ConnectionTable, Reason
 from limelight.stores.base import Store
 
 CODES = frozenset(error.code for error in all_errors())
 LIMITS = frozenset(error.code for error in all_errors() if error.is_limit)
 RUN_CODES = frozenset(error.code for error in all_errors() if issubclass(error, RunError))
 OTHER = "other"
-"""The label for all error codes that are defined by agents, because their number is unlimited."""
+"""The value of the label `code` for all error codes that agents define, because their number is unlimited."""
 COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 """Bucket bounds of the histogram of commit durations."""
 FIRST_EVENT_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
@@ -42,6 +43,9 @@ class Metrics(Collector):
         self._runs = self._counter("runs", "Runs that have ended", "agent", "outcome", "code")
         self._events = self._counter("events", "Events that were written to the log")
         self._limit_hits = self._counter("limit_hits", "Refusals because of a limit", "code")
+        self._closed_connections = self._counter(
+            "connections_closed", "Connections that were closed to keep a limit", "reason"
+        )
         self._store_errors = self._counter("store_errors", "Operations of the store that failed", "during", "code")
         self._commit = Histogram(
             "limelight_commit_seconds",
@@ -79,14 +83,17 @@ class Metrics(Collector):
     # Methods that the server calls
 
     def count_refusal(self, error: BaseException) -> None:
-        """Count the error of a refused request, if it is a reached limit or an error of the store."""
+        """Count a refused request, if the reason is a reached limit or an error of the store."""
         if isinstance(error, RequestError) and error.is_limit:
             self._limit_hits.labels(error.code).inc()
         elif isinstance(error, StoreError):
             self._store_errors.labels("request", error.code).inc()
 
+    def count_closed_connection(self, reason: Reason) -> None:
+        self._closed_connections.labels(reason).inc()
+
     def count_task_error(self, task: "asyncio.Task[Any]") -> None:
-        """Count the error of a finished task that began a run, if it failed. Its response had already begun."""
+        """Count a run that could not begin, if `task`, which begins it while its response is being sent, has failed."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self.count_refusal(error)
 
@@ -97,7 +104,7 @@ class Metrics(Collector):
         return generate_latest(self)
 
     def collect(self) -> Iterator[Metric]:
-        """Yield all metrics of the registry for `render`, without `_created` samples, which would double the output."""
+        """Yield the metrics of the registry without their `_created` samples, which would double the output."""
         for metric in self.registry.collect():
             metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
             yield metric
@@ -114,6 +121,8 @@ class Metrics(Collector):
                 self._runs.labels(agent, "failed", code)
         for code in sorted(LIMITS):
             self._limit_hits.labels(code)
+        for reason in get_args(Reason):
+            self._closed_connections.labels(reason)
         for during, code in (
             ("commit", StoreUnavailable.code),
             ("commit", LimelightError.code),
@@ -130,15 +139,17 @@ class Gauges(Collector):
         store: Store,
         control: Control,
         queues: SessionQueues,
-        heartbeat: Heartbeat,
+        open_streams: OpenStreams,
         retention: RetentionGuard,
+        connections: ConnectionTable,
         formats: Iterable[str],
     ) -> None:
         self._store = store
         self._control = control
         self._queues = queues
-        self._heartbeat = heartbeat
+        self._open_streams = open_streams
         self._retention = retention
+        self._connections = connections
         self._viewers: dict[tuple[Kind, str], float] = dict.fromkeys(product(get_args(Kind), formats), 0)
         """Open streams by kind and format. A pair is never removed, because a series that ends looks like a fault."""
 
@@ -160,10 +171,14 @@ class Gauges(Collector):
             "1 while retention deletes nothing until the clock is confirmed or corrected, else 0",
             self._retention.pause is not None,
         )
+        connections = GaugeMetricFamily("limelight_connections", "Open connections", labels=["kind"])
+        for kind, count in self._connections.counts().items():
+            connections.add_metric([kind], count)
+        yield connections
         yield self._collect_viewers()
 
     def _collect_viewers(self) -> Metric:
-        self._viewers = {**dict.fromkeys(self._viewers, 0), **self._heartbeat.count_by_kind()}
+        self._viewers = {**dict.fromkeys(self._viewers, 0), **self._open_streams.count_by_kind()}
         viewers = GaugeMetricFamily("limelight_viewers", "Streams and sockets that are open", labels=["kind", "format"])
         for kind_and_format, count in self._viewers.items():
             viewers.add_metric(kind_and_format, count)

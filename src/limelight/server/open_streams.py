@@ -16,18 +16,18 @@ CHECKS_PER_INTERVAL = 20
 """Checks of the heartbeat timer per heartbeat interval. A heartbeat is sent up to two checks early, so that a stream is
 never silent for longer than the interval."""
 CONCURRENT_CHECKS = 8
-"""Number of authorization checks that run at once. A check that waits for a token issuer delays the checks of other
-streams only if all of them wait."""
+"""Number of authorization checks that run at once, so that one that waits for a token issuer does not delay the
+others."""
 log = logging.getLogger(__name__)
 
 Kind = Literal["stream", "socket"]
 
 
 class OpenStream(Protocol):
-    """The interface of an open SSE stream or WebSocket that `Heartbeat` uses."""
+    """The interface of an open SSE stream or WebSocket that `OpenStreams` uses."""
 
     last_sent: float
-    """Time of the last send, by the clock of the event loop. Infinity disables heartbeats, as sockets do."""
+    """Time of the last send, by the clock of the event loop. Infinity disables heartbeats; sockets use it."""
 
     @property
     def kind(self) -> Kind: ...
@@ -51,7 +51,7 @@ class OpenStream(Protocol):
         ...
 
 
-class Heartbeat:
+class OpenStreams:
     """The registry of open streams and sockets: sends heartbeats, ends unauthorized ones, closes all at shutdown."""
 
     def __init__(self, seconds: float) -> None:
@@ -98,7 +98,7 @@ class Heartbeat:
             await asyncio.wait_for(self._all_closed.wait(), seconds)
 
     @property
-    def streams(self) -> int:
+    def count(self) -> int:
         return len(self._streams)
 
     def count_by_kind(self) -> Counter[tuple[Kind, str]]:

@@ -10,8 +10,8 @@ from limelight import __version__
 from limelight.errors import LimelightError
 from limelight.server.endpoint import Endpoint
 from limelight.server.problem_details import Problem
-from limelight.server.stream_frames import COMPONENT as EVENT_COMPONENT
-from limelight.server.stream_frames import EVENT_STREAM, FRAME_TYPES, event_schema
+from limelight.server.stream_schemas import COMPONENT as EVENT_COMPONENT
+from limelight.server.stream_schemas import EVENT_STREAM, FRAME_TYPES, event_schema
 
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
 

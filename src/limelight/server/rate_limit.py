@@ -1,8 +1,8 @@
-"""Rate limits of requests: `RateLimiter` per user, and `Throttle` for requests that count for no user.
+"""Rate limits of requests and socket messages: `RateLimiter` for each user, `Throttle` for requests that have no user.
 
-Refused requests, probes and requests for the files of the page count for no user. `Throttle` delays them beyond a total
-rate. Stop and decisions for a run that has not ended are never refused by `RateLimiter`: HTTP requests are exempted in
-`ApiRequest.count_signal` (`endpoint.py`), and commands of a socket in `CommandHandler` (`v2/commands.py`).
+Refused requests, probes and requests for the files of the page have no user. `Throttle` delays them beyond a total
+rate. `RateLimiter` never refuses Stop and decisions for a run that has not ended: `ApiRequest.count_signal`
+(`endpoint.py`) exempts them over HTTP, and `CommandHandler` (`v2/commands.py`) on a socket.
 """
 
 import asyncio
@@ -17,27 +17,41 @@ from starlette.types import Scope
 
 from limelight.errors import TooManyRequests
 from limelight.models import LOCAL_OWNER
-from limelight.runs.limits import TokenBucket
+from limelight.server.middleware.client_address import address_group
+from limelight.server.token_bucket import TokenBucket
 
 MINUTE_SECONDS = 60.0
+SIGNAL_BURST = 20
+SIGNALS_PER_SECOND = 2.0
+"""Limit of the Stops and decisions for one run that are answered without delay: a burst of SIGNAL_BURST, and this
+rate."""
+MESSAGE_BURST = 200
+MESSAGES_PER_SECOND = 50
+"""Limit of the messages on one socket: a burst of MESSAGE_BURST, and this rate. Every message counts, even a ping. Stop
+and decisions have a separate limit of this size."""
+USER_MESSAGE_BURST = 1000
+USER_MESSAGES_PER_SECOND = 200.0
+"""Limit of the messages on all sockets of a user, also of messages that do not count as requests."""
 REFUSAL_DELAY_SECONDS = 0.25
 """Delay before a request is refused, so that a client that retries at once does not keep the server busy."""
 MAX_IDLE_WINDOWS = 4096
-"""Number of stored windows above which ended windows are removed."""
+"""Number of users with a stored time window above which windows that have ended are removed."""
 ANSWERS_PER_SECOND = 500
 ANSWER_BURST = 200
 RELEASE_SECONDS = 0.01
-"""Interval at which the throttle releases waiting requests."""
+"""Interval at which the throttle admits waiting requests."""
 RECENT_SECONDS = 10.0
-"""Period over which the throttle counts the recent requests of each client."""
+"""Period over which the throttle counts the recent requests of each connection and of each host."""
+FEW_REQUESTS = 64
+"""Recent requests of a host below which the throttle treats all hosts alike."""
 PURGE_LENGTH = 1000
 """Number of waiting requests above which requests of disconnected clients are removed."""
 
 
 class RateLimiter:
-    """Limits the requests of each user per minute. A window begins with the user's first request.
+    """Limits the requests of each user per minute, in fixed time windows that begin with a request of the user.
 
-    The user `local`, which is the machine's own, has no limit.
+    The user `local` has no limit.
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
@@ -47,8 +61,11 @@ class RateLimiter:
         """By user id: the end of the current window, and the number of requests in it."""
         self._purge_length = MAX_IDLE_WINDOWS
 
-    async def count(self, user_id: str) -> None:
-        """Count a request of a user. Raises TooManyRequests, with the time until the next window, above the limit."""
+    async def count(self, user_id: str, *, is_delayed: bool = True) -> None:
+        """Count a request of a user. Above the limit, raise TooManyRequests with the time until the next window.
+
+        The error is raised after a delay, unless `is_delayed` is false.
+        """
         if user_id == LOCAL_OWNER:
             return
         now = self._clock()
@@ -59,7 +76,7 @@ class RateLimiter:
         self._windows[user_id] = ends_at, requests + 1
         if requests < self._per_minute:
             return
-        await asyncio.sleep(REFUSAL_DELAY_SECONDS)
+        await asyncio.sleep(REFUSAL_DELAY_SECONDS if is_delayed else 0)
         raise TooManyRequests(
             f"you have sent {self._per_minute} requests in a minute, which is the limit",
             retry_after=max(1.0, ends_at - self._clock()),
@@ -72,28 +89,30 @@ class RateLimiter:
 
 
 class _WaitingRequest(NamedTuple):
-    """A request that waits in the throttle. The request with the smallest rank is answered first. Ranks are unique."""
+    """A request that waits in the throttle. The one with the smallest rank is admitted first; ranks are unique."""
 
-    rank: tuple[bool, int, int]
+    rank: tuple[bool, int, int, int]
     is_gone: Callable[[], bool]
     future: asyncio.Future[bool]
 
     def drop_if_gone(self) -> bool:
-        """Drop the request if its client has disconnected. Return whether it no longer waits."""
+        """Stop waiting if the client has disconnected. Return whether the request no longer waits."""
         if self.is_gone() and not self.future.done():
             self.future.set_result(False)
         return self.future.done()
 
 
 class Throttle:
-    """Delays requests beyond a total rate. Each open connection has at most one waiting request.
+    """Delays requests without a user beyond a total rate. Each open connection has at most one waiting request.
 
-    Refusals are answered last. Among other requests, those of clients with the fewest recent requests are answered
-    first, and among these the newest. So a flood of requests does not delay a probe.
+    Requests that will be refused are admitted last. Among the others, those of hosts with the fewest recent requests
+    come first, compared by their order of magnitude; then those of connections with the fewest, and among these the
+    newest. So a flood does not delay a probe, not even a flood of many connections with few requests each. All clients
+    behind a proxy that does not forward their addresses are one host.
     """
 
     def __init__(self, per_second: float = ANSWERS_PER_SECOND, burst: int = ANSWER_BURST) -> None:
-        self._budget = TokenBucket(burst, per_second, monotonic)
+        self._bucket = TokenBucket(burst, per_second, monotonic)
         self._recent: Counter[str] = Counter()
         self._recent_until = 0.0
         self._waiting: list[_WaitingRequest] = []
@@ -106,16 +125,19 @@ class Throttle:
         return len(self._waiting)
 
     async def wait(self, client: str, *, is_refusal: bool = False, is_gone: Callable[[], bool] = lambda: False) -> bool:
-        """Wait until a request of this client may be answered. Return False if the client disconnects before."""
+        """Wait until the rate admits a request of this client. Return False if the client disconnects before."""
         loop = asyncio.get_running_loop()
         if loop.time() > self._recent_until:
             self._recent.clear()
             self._recent_until = loop.time() + RECENT_SECONDS
+        host = address_group(client.rpartition(":")[0])
         self._recent[client] += 1
-        if not self._waiting and self._budget.spend():
+        self._recent[host] += 1
+        if not self._waiting and self._bucket.spend():
             return True
         future = loop.create_future()
-        rank = (is_refusal, self._recent[client], -next(self._order))
+        magnitude = (self._recent[host] // FEW_REQUESTS).bit_length()
+        rank = (is_refusal, magnitude, self._recent[client], -next(self._order))
         heapq.heappush(self._waiting, _WaitingRequest(rank, is_gone, future))
         if len(self._waiting) > self._purge_length:
             self._purge()
@@ -128,7 +150,7 @@ class Throttle:
 
     def _release(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
-        while self._waiting and (self._waiting[0].drop_if_gone() or self._budget.spend()):
+        while self._waiting and (self._waiting[0].drop_if_gone() or self._bucket.spend()):
             request = heapq.heappop(self._waiting)
             if not request.drop_if_gone():
                 request.future.set_result(True)
@@ -142,7 +164,7 @@ class Throttle:
 
 
 def client_of(scope: Scope) -> str:
-    """Return the client of a request as `host:port`. Behind a trusted proxy, this is the address that it forwards."""
+    """Return the client of a request as `host:port`. Behind a trusted proxy, this is the address in its header."""
     host, port = scope.get("client") or ("", 0)
     return f"{host}:{port}"
 

@@ -1,4 +1,4 @@
-"""Checks of the store for the probes. Results are cached, because probes need no key and must not load the store."""
+"""Checks of the store for the health probes. Results are cached, because anyone may send probes in any number."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ CHECK_SECONDS = 5.0
 
 
 class StoreFailure(NamedTuple):
-    """The result of a store check that failed. `reason` is for any client; "" if it may appear only in the log."""
+    """The result of a failed store check. `reason` may be shown to any client; "" if the reason is only for the log."""
 
     reason: str
 
@@ -42,17 +42,17 @@ class CachedCheck(Generic[T]):
         try:
             return await asyncio.wait_for(self._check(), CHECK_SECONDS)
         except TimeoutError:
-            log.warning("the store fails the check of a probe: no answer")
+            log.warning("the store check of a health probe failed: no answer")
             return StoreFailure("it does not answer")
         except StoreError as error:
             reason = error.words if isinstance(error, StoreUnavailable) else ""
             if not reason:  # an error with words was already logged by the store
-                log.warning("the store fails the check of a probe: %s", error)
+                log.warning("the store check of a health probe failed: %s", error)
             return StoreFailure(reason)
 
 
 class Readiness:
-    """The store checks of the probes, with cached results."""
+    """The store checks of the health probes, with cached results."""
 
     def __init__(self, store: Store, expiry_seconds: float) -> None:
         self._store = store
@@ -61,11 +61,11 @@ class Readiness:
         self._active_sessions = CachedCheck(self._count_active_sessions)
 
     async def store_failure(self) -> StoreFailure | None:
-        """Return why the store cannot be written, from a check of the last seconds; None if it can be written."""
+        """Return why the store cannot be written; None if it can. The result may be some seconds old."""
         return await self._ping.result()
 
     async def active_sessions(self) -> int | None:
-        """Return the number of unexpired sessions of all users; None if the store fails."""
+        """Return the number of unexpired sessions of all users; None if the store cannot be read."""
         count = await self._active_sessions.result()
         return None if isinstance(count, StoreFailure) else count
 

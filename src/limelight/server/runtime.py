@@ -22,7 +22,7 @@ from limelight.runs.committer import Committer
 from limelight.runs.conversation_memory import Memories
 from limelight.runs.engine import Engine
 from limelight.runs.hub import Hub
-from limelight.runs.limits import Quota, RunLimits, TokenBuckets
+from limelight.runs.limits import Quota, RunLimits
 from limelight.runs.maintenance import Maintenance
 from limelight.runs.queue import SessionQueues
 from limelight.runs.recovery import Recovery
@@ -34,10 +34,21 @@ from limelight.runs.workspace import Workspaces
 from limelight.server.agent_lifecycle import AgentLifecycle
 from limelight.server.auth.authenticator import Authenticator
 from limelight.server.metrics import Gauges, Metrics
-from limelight.server.open_streams import Heartbeat
-from limelight.server.rate_limit import RateLimiter
+from limelight.server.open_streams import OpenStreams
+from limelight.server.process.connection_table import ConnectionLimits, ConnectionTable
+from limelight.server.process.fd_limit import usable_connections
+from limelight.server.rate_limit import (
+    SIGNAL_BURST,
+    SIGNALS_PER_SECOND,
+    USER_MESSAGE_BURST,
+    USER_MESSAGES_PER_SECOND,
+    RateLimiter,
+    Throttle,
+)
 from limelight.server.readiness import Readiness
-from limelight.server.request_body import BodyBudget
+from limelight.server.request_body import BodyBudget, JsonDecoder
+from limelight.server.response_budget import ResponseBudget
+from limelight.server.token_bucket import TokenBuckets
 from limelight.server.tracing_config import make_tracing
 from limelight.server.v2.message_history import MessageCounts
 from limelight.stores.base import Store
@@ -46,10 +57,6 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 STREAM_CLOSE_SECONDS = 2
 """Time limit for streams to send their last frames when the server stops."""
-SIGNAL_BURST = 20
-SIGNALS_PER_SECOND = 2.0
-"""Limit of the Stops and decisions for one run that are answered without delay: a burst of SIGNAL_BURST, and this
-rate."""
 
 
 class Runtime:
@@ -71,30 +78,47 @@ class Runtime:
             sessions_per_user=settings.limits.sessions_per_user,
             streams_per_user=settings.limits.streams_per_user,
         )
-        self.signal_budgets = TokenBuckets(SIGNAL_BURST, SIGNALS_PER_SECOND, monotonic)
+        self.signal_buckets = TokenBuckets(SIGNAL_BURST, SIGNALS_PER_SECOND, monotonic)
+        self.message_buckets = TokenBuckets(USER_MESSAGE_BURST, USER_MESSAGES_PER_SECOND, monotonic)
         self.rate_limiter = RateLimiter(settings.limits.requests_per_minute)
-        self.body_budget = BodyBudget(settings.limits.request_bytes_per_user)
+        self.body_budget = BodyBudget(settings.limits.request_bytes_per_user, settings.limits.request_bytes)
+        self.json_decoder = JsonDecoder()
+        self.response_budget = ResponseBudget()
         self.authenticator = Authenticator.from_settings(settings)
         self.agents = agents
         self.store = store
         self.readiness = Readiness(store, settings.store.expiry_seconds)
         self.hub = Hub()
-        self.heartbeat = Heartbeat(settings.server.heartbeat_seconds)
+        self.open_streams = OpenStreams(settings.server.heartbeat_seconds)
         self._dialects = dialects
         self.metrics = Metrics(__version__, [agent.name for agent in agents])
+        self.connections = ConnectionTable(
+            _connection_limits(settings), monotonic, self.metrics.count_closed_connection
+        )
+        self.throttle = Throttle()
         self._tracing = make_tracing(settings, store)
         publish = self.hub.publish if self._tracing is None else self._tracing.wrap(self.hub.publish)
         self._committer = Committer(store, publish, self.hub.wake, self.metrics)
         self._workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
-        engine = Engine(store, self._committer, limits, make_redactor(settings), self.metrics)
+        self.redactor = make_redactor(settings)
+        engine = Engine(store, self._committer, limits, self.redactor, self.metrics)
         self.queues = SessionQueues()
         self._recovery = Recovery(engine, self.queues, agents, reopen=lambda waiting: self.sessions.reopen(waiting))
         self.control = Control(store, self.queues, agents, self._recovery)
-        self.sessions = Sessions(engine, self.control, self.queues, self.quota, self.hub, self._workspaces, memories)
+        self.sessions = Sessions(
+            engine,
+            self.control,
+            self.queues,
+            self.quota,
+            self.hub,
+            self._workspaces,
+            memories,
+            allows_unconfined=self._allows_unconfined,
+        )
         self.retention = RetentionGuard(Path(settings.store.data), settings.store.retention_max_gap_days)
         self.metrics.registry.register(
-            Gauges(store, self.control, self.queues, self.heartbeat, self.retention, dialects)
+            Gauges(store, self.control, self.queues, self.open_streams, self.retention, self.connections, dialects)
         )
         self._maintenance = Maintenance(
             store,
@@ -111,6 +135,15 @@ class Runtime:
         self._grace_ended = asyncio.Event()
         self._drained = asyncio.Event()
         self.started = False
+
+    def _allows_unconfined(self) -> bool:
+        """Whether agents with unconfined code may run: the setting says so, or only this machine can use the server.
+
+        A key can be created while the server runs, and a proxy can then forward requests of others.
+        """
+        if self.settings.sandbox.level == "none":
+            return True
+        return self.authenticator.is_open and not self.settings.auth.insecure_no_auth
 
     async def start(self) -> None:
         """Open the store and the agents, recover runs after a crash, and start background tasks. Idempotent.
@@ -137,7 +170,7 @@ class Runtime:
                 raise
             self.control.start()
             self._maintenance.start()
-            self.heartbeat.start()
+            self.open_streams.start()
             self.started = True
 
     @property
@@ -162,11 +195,11 @@ class Runtime:
             log.warning("run %s is ended, %s: the server is shut down", run.run_id, verdict.error_id, extra=extra)
         for run in drained.left:
             extra = log_fields(run_id=run.run_id, session_id=run.ref.session_id, agent=run.agent)
-            reason = "the log cannot be written, so its end and its last events are not in it; the next start ends it"
+            reason = "the store refuses its last events and its end; the server ends this run at its next start"
             log.error("run %s is left open: %s", run.run_id, reason, extra=extra)
         self._drained.set()
-        self.heartbeat.close()
-        await self.heartbeat.wait_closed(STREAM_CLOSE_SECONDS)
+        self.open_streams.close()
+        await self.open_streams.wait_closed(STREAM_CLOSE_SECONDS)
 
     async def _wait_for_runs(self, seconds: float) -> None:
         waits = [asyncio.create_task(self.sessions.settled()), asyncio.create_task(self._grace_ended.wait())]
@@ -183,7 +216,7 @@ class Runtime:
             return
         await self.drain()
         self.started = False
-        await self.heartbeat.stop()
+        await self.open_streams.stop()
         await self._maintenance.stop()
         await self.control.stop()
         await self._committer.stop()
@@ -230,17 +263,17 @@ class Runtime:
         return Format(wanted, self._dialects[wanted], root)
 
     def reserve_stream(self, owner: str) -> AbstractContextManager[None]:
-        """Return a context manager that counts as one stream of the owner. Raises TooManyStreams.
+        """Return a context manager that counts as an open stream of the owner. Raises TooManyStreams.
 
-        It is used while a socket is being opened, and while a request waits for its complete answer.
+        It covers a socket that is being opened, and a request that waits for its complete answer.
         """
         self._check_streams(owner)
-        return self.hub.hold(owner)
+        return self.hub.reserve_viewer(owner)
 
     def stream_viewer(self, ref: SessionRef, format_: Format) -> Viewer:
         """Return a viewer for a new stream. Raises TooManyStreams.
 
-        The viewer counts as a stream of its owner from when it is entered, so enter it before the next `await`.
+        The viewer counts toward the limit only once it is entered, so enter it before the next `await`.
         """
         self._check_streams(ref.owner)
         return self.viewer(ref, format_)
@@ -250,3 +283,13 @@ class Runtime:
 
     def viewer(self, ref: SessionRef, format_: Format) -> Viewer:
         return Viewer(self.hub, self.store, ref, format_)
+
+
+def _connection_limits(settings: Settings) -> ConnectionLimits:
+    limits = settings.limits
+    return ConnectionLimits(
+        total=usable_connections(limits.connections),
+        per_address=limits.connections_per_address,
+        per_user=limits.connections_per_user,
+        per_second=limits.connections_per_second,
+    )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from limelight.events import Decision, JsonValue
+from limelight.events import Decision, JsonValue, Outcome, RequestedDecision, SourceLink
 from limelight.messages import Role
 from limelight.models import Run, RunFault, RunState, Session
 from limelight.runs.queue import IfBusy
@@ -37,7 +37,10 @@ class MessageBody(msgspec.Struct, kw_only=True):
 class ChatBody(msgspec.Struct, kw_only=True):
     """A request for one turn: the conversation, and where and how to run it."""
 
-    messages: list[MessageBody]
+    messages: list[MessageBody] | msgspec.UnsetType = msgspec.UNSET
+    """May be left out if there is an `input`."""
+    input: dict[str, Any] | None = None
+    context: dict[str, Any] | None = None
     agent: str | None = None
     model: Any = None
     session_id: str | None = None
@@ -61,14 +64,17 @@ class CancelBody(msgspec.Struct, kw_only=True):
 
 
 class DecisionBody(msgspec.Struct, kw_only=True):
-    """The decision on an approval. `args` are the edited arguments if the decision is `edit`."""
+    """The decision on an approval: with the edited `args` if it is `edit`, with the `answer` if it is `respond`."""
 
-    decision: Decision
+    decision: RequestedDecision
     args: dict[str, Any] | None = None
     reason: str = ""
+    answer: JsonValue | msgspec.UnsetType = msgspec.UNSET
 
 
 class AgentView(msgspec.Struct, kw_only=True):
+    """An agent, and what it takes besides a question, as JSON Schemas."""
+
     name: str
     title: str
     description: str
@@ -77,6 +83,17 @@ class AgentView(msgspec.Struct, kw_only=True):
     default: bool
     sandbox: str = ""
     """How code of the agent's model is confined: `bubblewrap`, `landlock` or `none`; "" if it runs no code."""
+    sandbox_reason: str = ""
+    """Why the strongest level, `bubblewrap`, is not used; "" if it is, or if the agent runs no code."""
+    input_schema: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    """The schema of `input`, if the agent takes more than a question."""
+    question_key: str | msgspec.UnsetType = msgspec.UNSET
+    """The key of the input that takes the question; "" if a question alone does not fit the agent."""
+    context_schema: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    configurable_schema: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    """The schema of further context values, such as the model of a part of the agent."""
+    context_from_request: bool | tuple[str, ...] = False
+    """Whether requests may set `context`: all values, none, or those with these names."""
 
 
 class AgentsView(msgspec.Struct):
@@ -108,6 +125,8 @@ class ApprovalView(msgspec.Struct, kw_only=True):
     name: str
     args: Any
     decisions: tuple[Decision, ...]
+    question: str
+    answer_schema: dict[str, Any] | None
     expires_at: int | None
     truncated: bool
     size: int
@@ -117,6 +136,7 @@ class ApprovalView(msgspec.Struct, kw_only=True):
 class DecidedView(msgspec.Struct, kw_only=True):
     """An approval with its decision and its complete arguments: of the agent (`args`) and of the user (`edited_args`).
 
+    If `answered` is true, `edited_args` is `{"value": answer}` and `state` is `edit`.
     Of arguments that exceed `limits.result_bytes`, only the beginning is given, as text; `truncated` is then true.
     """
 
@@ -127,10 +147,13 @@ class DecidedView(msgspec.Struct, kw_only=True):
     edited_args: Any
     truncated: bool
     decisions: tuple[Decision, ...]
+    question: str
+    answer_schema: dict[str, Any] | None
     expires_at: int | None
     state: Literal["requested", "approve", "edit", "reject"]
     reason: str
     by: str
+    answered: bool
     decided_at: int | None
 
 
@@ -152,7 +175,7 @@ class StateView(msgspec.Struct, kw_only=True):
 
 
 class DecisionView(msgspec.Struct, kw_only=True):
-    state: Decision
+    state: RequestedDecision
 
 
 class ToolCall(msgspec.Struct, kw_only=True):
@@ -164,6 +187,8 @@ class ToolCall(msgspec.Struct, kw_only=True):
     output: str
     result: JsonValue
     error: str | None
+    outcome: Outcome
+    """`stopped` or `rejected` if the call has an error but did not fail, else ""."""
     result_seen: bool
     """False if the call has ended, but the server has not seen its result."""
 
@@ -184,6 +209,7 @@ class AnswerView(msgspec.Struct, kw_only=True):
     title: str
     content: JsonValue
     sources: tuple[str, ...]
+    source_links: tuple[SourceLink, ...]
     data: dict[str, Any] | None = None
 
 

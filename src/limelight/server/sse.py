@@ -46,7 +46,7 @@ class SseFraming:
         return b"".join([b"id: %b\n%b%b\n\n" % (cursor.encode(), head, payload) for cursor, payload in frames])
 
     def without_ids(self, payloads: Iterable[bytes]) -> bytes:
-        """Encode payloads that are not in the log. Without an id, no client can resume at them."""
+        """Encode payloads that are not in the log, as events without an id, so that no client resumes at them."""
         return b"".join([b"%b%b\n\n" % (self._head, payload) for payload in payloads])
 
 
@@ -56,7 +56,7 @@ def sse_framing(event_name: str = "") -> SseFraming:
 
 
 def refusal_frames(format_: Format, queued: QueuedRun, error: BaseException) -> bytes:
-    """Return the encoded events of a run that was stopped in the queue, or refused after its response had begun."""
+    """Return the SSE events that report a queued run as cancelled or failed, if its response has already begun."""
     encoder = format_.encoder()
     events = (RunStarted(agent=queued.request.agent.name), _terminal_event(queued, error))
     payloads = [payload for event in events for payload in encoder.feed(Record(0, queued.run_id, 0, event))]
@@ -77,7 +77,7 @@ def _terminal_event(queued: QueuedRun, error: BaseException) -> Terminal:
 
 
 class StartingRun(NamedTuple):
-    """A run that has not begun: the task that begins it and starts the viewer, and the queued run."""
+    """A run that has not begun yet: the task that will begin it and start its viewer, and the queued run."""
 
     task: "asyncio.Task[Any]"
     queued: QueuedRun
@@ -86,9 +86,9 @@ class StartingRun(NamedTuple):
 class EventStream:
     """The ASGI application of one SSE response, which sends the frames of a viewer.
 
-    `viewer` has to be entered; the stream exits it at its end. `first` are frames that it has returned already. With
-    `starting`, the stream sends heartbeats until that run begins. If the run is stopped or refused before, the stream
-    reports this as a failed or cancelled run.
+    `viewer` has to be entered; the stream exits it at its end. `first` are frames that the viewer has already returned.
+    With `starting`, the stream sends heartbeats until that run begins; if the run is stopped or refused before, the
+    stream reports it as cancelled or failed.
     """
 
     kind: Kind = "stream"
@@ -105,7 +105,7 @@ class EventStream:
         self._first = first
         self.format = viewer.format.name
         self._framing = sse_framing(viewer.format.event_name)
-        self._heartbeat = request.runtime.heartbeat
+        self._open_streams = request.runtime.open_streams
         self._metrics = request.runtime.metrics
         self.is_still_authorized = request.is_still_authorized
         self._headers = [*HEADERS, *((name.encode(), value.encode()) for name, value in headers.items())]
@@ -136,7 +136,7 @@ class EventStream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         disconnect = asyncio.create_task(self._wait_for_disconnect(receive))
-        self._heartbeat.add(self)
+        self._open_streams.add(self)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self._headers})
             if scope["method"] != "HEAD":
@@ -150,7 +150,7 @@ class EventStream:
             self._metrics.count_refusal(error)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            self._heartbeat.remove(self)
+            self._open_streams.remove(self)
             self._viewer.__exit__()
             disconnect.cancel()
 

@@ -15,7 +15,7 @@ TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 CONTENT_VALUES = ("true", "1", "span_only", "span_and_event")
-"""Values of the variable CONTENT that enable content in spans, as in other programs with OpenTelemetry."""
+"""Values of the environment variable CONTENT that put inputs, arguments, results and answers into spans."""
 PATH = "/v1/traces"
 
 

@@ -1,4 +1,4 @@
-"""Serves the files of the page that `make page` has built; without a build, a document that explains how to build it.
+"""Serves the web page that `make page` has built; without a build, a document that explains how to build it.
 
 All files are loaded into memory, so that the path of a request is never used as a path on disk. They are loaded again
 after a new build.
@@ -6,7 +6,7 @@ after a new build.
 
 import hashlib
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,9 +19,9 @@ from limelight.server.api_docs_page import STYLE
 FOLDER = Path(limelight.__file__).parent / "page"
 INDEX = "index.html"
 FIXED_NAMES = ("icon.svg", "theme.js")
-"""Files of the page, besides the index, whose names have no checksum."""
+"""Files of the page, besides the index, whose names contain no checksum."""
 ASSETS = "assets/"
-"""Folder of the files with a checksum in their names. Browsers may cache them for ever."""
+"""Folder of the files with a checksum in their names, which browsers may cache for ever."""
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -59,12 +59,23 @@ def is_page_file(path: str) -> bool:
     return path in ("", "/") or path.removeprefix("/") in FIXED_NAMES or path.startswith(f"/{ASSETS}")
 
 
+class Content(NamedTuple):
+    """The bytes of a file with their entity tag, which is computed once, so that a flood of requests hashes nothing."""
+
+    body: bytes
+    etag: str
+
+    @classmethod
+    def of(cls, body: bytes) -> Self:
+        return cls(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+
+
 class File(NamedTuple):
     """A file of the page, with its gzip form if the build has one."""
 
     name: str
-    body: bytes
-    gzipped: bytes | None
+    plain: Content
+    gzipped: Content | None
 
     @property
     def media_type(self) -> str:
@@ -73,6 +84,9 @@ class File(NamedTuple):
     @property
     def cache_control(self) -> str:
         return "public, max-age=31536000, immutable" if self.name.startswith(ASSETS) else "no-cache"
+
+
+UNBUILT_INDEX = File(INDEX, Content.of(UNBUILT.encode()), None)
 
 
 class Page:
@@ -85,7 +99,7 @@ class Page:
 
     def routes(self) -> list[Route]:
         async def index(request: Request) -> Response:
-            return file_response(request, self.file(INDEX) or File(INDEX, UNBUILT.encode(), None))
+            return file_response(request, self.file(INDEX) or UNBUILT_INDEX)
 
         async def fixed_name(request: Request) -> Response:
             return file_response(request, self._required_file(request.url.path.rpartition("/")[2]))
@@ -115,9 +129,11 @@ class Page:
 
 def read_files(folder: Path) -> dict[str, File]:
     """Return the files of a folder, by their relative paths. A file `x.gz` becomes the gzip form of `x`."""
-    bodies = {path.relative_to(folder).as_posix(): path.read_bytes() for path in _files_in(folder)}
+    contents = {path.relative_to(folder).as_posix(): Content.of(path.read_bytes()) for path in _files_in(folder)}
     return {
-        name: File(name, body, bodies.get(f"{name}.gz")) for name, body in bodies.items() if not name.endswith(".gz")
+        name: File(name, content, contents.get(f"{name}.gz"))
+        for name, content in contents.items()
+        if not name.endswith(".gz")
     }
 
 
@@ -128,8 +144,7 @@ def _files_in(folder: Path) -> list[Path]:
 def file_response(request: Request, file: File) -> Response:
     """Return the response with a file: compressed if the browser accepts gzip, or 304 if the browser has cached it."""
     gzipped = file.gzipped if accepts_gzip(request.headers.get("accept-encoding", "")) else None
-    body = file.body if gzipped is None else gzipped
-    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    body, etag = gzipped or file.plain
     headers = {
         "Content-Security-Policy": POLICY,
         "Cache-Control": file.cache_control,

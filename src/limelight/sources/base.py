@@ -14,50 +14,56 @@ from typing import Any, ClassVar, Literal, Protocol, TypedDict, Unpack
 
 import msgspec
 
-from limelight.events import NO_RESULT_SEEN, AnyEvent, Decision, ToolFinished, ToolStarted
+from limelight.events import NO_RESULT_SEEN, AnyEvent, Decision, JsonValue, ToolFinished, ToolStarted
 from limelight.messages import Message
+from limelight.models import User
 from limelight.sandbox.sandbox import Sandbox
+from limelight.sources.input_schemas import NO_SCHEMAS, InputSchemas
 
 DECISIONS: tuple[Decision, ...] = ("approve", "edit", "reject")
 UNSTOPPABLE = "A step that cannot be interrupted is still running; what it returns will be dropped."
-"""Status text of a stopped run in which a step without a known name is still running."""
-
-
-class User(msgspec.Struct, frozen=True):
-    """The user for whom an agent works. `user_id` identifies the owner of the session."""
-
-    user_id: str
-    name: str = ""
+"""Status text for a run that was stopped while an agent's step of unknown name still runs."""
 
 
 class Approval(msgspec.Struct, frozen=True):
-    """A person's decision about an approval request. It is truthy unless the person has rejected the request.
+    """A decision about an approval request. It is truthy unless the request was rejected or has expired.
 
-    `args` are the arguments to use, edited or not.
+    `args` are the arguments to use, edited or not. If the person has answered a question (`answered`), the decision is
+    `edit` and `args` is `{"value": answer}`.
     """
 
     decision: Decision
     args: dict[str, Any]
     reason: str = ""
     by: str = ""
+    answered: bool = False
+
+    @property
+    def answer(self) -> JsonValue:
+        """The person's answer to the question of the request; None if the person has not answered."""
+        return self.args.get("value") if self.answered else None
 
     def __bool__(self) -> bool:
         return self.decision != "reject"
 
 
 class ApprovalOptions(TypedDict, total=False):
-    """Optional fields of an approval request."""
+    """Optional fields of an agent's request for an approval."""
 
     call_id: str
     """The open tool call that needs the approval."""
     agent_id: str
     """The id of the agent that asks; "" is the main agent."""
     decisions: Sequence[Decision]
-    """The allowed decisions; all by default."""
+    """The decisions that the person may choose from; all by default."""
+    question: str
+    """What the agent asks, as a text for the person."""
+    answer_schema: dict[str, Any] | None
+    """The JSON Schema of the answer that the person may give; None, the default, if the request takes no answer."""
 
 
 class FileMade(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that an agent has produced. The engine stores its bytes and logs `artifact_made`."""
+    """A file that an agent has produced. The engine stores its bytes and logs the event `artifact_made`."""
 
     name: str
     data: bytes | Callable[[], bytes]
@@ -91,11 +97,11 @@ class Context(Protocol):
 
     @property
     def cancelled(self) -> bool:
-        """True once the run is stopped. Code that cannot be interrupted should poll this."""
+        """True once the run was stopped. Code that cannot be interrupted should check this repeatedly."""
         ...
 
     def emit(self, event: AnyEvent) -> None:
-        """Add an event to the run without yielding it. Any thread may call this."""
+        """Add an event to the run's log without yielding it from the source. Any thread may call this."""
         ...
 
     def approve(
@@ -114,9 +120,10 @@ class Context(Protocol):
 
 
 CURRENT: ContextVar[Context | None] = ContextVar("limelight_context", default=None)
-"""The context of the run that the current code belongs to; `limelight.current()` reads it."""
+"""The context of the run to which the current code belongs; `limelight.current()` reads it."""
 CURRENT_AGENT_ID: ContextVar[Callable[[], str]] = ContextVar("limelight_agent_id", default=str)
-"""A function that returns the id of the agent that the current code works for; "" is the main agent or unknown."""
+"""A function that returns the id of the agent for which the current code works; "" if that is the main agent or
+unknown."""
 
 
 async def no_history() -> Sequence[Message]:
@@ -124,36 +131,53 @@ async def no_history() -> Sequence[Message]:
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """One request to an agent.
+    """One request to an agent: its messages, the context of its run, and the key of the agent's memory.
 
-    A stateless agent reads all `messages`. An agent that stores state does so under `memory_key`: if state exists under
-    that key, the agent reads only the `question`; otherwise it reads the `history` first.
+    A stateless agent reads the `complete_messages`. An agent that stores state does so under `memory_key`: if state
+    exists under that key, the agent reads only the `question`; otherwise it reads the `history` first.
     """
 
     messages: Sequence[Message]
     """All messages of the request."""
     context: Context
     memory_key: str = ""
-    """The key of the conversation: a turn continues from the state of the last turn with the same key."""
+    """Key of the conversation in the agent's memory: a turn continues from the state of the last turn with this key."""
     history: Callable[[], Awaitable[Sequence[Message]]] = no_history
-    """A function that returns the conversation before this turn, without system messages: from the request, or else
-    from the log."""
+    """Returns the conversation before this turn, without system messages: from the request, or else from the log."""
+    missing_messages: Callable[[], Awaitable[Sequence[Message]]] = no_history
+    """Returns the session's earlier questions and answers from the log if the request continues the session without
+    sending them; else nothing. Tool calls, and the oldest turns of a very long session, are left out."""
+    replaces_memory: bool = False
+    """Whether the turn starts another conversation in its session, so that the memory of the old one is obsolete."""
     max_steps: int | None = None
-    """The step limit of the main agent; None leaves the limit to the agent."""
+    """The step limit of the main agent; None means the agent's own limit."""
+    input: Mapping[str, Any] | None = None
+    """The input object of the request, which fits the agent's schema; None if the request has only a question."""
+    input_is_question: bool = False
+    """Whether the request has only an input object. The question is then the text of the input, for people."""
+    context_values: Mapping[str, Any] = {}
+    """Context values of the request, which the agent's settings allow."""
 
     @property
     def question(self) -> Message:
-        """The newest message of the user."""
+        """The user's newest message in the request."""
         return next(message for message in reversed(self.messages) if message.role == "user")
+
+    async def complete_messages(self) -> list[Message]:
+        """Return the messages of the request, preceded by the session's earlier turns if the request lacks them."""
+        messages = list(self.messages)
+        last = max(at for at, message in enumerate(messages) if message.role == "user")
+        messages[last:last] = await self.missing_messages()
+        return messages
 
     @property
     def instructions(self) -> str:
-        """The texts of the request's system messages, which add to the agent's instructions for this turn."""
+        """The texts of the request's system messages: instructions to the agent that apply to this turn only."""
         return "\n\n".join(message.text for message in self.messages if message.role == "system")
 
 
 class AgentResources(Protocol):
-    """The resources of a server that its sources may use."""
+    """What a server provides to its sources: the data folder and the offline model."""
 
     @property
     def data(self) -> Path:
@@ -161,23 +185,27 @@ class AgentResources(Protocol):
         ...
 
     async def understudy(self) -> tuple[str, str]:
-        """Return the URL and the API key of the offline model. The first call starts the model."""
+        """Return the URL and the API key of the offline model, which the first call starts."""
         ...
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of one agent that its framework applies: limits, planning and approvals. The source passes them on."""
+    """Settings of one agent that its source passes to the framework: limits, planning, approvals and sandbox."""
 
     max_steps: int | None = None
     planning_interval: int | None = None
     approve: tuple[str, ...] = ()
-    """The names of tools that need an approval before each call."""
+    """Names of the tools that need an approval before each call."""
     sandbox: Sandbox | None = None
-    """The sandbox for code of the model; None runs code in this process."""
+    """The sandbox in which code written by the model runs; None runs it in the server's process."""
+    input: Mapping[str, Any] = {}
+    """Values of the agent's input that a conversation begins with, unless its first request has others."""
+    context: Mapping[str, Any] = {}
+    """Values of the agent's context. Those of a request take precedence."""
 
 
 NO_OPTIONS = Options()
-"""The default options."""
+"""Options without any setting; the framework's defaults apply."""
 
 
 Feature = Literal[
@@ -195,7 +223,7 @@ Feature = Literal[
     "stop_in_a_sync_tool",
     "memory_after_restart",
 ]
-"""Abilities that some frameworks have and others lack."""
+"""Names of the features that some frameworks have and others lack."""
 
 
 class Source(Protocol):
@@ -206,31 +234,44 @@ class Source(Protocol):
 
     framework: ClassVar[str]
     LACKS: ClassVar[Mapping[Feature, str]] = {}
-    """Features that the framework lacks, each with a short reason. Tests fail if a framework has such a feature."""
+    """Features that the framework lacks, each with the reason. A test fails if the framework has a listed feature."""
     OPTIONS: ClassVar[frozenset[str]] = frozenset()
-    """The fields of Options that the source applies."""
+    """Names of the fields of Options that the source supports."""
     keeps_memory: ClassVar[bool] = False
-    """Whether the source stores state under `memory_key` between turns."""
+    """Whether the source needs a `memory_key` and the session's earlier turns. A source to which the request's messages
+    suffice leaves this False."""
     resumes: ClassVar[bool] = False
     """Whether `resume` can continue a run that waited for a person when its server ended."""
 
     @classmethod
     def accepts(cls, target: object) -> bool: ...
 
+    @classmethod
+    def agents_in(cls, target: object) -> Mapping[str, object]:
+        """Return the agents that an object holds, by name, if it is a collection of this framework's agents."""
+        return {}
+
     def __init__(self, target: object, options: Options = NO_OPTIONS) -> None: ...
 
     @property
     def description(self) -> str:
         """A one-line description of the agent, for lists."""
-        ...
+        return ""
+
+    @property
+    def schemas(self) -> InputSchemas:
+        """What the agent takes besides a question, as JSON Schemas."""
+        return NO_SCHEMAS
 
     @property
     def failed(self) -> bool:
-        """Whether the last attempt to open the agent in the background has failed. The next request retries."""
+        """Whether the last attempt to create the agent in the background has failed; the next request retries."""
         return False
 
     async def loaded(self) -> None:
-        """Wait until the agent and its framework are loaded, if `open` loads them in the background, or fail to."""
+        """Wait until the agent and its framework are loaded or have failed to load, if `open` loads them in the
+        background.
+        """
 
     async def open(self, resources: AgentResources) -> None:
         """Prepare the agent. Called once, before the first turn, in the server's event loop."""
@@ -239,25 +280,31 @@ class Source(Protocol):
         """Release the agent's resources. Called once, after the last turn."""
 
     def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        """Yield the events of a turn. Closing the generator must end the framework's work."""
+        """Yield the events of a turn. Closing the generator must stop the framework's work."""
         ...
 
     def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
-        """Continue a run that waited for a person when its server ended. `events` are all events in its log.
+        """Continue a run that was waiting for a person when its server ended; `events` are all events in its log.
 
         The source calls `approve` again, which finds the logged request, and its decision if there is one.
         """
         raise RuntimeError(f"{self.framework} cannot resume a run")
 
     async def forget(self, memory_key: str) -> None:
-        """Delete the stored state of a conversation, after the conversation was deleted."""
+        """Delete the stored state of a conversation, after the conversation was deleted or replaced."""
 
-    async def rest(self, memory_key: str) -> None:
-        """Release the memory of an idle conversation. The conversation can still continue later."""
+    async def forget_session(self, user_id: str, session_id: str) -> None:
+        """Delete state that the agent stores under a session's id, after the session was deleted.
+
+        Another user may have a session with the same id.
+        """
+
+    async def unload(self, memory_key: str) -> None:
+        """Release the memory of an idle conversation, which must still be able to continue later."""
 
 
 def with_defaults(event: AnyEvent) -> AnyEvent:
-    """Return a tool event with missing fields filled in: the tool's name, the error message, and the result.
+    """Return a tool event with its missing fields filled in: the tool's name, the error message, the result.
 
     For a failed call, the error serves as the result, and `result_seen` is true because the outcome is known. A call
     whose outcome is unknown gets a placeholder as its result.
@@ -273,6 +320,13 @@ def with_defaults(event: AnyEvent) -> AnyEvent:
             return msgspec.structs.replace(event, result=NO_RESULT_SEEN)
         case _:
             return event
+
+
+def is_instance(value: object, module: str, class_name: str) -> bool:
+    """Whether a value is an instance of this class of this module or package, without importing the module."""
+    return any(
+        base.__name__ == class_name and f"{base.__module__}.".startswith(f"{module}.") for base in type(value).__mro__
+    )
 
 
 def first_line(text: str | None) -> str:

@@ -1,11 +1,11 @@
-"""Source for plain functions: an async generator `agent(messages, ctx)` that yields text, Events and files.
+"""Source for plain functions: async generators `agent(messages, ctx)` that yield text, Events and files.
 
 A coroutine function that returns its answer is accepted too, and so is an ordinary generator, which runs in its own
-thread so that it does not block the event loop.
+thread so that it does not block the event loop. An object with such a method may have hooks (`function_agent`).
 """
 
 import inspect
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any, ClassVar
 
@@ -26,43 +26,52 @@ from limelight.events import (
     ToolReady,
     ToolStarted,
 )
-from limelight.sources.base import NO_OPTIONS, UNSTOPPABLE, FileMade, Item, Options, Source, Turn, first_line
+from limelight.messages import Message
+from limelight.sources.base import NO_OPTIONS, UNSTOPPABLE, AgentResources, FileMade, Item, Options, Source, Turn
+from limelight.sources.function_agent import FunctionAgent, agent_method, is_agent_function
 from limelight.sources.leftover_threads import report_running_functions
 from limelight.sources.messages import AgentMessages, MessageIds
 from limelight.sources.thread_bridge import ThreadBridge
 from limelight.sources.tool_calls import CallIds
 
 ToolEvent = ToolArgsDelta | ToolReady | ToolOutputDelta | ToolFinished
-"""Events that always belong to a tool call, even if their call id is empty."""
+"""Event types that always belong to a tool call, even if their call id is empty."""
 
 
 class FunctionSource(Source):
-    """Source for an async generator function, a coroutine function or an ordinary generator function."""
+    """Source that runs an async generator, a coroutine or a generator function, or an object with such a method."""
 
     framework: ClassVar[str] = "function"
+    keeps_memory: ClassVar[bool] = True
 
     def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
-        if not callable(target):
-            raise TypeError(f"{target!r} is not a function")
-        self._target: Callable[..., Any] = target
+        self._agent = FunctionAgent(target)
 
     @classmethod
     def accepts(cls, target: object) -> bool:
-        return (
-            inspect.isasyncgenfunction(target)
-            or inspect.iscoroutinefunction(target)
-            or inspect.isgeneratorfunction(target)
-        )
+        return is_agent_function(target) or agent_method(target) is not None
 
     @property
     def description(self) -> str:
-        return first_line(inspect.getdoc(self._target))
+        return self._agent.description
+
+    async def open(self, resources: AgentResources) -> None:
+        await self._agent.open()
+
+    async def close(self) -> None:
+        await self._agent.close()
+
+    async def forget_session(self, user_id: str, session_id: str) -> None:
+        await self._agent.forget(user_id, session_id)
 
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
+        if turn.replaces_memory:
+            await self._agent.forget(turn.context.user.user_id, turn.context.session_id)
+        messages = await turn.complete_messages()
         translator = FunctionTranslator()
         append = translator.messages.append
         try:
-            async with aclosing(self._items(turn)) as items:
+            async with aclosing(self._items(messages, turn)) as items:
                 async for item in items:
                     if type(item) is str and (delta := append(item)) is not None:  # fast path for most items
                         yield delta
@@ -75,16 +84,17 @@ class FunctionSource(Source):
         for event in translator.end():
             yield event
 
-    def _items(self, turn: Turn) -> AsyncGenerator[object, None]:
-        if inspect.isasyncgenfunction(self._target):
-            return self._target(turn.messages, turn.context)
-        if inspect.iscoroutinefunction(self._target):
-            return _returned(self._target(turn.messages, turn.context))
-        return _in_thread(self._target(turn.messages, turn.context), turn)
+    def _items(self, messages: list[Message], turn: Turn) -> AsyncGenerator[object, None]:
+        function = self._agent.function
+        if inspect.isasyncgenfunction(function):
+            return function(messages, turn.context)
+        if inspect.iscoroutinefunction(function):
+            return _returned(function(messages, turn.context))
+        return _in_thread(function(messages, turn.context), turn)
 
 
 class FunctionTranslator:
-    """Translator from the items that a function yields to Events. Pure.
+    """Translates the items that a function yields into Events. Pure.
 
     Consecutive strings form one text message. Any other item ends the message, except None and events of sub-agents.
     """
@@ -97,7 +107,7 @@ class FunctionTranslator:
 
     def feed(self, item: object) -> list[Item]:
         if isinstance(item, str):
-            return [*self.messages.text(item)]
+            return [*self.messages.text(str.__str__(item))]  # a subclass of str cannot be encoded
         if item is None:
             return []
         if isinstance(item, FileMade):
@@ -116,13 +126,13 @@ class FunctionTranslator:
         return [*self.messages.close(), self._with_unique_id(event)]
 
     def _track_text(self, event: TextDelta) -> None:
-        """Record text that the function streams as TextDelta events, because the last text may be the final answer."""
+        """Record text that the function streams as TextDelta events; the last text may be the final answer."""
         if event.message_id != self.messages.last_id:
             self.messages.last_id, self.messages.last_pieces = event.message_id, []
         self.messages.last_pieces.append(event.text)
 
     def end(self, terminal: RunFinished | None = None) -> list[Item]:
-        """Return the events that complete the run, where they are missing: final answer and terminal event.
+        """Return the events that are missing at the end of the run: final answer and terminal event.
 
         `terminal` is a RunFinished that the function has yielded; None means that the function has returned.
         """
@@ -154,7 +164,7 @@ async def _returned(awaitable: Any) -> AsyncGenerator[object, None]:
 
 
 async def _in_thread(items: Iterator[object], turn: Turn) -> AsyncGenerator[object, None]:
-    """Run an ordinary generator in a thread and yield its items. A stop takes effect between two items."""
+    """Run a sync generator in a thread and yield its items. A Stop takes effect between two items."""
 
     def drive(bridge: ThreadBridge[object]) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Normalizes a message history from a client or from the log, so that every framework accepts it. Pure.
+"""Repairs a message history from a client or from the log, so that every framework accepts it. Pure.
 
 A history may contain calls without an id, arguments that are not an object, and results without a call. Frameworks
 raise errors for these, and the conversation could not continue. Models require each result directly after the message
@@ -9,20 +9,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from limelight.grammar import parse_args
+from limelight.json_values import fields_of, items_of, json_text
 from limelight.messages import Message
-from limelight.sources.tool_results import fields_of, items_of, json_text
 
 CUT_OFF = "This call was cut off before it had a result."
-"""The text of the result that is added for a call without a result."""
+"""Text of the result that is added for a tool call without a result."""
 
 
 def normalized(history: Sequence[Message]) -> list[Message]:
-    """Return the history, changed so that every call has an id, a name, an object as arguments, and a result."""
+    """Return a history in which every tool call has an id, a name, an object as arguments, and a result."""
     messages: list[Message] = []
     open_calls: list[dict[str, Any]] = []
-    """The calls of the last message other than a result that have no result yet."""
+    """The calls without a result so far, among those of the last message that is not a result."""
     position = 0
-    """The index in `messages` where results for the open calls are inserted."""
+    """The index in `messages` at which results for the open calls are inserted."""
     generated: list[str] = []
     """Ids that were generated for calls without one. Results without a call id are assigned to these calls in order."""
     for number, message in enumerate(history):
@@ -55,7 +55,7 @@ def _with_calls(message: Message, calls: list[dict[str, Any]]) -> Message:
 
 
 def _calls(message: Message, number: int) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yield the calls of a message, each with whether it had an id. Skip items that are not calls."""
+    """Yield the tool calls of a message, each with whether it had an id. Skip items that are not calls."""
     for at, sent in enumerate(items_of(message.get("tool_calls")), 1):
         function = fields_of(fields_of(sent).get("function"))
         if not function:
@@ -73,8 +73,8 @@ def _calls(message: Message, number: int) -> Iterator[tuple[dict[str, Any], bool
         yield call, has_id
 
 
-def _arguments(sent: Any) -> str:
-    """Return the arguments as the JSON text of an object; the text of an empty object if they are not an object."""
-    if not isinstance(sent, str):
-        return json_text(fields_of(sent))
-    return sent if isinstance(parse_args(sent), dict) else "{}"
+def _arguments(arguments: Any) -> str:
+    """Return the arguments of a tool call as JSON text; "{}" if they are not an object."""
+    if not isinstance(arguments, str):
+        return json_text(fields_of(arguments))
+    return arguments if isinstance(parse_args(arguments), dict) else "{}"

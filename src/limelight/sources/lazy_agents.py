@@ -1,7 +1,4 @@
-"""Sources that create their agent after startup: with an async factory, or in the background while the server runs.
-
-`FactorySource` is for a target `async def make()`. Its `open` awaits the factory in the server's event loop, because
-database connections belong to the event loop that opens them. The agent's framework is known only after that.
+"""Sources whose agent is created in the background after the server has started.
 
 `LazySource` is for a built-in agent, whose framework takes seconds to import. Framework and description are known in
 advance; a thread imports the framework and creates the agent. A run that starts before the agent is created emits a
@@ -14,26 +11,27 @@ import logging
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from typing import ClassVar
 
 import msgspec
 
 from limelight.errors import LimelightError, SetupError, TryLater
 from limelight.events import AnyEvent, Status
-from limelight.sources.base import NO_OPTIONS, AgentResources, Item, Options, Source, Turn, first_line
+from limelight.sources.base import NO_OPTIONS, AgentResources, Item, Options, Source, Turn
+from limelight.sources.input_schemas import NO_SCHEMAS, UNKNOWN_SCHEMAS, InputSchemas
 
 log = logging.getLogger(__name__)
 TRAITS = ("framework", "LACKS", "OPTIONS", "keeps_memory", "resumes")
-"""Names of the attributes of a Source that are the same for all agents of a framework."""
+"""Names of the attributes of Source that depend only on the framework, so that a LazySource has them before its agent.
+"""
 IMPORT_LOCK = threading.Lock()
-"""Lock that is held while an agent is created. Without it, parallel imports of packages that import each other may fail
-on incomplete modules."""
+"""Lock that a thread holds while it creates an agent. Without it, parallel imports of packages that import each other
+may fail on incomplete modules."""
 LOCK_POLL_SECONDS = 0.05
 """Interval at which a thread that waits for IMPORT_LOCK checks whether its agent is still needed."""
 
 
 class DelegatingSource(Source):
-    """Base class of FactorySource and LazySource: delegates to the agent's source, once the agent is created."""
+    """Base class of LazySource and FactorySource: forwards each call to the agent's source once that is created."""
 
     _source: Source | None = None
 
@@ -41,12 +39,16 @@ class DelegatingSource(Source):
     def accepts(cls, target: object) -> bool:
         return False  # these sources are never selected for a target
 
+    @property
+    def schemas(self) -> InputSchemas:
+        return UNKNOWN_SCHEMAS if self._source is None else self._source.schemas
+
     async def _ready(self) -> Source:
-        """Return the agent's source, after waiting for the agent if necessary. Raises an error if there is no agent."""
+        """Return the agent's source, after waiting until the agent is created. Raises an error if that fails."""
         raise NotImplementedError
 
     def _loading_text(self) -> str:
-        """Return the status text for a run that starts before the agent is created; "" for no status."""
+        """Return the status text for a run that has to wait for its agent; "" for no status."""
         return ""
 
     async def close(self) -> None:
@@ -55,12 +57,13 @@ class DelegatingSource(Source):
             self._source = None
 
     def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
-        return self._source.run(turn) if self._source is not None else self._wait(lambda source: source.run(turn))
+        return self._stream(lambda source: source.run(turn))
 
     def resume(self, turn: Turn, events: Sequence[AnyEvent]) -> AsyncGenerator[Item, None]:
-        if self._source is not None:
-            return self._source.resume(turn, events)
-        return self._wait(lambda source: source.resume(turn, events))
+        return self._stream(lambda source: source.resume(turn, events))
+
+    def _stream(self, start: Callable[[Source], AsyncGenerator[Item, None]]) -> AsyncGenerator[Item, None]:
+        return self._wait(start) if self._source is None else start(self._source)
 
     async def _wait(self, start: Callable[[Source], AsyncGenerator[Item, None]]) -> AsyncGenerator[Item, None]:
         """Emit a status, wait until the agent is created, and yield the items of the stream that `start` returns."""
@@ -73,87 +76,39 @@ class DelegatingSource(Source):
     async def forget(self, memory_key: str) -> None:
         await (await self._ready()).forget(memory_key)
 
-    async def rest(self, memory_key: str) -> None:
+    async def forget_session(self, user_id: str, session_id: str) -> None:
+        await (await self._ready()).forget_session(user_id, session_id)
+
+    async def unload(self, memory_key: str) -> None:
         if self._source is not None:  # without an agent there is no memory to release
-            await self._source.rest(memory_key)
-
-
-class AsyncFactory(msgspec.Struct, frozen=True):
-    """A coroutine function that creates an agent, and the function that wraps the agent in a source."""
-
-    make: Callable[[], Awaitable[object]]
-    label: str
-    """The target as text, for error messages."""
-    wrap: Callable[[object], Source]
-
-
-class FactorySource(DelegatingSource):
-    """Source for an agent that an async factory creates when the source is opened."""
-
-    framework: ClassVar[str] = "async factory"
-    OPTIONS: ClassVar[frozenset[str]] = frozenset(msgspec.structs.asdict(NO_OPTIONS))
-
-    def __init__(self, target: AsyncFactory, options: Options = NO_OPTIONS) -> None:
-        self._factory = target
-        self._options = options
-
-    @property
-    def description(self) -> str:
-        return self._source.description if self._source is not None else first_line(self._factory.make.__doc__)
-
-    async def open(self, resources: AgentResources) -> None:
-        try:
-            target = await self._factory.make()
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise SetupError(f"target {self._factory.label!r} cannot be made: {reason}") from error
-        source = self._factory.wrap(target)
-        self._check_options(source)
-        await source.open(resources)
-        self._source = source
-        for trait in TRAITS:
-            setattr(self, trait, getattr(source, trait))
-
-    def _check_options(self, source: Source) -> None:
-        for name, value in msgspec.structs.asdict(self._options).items():
-            if value != getattr(NO_OPTIONS, name) and name not in source.OPTIONS:
-                raise SetupError(
-                    f"target {self._factory.label!r}: {name} makes no difference for this agent, as its framework "
-                    f"({source.framework}) does not have it"
-                )
-
-    async def _ready(self) -> Source:
-        if self._source is None:
-            raise RuntimeError(f"the agent of {self._factory.label!r} is not open")
-        return self._source
+            await self._source.unload(memory_key)
 
 
 class LazyAgent(msgspec.Struct, frozen=True, kw_only=True):
-    """Name, description and required extra of a built-in agent, and the function that prepares its creation."""
+    """A built-in agent that is created later: its name, description, required extra, and how to create it."""
 
     name: str
     description: str
     extra: str
-    """The extra that installs the agent's framework; "" if the agent needs none."""
+    """The pip extra that installs the agent's framework; "" if the agent needs none."""
     prepare: Callable[[AgentResources], Awaitable[Callable[[], object]]]
-    """A function that resolves the model's address and returns the function that creates the agent. The latter is
-    called in a thread."""
+    """Finds the model's address and returns the function that creates the agent, which is called in a thread."""
     cleanups: list[Callable[[], Awaitable[None]]] = []
-    """Functions that release resources when the agent is closed or its creation fails. `prepare` and the function that
-    it returns append to this list."""
+    """Functions that are called when the agent is closed or its creation fails. `prepare` and the function that it
+    returns append to this list."""
 
     def missing(self, module: str) -> str:
-        """Return the error message for a package that is not installed."""
+        """Return the error message about a package that the agent needs and that is not installed."""
         return needs_extra(self.name, self.extra) if self.extra else f"agent {self.name!r} needs the package {module}"
 
 
 def needs_extra(name: str, extra: str) -> str:
-    """Return the error message for an agent whose extra is not installed."""
+    """Return the error message about an agent whose pip extra is not installed."""
     return f"agent {name!r} needs the {extra} extra: pip install 'limelight[{extra}]'"
 
 
 class LazySource(DelegatingSource):
-    """Source for a built-in agent, which is created in the background after `open`."""
+    """Source for a built-in agent that is created in the background after `open`."""
 
     source_class: type[Source]
 
@@ -161,7 +116,7 @@ class LazySource(DelegatingSource):
         self._agent = target
         self._options = options
         self._task: asyncio.Task[Source] | None = None
-        """The last attempt to create the agent."""
+        """The asyncio task of the last attempt to create the agent."""
         self._resources: AgentResources | None = None
         self._closing = False
 
@@ -169,8 +124,12 @@ class LazySource(DelegatingSource):
     def description(self) -> str:
         return self._agent.description
 
+    @property
+    def schemas(self) -> InputSchemas:
+        return NO_SCHEMAS  # built-in agents are asked in words
+
     async def open(self, resources: AgentResources) -> None:
-        """Start to create the agent. Wait for the agent only if there is no framework to import."""
+        """Start to create the agent. Wait until it is created only if that needs no import of a framework."""
         self._closing = False
         self._resources = resources
         task = self._start(resources)
@@ -223,7 +182,7 @@ class LazySource(DelegatingSource):
             raise SetupError(self._agent.missing(error.name or "")) from error
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
-            raise SetupError(f"agent {self._agent.name!r} cannot be made: {reason}") from error
+            raise SetupError(f"agent {self._agent.name!r} cannot be created: {reason}") from error
         finally:
             IMPORT_LOCK.release()
 
@@ -238,7 +197,7 @@ class LazySource(DelegatingSource):
             log.error("%s%s; the next request to the agent retries", error, fix)
 
     async def _ready(self) -> Source:
-        """Return the agent's source as soon as the agent is created. Raises the error if the creation fails.
+        """Return the agent's source once the agent is created. Raises the error if that fails.
 
         If the last attempt has failed, start another one.
         """
@@ -249,7 +208,7 @@ class LazySource(DelegatingSource):
         return await asyncio.shield(self._task)
 
     async def close(self) -> None:
-        """Close the agent. A running import cannot be interrupted and is awaited; a waiting import is skipped."""
+        """Close the agent. An import that is running is awaited; one that waits for its turn is skipped."""
         self._closing = True
         if self._task is not None:
             with suppress(Exception):
@@ -268,7 +227,7 @@ class LazySource(DelegatingSource):
 
 
 def lazy_source(kind: type[Source], agent: LazyAgent, options: Options) -> Source:
-    """Create a LazySource for a built-in agent. `kind` is the source class of its framework.
+    """Create a LazySource for a built-in agent; `kind` is the source class of the agent's framework.
 
     The LazySource gets the framework's attributes (TRAITS) before the agent is created.
     """

@@ -17,8 +17,8 @@ from limelight.events import Status
 from limelight.sources.base import CURRENT, UNSTOPPABLE, Context
 
 ToolOfFrame = Callable[[FrameType], str | None]
-"""Function that returns the name of the tool that a stack frame runs, "" for another step of the agent, or None for any
-other frame."""
+"""Type of a function that returns the name of the tool that a stack frame runs, "" for another step of the agent, or
+None for any other frame."""
 
 
 def report_running_tools(run: Context, tool_of_frame: ToolOfFrame) -> None:
@@ -29,14 +29,14 @@ def report_running_tools(run: Context, tool_of_frame: ToolOfFrame) -> None:
 
 
 def report_running_functions(run: Context) -> None:
-    """Emit a status that names the functions that a run has passed to threads and that still run, if there are any."""
+    """Emit a status that names the functions of a run that still run in threads, if there are any."""
     names = [_outermost_function(stack) for stack in _stacks_of(run)]
     if names:
         run.emit(Status(text=still_running_text(names, "function")))
 
 
 def still_running_text(names: Iterable[str], noun: str = "tool") -> str:
-    """Return the status text for tools that still run and cannot be interrupted. An unknown name is ""."""
+    """Return the status text about tools that still run and cannot be interrupted; an unknown name is ""."""
     known = sorted({name for name in names if name})
     if not known:
         return UNSTOPPABLE
@@ -51,7 +51,7 @@ def _outermost_tool(stack: list[FrameType], tool_of_frame: ToolOfFrame) -> str |
 
 
 def _outermost_function(stack: list[FrameType]) -> str:
-    """Return the name of the function that the pool called, or "" for a lambda and for code that is not Python's."""
+    """Return the name of the function that the thread pool called; "" for a lambda or non-Python code."""
     name = stack[-2].f_code.co_name if len(stack) > 1 else ""  # the last frame is the pool's
     return "" if name.startswith("<") else name
 
@@ -70,7 +70,7 @@ def _stacks_of(run: Context) -> Iterator[list[FrameType]]:
 
 
 def _work_item(frame: FrameType) -> Any:
-    """Return the function that a pool thread executes, if this is the pool's frame that calls it; else None.
+    """Return the function that a thread pool's thread executes, if the frame is the pool's call of it; else None.
 
     Recognizes Python's thread pool and Limelight's.
     """
@@ -81,7 +81,7 @@ def _work_item(frame: FrameType) -> Any:
 
 
 def _run_of(work: Any) -> Context | None:
-    """Return the run that a pool thread's function belongs to; None if there is none.
+    """Return the run to which the function of a thread pool's thread belongs; None if there is none.
 
     The function is the method `run` of a contextvars context, maybe in a partial.
     """

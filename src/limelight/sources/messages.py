@@ -1,4 +1,4 @@
-"""Text and reasoning messages of one agent. Pure; shared by the sources.
+"""Creates the events of one agent's text and reasoning messages. Pure; shared by the sources.
 
 The first delta opens a message. The message ends when the agent does anything else.
 """
@@ -7,10 +7,10 @@ from limelight.events import AnyEvent, ReasoningDelta, ReasoningFinished, TextDe
 
 
 class MessageIds:
-    """Generator of message ids for one run. All agents of the run share it, so that ids are unique."""
+    """Generates the message ids of one run. All agents of the run share it, so that ids are unique."""
 
     def __init__(self, text: str = "msg", reasoning: str = "msg") -> None:
-        """Create a generator. `text` and `reasoning` are the prefixes of the ids of text and reasoning messages."""
+        """Create a generator with these prefixes for the ids of text and of reasoning messages."""
         self.count = 0
         self._text = text
         self._reasoning = reasoning
@@ -25,7 +25,7 @@ class MessageIds:
 
 
 class AgentMessages:
-    """The open text or reasoning message of one agent, and its last text."""
+    """The text or reasoning message that one agent is streaming, and its last text."""
 
     def __init__(self, agent_id: str, ids: MessageIds) -> None:
         self.agent_id = agent_id
@@ -35,16 +35,20 @@ class AgentMessages:
         self._ids = ids
         self._text_id: str | None = None
         self.reasoning_id: str | None = None
-        """The id of the open reasoning message; None if none is open."""
+        """The id of the reasoning message that is being streamed; None if there is none."""
 
     @property
     def last_text(self) -> str:
         return "".join(self.last_pieces)
 
-    def append(self, text: str) -> TextDelta | None:
-        """Append a delta to the open text message. Returns None if no text message is open or the delta is empty.
+    def forget_last(self) -> None:
+        """Forget the last text message, so that an answer with the same text does not refer to it."""
+        self.last_id, self.last_pieces = None, []
 
-        Most tokens take this path.
+    def append(self, text: str) -> TextDelta | None:
+        """Return the event for a delta of the open text message; None if there is no such message or no text.
+
+        Most tokens take this fast path.
         """
         if self._text_id is None or not text:
             return None
@@ -52,7 +56,7 @@ class AgentMessages:
         return TextDelta(agent_id=self.agent_id, message_id=self._text_id, text=text)
 
     def text(self, text: str) -> list[AnyEvent]:
-        """Append a delta to the open text message, or open a text message with it."""
+        """Return the events that append a delta to the open text message, or that open a text message with it."""
         if not text:
             return []
         events: list[AnyEvent] = []
@@ -65,7 +69,7 @@ class AgentMessages:
         return events
 
     def reasoning(self, text: str) -> list[AnyEvent]:
-        """Append a delta to the open reasoning message, or open a reasoning message with it."""
+        """Return the events that append a delta to the open reasoning message, or that open one with it."""
         if not text:
             return []
         events: list[AnyEvent] = []
@@ -76,7 +80,7 @@ class AgentMessages:
         return events
 
     def close(self) -> list[AnyEvent]:
-        """End the open message."""
+        """Return the events that end the agent's open text or reasoning message."""
         return [*self._end_reasoning(), *self._end_text()]
 
     def _end_text(self) -> list[AnyEvent]:

@@ -1,4 +1,4 @@
-"""The state of a run that waited for a person when its server ended, rebuilt from the run's log. Pure.
+"""The state of a run that was waiting for a person when its server ended, rebuilt from the run's log. Pure.
 
 A source that resumes such a run restores its translator from this state.
 """
@@ -25,7 +25,7 @@ from limelight.events import (
 
 
 class OpenCall(msgspec.Struct):
-    """A tool call without a result."""
+    """A tool call of a resumed run that has no result in the log yet."""
 
     call_id: str
     agent_id: str
@@ -34,26 +34,28 @@ class OpenCall(msgspec.Struct):
 
 
 class ResumeState:
-    """The parts of a run's events that a translator needs to continue the run."""
+    """What a source's translator needs from a run's log to continue the run."""
 
     def __init__(self, events: Sequence[AnyEvent]) -> None:
         self.calls: dict[str, OpenCall] = {}
-        """Open calls by call id."""
+        """The open tool calls, by call id."""
         self.agents: dict[str, AgentStarted] = {}
-        """Open sub-agents by agent id."""
+        """The open sub-agents, by agent id."""
+        self.ended_branches: list[AgentStarted] = []
+        """The branches that have ended in the open step of their parent."""
         self.steps: dict[str, StepStarted] = {}
-        """Open steps by agent id."""
+        """The open steps, by agent id."""
         self.call_ids: set[str] = set()
-        """All call ids of the run. New calls must get other ids."""
+        """All call ids of the run; new calls must get other ids."""
         self.agent_names: list[str] = []
-        """The names of all sub-agents of the run, with repetitions."""
+        """The names of all sub-agents of the run; a name occurs once for each sub-agent."""
         self.agent_ids: set[str] = set()
-        """All ids of sub-agents of the run. New sub-agents must get other ids."""
+        """The ids of all sub-agents of the run; new sub-agents must get other ids."""
         self.step_numbers: dict[str, int] = {}
-        """The number of each agent's last step."""
+        """The number of each agent's last step, by agent id."""
         self.message_ids: set[str] = set()
         self.planned: set[str] = set()
-        """The agents that have made a plan."""
+        """The ids of the agents that have made a plan."""
         self.requests: list[ApprovalRequested] = []
         for event in events:
             self._add(event)
@@ -74,8 +76,10 @@ class ResumeState:
                 self.agent_names.append(event.name)
                 self.agent_ids.add(event.agent_id)
             case AgentFinished():
-                self.agents.pop(event.agent_id, None)
+                ended = self.agents.pop(event.agent_id, None)
+                self.ended_branches += [ended] if ended is not None and ended.branch else []
             case StepStarted():
+                self.ended_branches = [b for b in self.ended_branches if b.parent_id != event.agent_id]
                 self.steps[event.agent_id] = event
                 self.step_numbers[event.agent_id] = event.number
             case StepFinished():

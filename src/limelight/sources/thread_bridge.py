@@ -1,4 +1,4 @@
-"""A bridge that passes items from a thread to the event loop, for frameworks and functions that block.
+"""Passes items from a thread to the event loop, for frameworks and functions that block.
 
 The thread calls `put`; the event loop iterates over `items`. Waking the event loop is expensive, so one wake-up
 delivers all waiting items. `put` blocks while READ_AHEAD items wait. A thread cannot be interrupted: it notices a
@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 READ_AHEAD = 64
-"""The maximum number of items that wait for the event loop."""
+"""How many items may wait for the event loop before `put` blocks the thread."""
 CANCEL_SECONDS = 0.1
 """How long `cancel` waits for the thread to end, unless the caller knows that it ends soon."""
 
@@ -25,7 +25,7 @@ class ThreadCancelled(BaseException):
 
 
 class ThreadBridge(Generic[T]):
-    """Bridge that runs `work` in a new thread, in a copy of the current context, and yields the items it puts in."""
+    """Runs the function `work` in a new thread, in a copy of the current context, and yields the items it puts in."""
 
     def __init__(self, work: Callable[["ThreadBridge[T]"], None], name: str) -> None:
         self._work = work
@@ -38,7 +38,7 @@ class ThreadBridge(Generic[T]):
         self._error: BaseException | None = None
         self._ended = False
         self.cancelled = False
-        """True once the thread should end."""
+        """True once the thread was asked to end."""
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=lambda: context.run(self._run), name=name, daemon=True)
 

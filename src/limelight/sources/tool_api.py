@@ -14,7 +14,7 @@ from limelight.sources.base import CURRENT, CURRENT_AGENT_ID, Context
 
 
 def current() -> Context | None:
-    """Return the context of the current run, with its session, user, workspace and approvals; None outside of a run."""
+    """Return the context of the current run: its session, user, workspace and approvals; None outside of a run."""
     return CURRENT.get()
 
 

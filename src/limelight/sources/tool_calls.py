@@ -1,4 +1,4 @@
-"""Tool calls: unique call ids, and the events of one call from its start to its result. Pure; shared by the sources.
+"""Assigns unique call ids, and creates the events of a tool call from its start to its result. Pure.
 
 Each source decides which items of its framework's stream belong to which call.
 """
@@ -6,19 +6,28 @@ Each source decides which items of its framework's stream belong to which call.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from limelight.events import AnyEvent, JsonValue, ToolArgsDelta, ToolFinished, ToolOutputDelta, ToolReady, ToolStarted
+from limelight.events import (
+    AnyEvent,
+    JsonValue,
+    Outcome,
+    ToolArgsDelta,
+    ToolFinished,
+    ToolOutputDelta,
+    ToolReady,
+    ToolStarted,
+)
 from limelight.grammar import parse_args, unseen_result
 from limelight.sources.base import FileMade, Item
 
 
 class UniqueIds:
-    """Generator of ids that are unique within a run: a name, with a number from its second use on (`name-2`)."""
+    """Generates ids that are unique within a run: a name, followed by a number from its second use on (`name-2`)."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
 
     def reserve(self, used: Iterable[str]) -> None:
-        """Mark ids as used that were assigned before, such as those of a resumed run."""
+        """Mark ids as used that were assigned earlier, such as those of a resumed run."""
         self._used.update(used)
 
     def assign(self, name: str) -> str:
@@ -31,9 +40,9 @@ class UniqueIds:
 
 
 class CallIds(UniqueIds):
-    """Generator of unique, non-empty call ids for one run, because some frameworks repeat or omit call ids.
+    """Generates unique, non-empty call ids for one run, because some frameworks repeat or omit call ids.
 
-    A raw id is the framework's call id. If several calls with one raw id are open, the raw id refers to the oldest.
+    A raw id is a call id of the framework. If several open calls have the same raw id, it means the oldest of them.
     """
 
     def __init__(self) -> None:
@@ -41,17 +50,17 @@ class CallIds(UniqueIds):
         self._open: dict[str, list[str]] = {}
 
     def start(self, raw_id: str) -> str:
-        """Assign a call id to a new call."""
+        """Return a new unique call id for a call with this call id of the framework."""
         call_id = self.assign(raw_id or "call")
         self._open.setdefault(raw_id, []).append(call_id)
         return call_id
 
     def find(self, raw_id: str) -> str:
-        """Return the call id of the open call with a raw id; the raw id itself if no such call is open."""
+        """Return the unique id of the open call with this id of the framework; the framework's id if none is open."""
         return next(iter(self._open.get(raw_id, ())), raw_id)
 
     def finish(self, raw_id: str) -> str:
-        """Close the open call with a raw id and return its call id; the raw id itself if no such call is open."""
+        """Mark the open call with this id of the framework as ended, and return its unique id, as `find` does."""
         call_id = self.find(raw_id)
         if call_id in self._open.get(raw_id, ()):
             self._open[raw_id].remove(call_id)
@@ -59,7 +68,7 @@ class CallIds(UniqueIds):
 
 
 class ToolCall:
-    """One tool call. Its methods return the events of each change; after the end of the call they return none."""
+    """The state of one tool call. Its methods return the events of each change; once the call has ended, none."""
 
     def __init__(self, agent_id: str, call_id: str, name: str, args: dict[str, Any] | str | None = None) -> None:
         """Create a call. `args` is None if the arguments will be streamed."""
@@ -77,28 +86,28 @@ class ToolCall:
 
     @property
     def known_args(self) -> dict[str, Any] | str:
-        """The arguments or, while they stream, what can be parsed from the text received so far."""
+        """The arguments or, while they are streamed, what can be parsed from the text received so far."""
         return parse_args(self.args_text or "{}") if self.args is None else self.args
 
     def start(self) -> list[AnyEvent]:
         return [ToolStarted(agent_id=self.agent_id, call_id=self.call_id, name=self.name, args=self.args)]
 
     def append_args(self, text: str) -> list[AnyEvent]:
-        """Append a delta to the streamed arguments."""
+        """Return the event for a delta of the arguments that the model streams."""
         if not text or self.args is not None or self.finished:
             return []
         self._args_pieces.append(text)
         return [ToolArgsDelta(agent_id=self.agent_id, call_id=self.call_id, text=text)]
 
     def ready(self, args: dict[str, Any] | str | None = None) -> list[AnyEvent]:
-        """Mark the arguments as complete. They are `args`, or the streamed text if `args` is None."""
+        """Return the event that completes the arguments: with `args`, or with the streamed text if that is None."""
         if self.args is not None or self.finished:
             return []
         self.args = self.known_args if args is None else args
         return [ToolReady(agent_id=self.agent_id, call_id=self.call_id, args=self.args)]
 
     def output(self, text: str) -> list[AnyEvent]:
-        """Add output that the running tool has printed."""
+        """Return the event for output that the running tool has printed."""
         if self.finished or not text:
             return []
         return [*self.ready(), ToolOutputDelta(agent_id=self.agent_id, call_id=self.call_id, text=text)]
@@ -108,21 +117,27 @@ class ToolCall:
         result: JsonValue = "",
         *,
         error: str | None = None,
+        outcome: Outcome = "",
         duration_ms: int | None = None,
         files: Sequence[FileMade] = (),
     ) -> list[Item]:
-        """End the call. For a failed call without a result, the engine derives the result from the error."""
+        """Return the events that end the call; the engine derives a failed call's missing result from the error."""
         if self.finished:
             return []
         ready = self.ready()
         self.finished = True
         finished = ToolFinished(
-            agent_id=self.agent_id, call_id=self.call_id, result=result, error=error, duration_ms=duration_ms
+            agent_id=self.agent_id,
+            call_id=self.call_id,
+            result=result,
+            error=error,
+            outcome=outcome,
+            duration_ms=duration_ms,
         )
         return [*ready, *files, finished]
 
     def finish_unseen(self) -> list[AnyEvent]:
-        """End a call whose outcome is unknown."""
+        """Return the events that end a call whose outcome the framework has not reported."""
         if self.finished:
             return []
         ready = self.ready()

@@ -12,38 +12,36 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-import msgspec
-
 from limelight.events import FinalAnswer, JsonValue
-from limelight.json_values import json_value
+from limelight.json_values import fields_of, items_of, json_text, json_value
 from limelight.messages import Message, files_of
-from limelight.sources.base import FileMade
+from limelight.sources.base import FileMade, is_instance
 
 PLACEHOLDER_ENDS = (" bytes]", " pixels]")
-"""The endings of the placeholders that replace files in a result."""
+"""How the texts end that stand for files in a result."""
 MAX_SEARCHED = 10_000
-"""Limit for the number of values in a result that are searched for files."""
+"""How many values of a result are searched for files."""
 MAX_SEARCH_DEPTH = 50
-"""Limit for the nesting in which files are searched."""
+"""How deep the dicts and lists of a result are searched for files."""
 MAX_INNER_FILES = 100
-"""Limit for the number of files of one result, for files inside of its dicts and lists. Others stay base64 text."""
+"""How many files inside a result's dicts and lists are extracted; further files stay base64 text."""
 MAX_BYTES_AS_TEXT = 1024
-"""Limit for bytes of an unknown type inside of a dict, such as a hash, that stay in the result as base64 text."""
+"""Bytes of an unknown type inside a dict, such as a hash, stay base64 text up to this size."""
 OCTETS = "application/octet-stream"
 
 
 class InnerFile(NamedTuple):
-    """A file that was found in a value."""
+    """A file that was found in a tool's result."""
 
     data: bytes | Callable[[], bytes]
     media_type: str
     name: str
     size: str
-    """The size as text, in bytes or pixels."""
+    """The size as text, in bytes or in pixels."""
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool as JSON, and the files that were in it."""
+    """A tool's result as JSON, and the files that were in it."""
 
     value: JsonValue
     files: list[FileMade]
@@ -62,7 +60,7 @@ def tool_result(value: object, *, name: str = "result", call_id: str = "", agent
 
 
 class _Extraction:
-    """Extracts the files of one result."""
+    """Extracts the files from the result of one tool call."""
 
     def __init__(self, *, name: str, call_id: str, agent_id: str) -> None:
         self._name = name[:100]
@@ -72,7 +70,7 @@ class _Extraction:
         self.files: list[FileMade] = []
 
     def extract(self, part: object) -> object:
-        """Return the placeholder of a file, a dict or list with placeholders for its files, or any other value."""
+        """Return a value with files replaced by placeholder texts, in the value itself or in its dicts and lists."""
         file = _file_in(part)
         return self._search(part) if file is None else self._placeholder(file)
 
@@ -105,7 +103,7 @@ class _Extraction:
         return self._search(item, depth + 1) if file is None else self._placeholder(file)
 
     def _placeholder(self, file: InnerFile) -> str:
-        """Add a file, and return the text that replaces it in the result."""
+        """Add a file to the extracted ones, and return the text that replaces it in the result."""
         suffix = mimetypes.guess_extension(file.media_type) or ".bin"
         number = f"-{len(self.files) + 1}" if self.files else ""
         name = file.name or f"{self._name}{number}{suffix}"
@@ -114,21 +112,6 @@ class _Extraction:
         )
         self.files.append(made)
         return f"[{name}, {file.size}]"
-
-
-def fields_of(value: object) -> dict[str, Any]:
-    """Return the value if it is a dict, else an empty dict. For values of unknown type."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def items_of(value: object) -> list[Any]:
-    """Return the value if it is a list, else an empty list. For values of unknown type."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
-def json_text(value: object) -> str:
-    """Return a value as JSON text."""
-    return msgspec.json.encode(json_value(value)).decode()
 
 
 def args_value(value: object) -> dict[str, Any] | str:
@@ -140,12 +123,12 @@ def args_value(value: object) -> dict[str, Any] | str:
 
 
 def final_answer(value: object, message_id: str | None = None) -> FinalAnswer:
-    """Create the FinalAnswer event of a run from any value."""
+    """Create a run's FinalAnswer event from a value of any type."""
     return FinalAnswer(content=json_value(value), message_id=message_id)
 
 
 def _joined(parts: list[object]) -> object:
-    """Join a list of text blocks and placeholders into one text. Return any other list unchanged."""
+    """Join a list of only text blocks and placeholders into one text. Return any other list unchanged."""
     texts = [_text(part) for part in parts]
     has_blocks = any(not isinstance(part, str) or _is_placeholder(part) for part in parts)
     if has_blocks and all(text is not None for text in texts):
@@ -166,18 +149,16 @@ def _text(part: object) -> str | None:
 
 
 def _file_in(value: object) -> InnerFile | None:
-    """Return the file that a value represents: bytes, a Pillow image, or a content block; None for any other value."""
+    """Return the file that a value is: bytes, a Pillow image, or a content block; None for any other value."""
     if isinstance(value, bytes | bytearray):
         return _bytes_file(bytes(value), _media_type(bytes(value)))
     if isinstance(value, dict):
         return _block_file(fields_of(cast("object", value)))
-    if any(base.__module__ == "PIL.Image" and base.__name__ == "Image" for base in type(value).__mro__):
-        return _image_file(value)
-    return None
+    return _image_file(value) if is_instance(value, "PIL.Image", "Image") else None
 
 
 def _inner_file_in(value: object) -> InnerFile | None:
-    """Return the file that a value inside of a dict or list represents; None for any other value.
+    """Return the file that a value inside a dict or list is; None for any other value.
 
     A dict is a file only if it names a media type, because data of tools may resemble a content block.
     """

@@ -6,6 +6,7 @@ or HTTP, and it never reads a clock: every time is an argument in milliseconds. 
 """
 
 import asyncio
+import hashlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -20,6 +21,7 @@ from limelight.models import (
     LOCAL_OWNER,
     Append,
     Artifact,
+    ArtifactInfo,
     Begun,
     Cancel,
     Decide,
@@ -29,6 +31,7 @@ from limelight.models import (
     NewSession,
     Owner,
     Result,
+    ResultInfo,
     RetentionCounts,
     Run,
     RunFault,
@@ -49,6 +52,7 @@ __all__ = [
     "LOCAL_OWNER",
     "Append",
     "Artifact",
+    "ArtifactInfo",
     "Begun",
     "Cancel",
     "Decide",
@@ -58,6 +62,7 @@ __all__ = [
     "NewSession",
     "Owner",
     "Result",
+    "ResultInfo",
     "RetentionCounts",
     "Run",
     "RunFault",
@@ -76,19 +81,19 @@ __all__ = [
 ]
 
 EXIT_LOCK = threading.RLock()
-"""A lock that delays a forced exit of the process. A store holds it, in the thread that does the work, only while it
-writes data that would be lost with the process."""
+"""A lock that a forced exit of the process waits for. A store holds it while it writes data that would be lost with the
+process."""
 
 _PAGE = 500
-"""Number of rows that the default implementations read at once."""
+"""Number of rows that one read of a default implementation returns."""
 
 
 class Store(ABC):
     """The base class of stores of sessions, runs, records, results, artifacts and agent memories.
 
-    The class has two parts: abstract methods, and members with defaults that call the abstract methods. The defaults
-    are correct for every store that serves one process. Override a default if the database has a faster way or more to
-    report. The tests in `tests/stores/suite.py`, which every store has to pass, compare overrides with the defaults.
+    A store implements the abstract methods. The other methods have defaults that call them, which are correct for every
+    store that serves one process. Override a default if the database has a faster way or more to report. The tests in
+    `tests/stores/suite.py`, which every store has to pass, compare overrides with the defaults.
 
     A store object represents one process, which owns the runs that it began or took over. A store that several
     processes share also overrides `signal`, `signals` and `wakes`, whose defaults do not leave the process. A store
@@ -126,7 +131,7 @@ class Store(ABC):
 
     @abstractmethod
     async def create(self, new: NewSession) -> bool:
-        """Create a session without a run. Return False, and change nothing, if the session exists.
+        """Create a session without a run. Return False if the session already exists; it is not changed then.
 
         Raises TooManySessions if the owner has reached the session limit, also by concurrent calls.
         """
@@ -146,10 +151,10 @@ class Store(ABC):
 
     @abstractmethod
     async def begin(self, new: NewRun) -> Begun:
-        """Begin a run, owned by this process. If a run with the same request id exists, return that run instead.
+        """Create a live run that this process owns. If a run with the same request id exists, return that run instead.
 
         Raises SessionBusy if the session has a live run, SessionNotFound if the session does not exist and must not be
-        created, TooManySessions, and SessionFull. If it raises, nothing has changed.
+        created, TooManySessions, and SessionFull. An error means that nothing was changed.
         """
 
     @abstractmethod
@@ -163,7 +168,7 @@ class Store(ABC):
 
     @abstractmethod
     async def append(self, batch: Sequence[Append]) -> None:
-        """Commit the records, results and state changes of several runs: all of them, or none.
+        """Commit the records, results and state changes of several runs in one transaction.
 
         `batch` has at most one entry for each run. A state in ENDED_STATES comes with the terminal record; it ends the
         run and frees the session. Raises LeaseLost if this process does not own one of the runs. After
@@ -192,11 +197,14 @@ class Store(ABC):
 
     @abstractmethod
     async def remember(self, ref: SessionRef, memory: Memory) -> None:
-        """Store the memory of an agent in a session. Its earlier memories with other keys become stale."""
+        """Store which conversation an agent continues in a session. Its memories with other keys become stale."""
 
     @abstractmethod
     async def stale_memories(self, agents: Collection[str], limit: int = 100) -> list[Memory]:
-        """Return the stale memories of these agents: replaced memories, and memories of deleted sessions."""
+        """Return the stale memories of these agents: those that were replaced, and those of deleted sessions.
+
+        The `ref` of each is its session, even if that was deleted.
+        """
 
     @abstractmethod
     async def drop_memory(self, key: str) -> None: ...
@@ -209,11 +217,11 @@ class Store(ABC):
 
     @abstractmethod
     async def orphans(self, now: int) -> list[Run]:
-        """Return the live runs whose lease has expired, because the process that owned them has ended."""
+        """Return the orphans: the live runs whose lease has expired, because the process that owned them has ended."""
 
     @abstractmethod
     async def take_over(self, run_id: str, *, until: int, now: int) -> bool:
-        """Make this process the owner of an orphan. Return False if the run has ended or its lease has not expired."""
+        """Make this process the owner of an orphan. Return False if the run has ended or its lease is not expired."""
 
     # Retention
 
@@ -263,14 +271,14 @@ class Store(ABC):
         return list(self._signals.get(run_id, {}).values())
 
     async def wakes(self) -> AsyncIterator[str]:
-        """Wait for signals to the runs of this process, and yield the run id of each signal. Never ends."""
+        """Yield the run id of each signal to a run of this process, as it arrives. Never ends."""
         while True:
             yield await self._wakes.get()
 
     def _send(self, signal: Signal) -> SignalOutcome:
         """Store a signal in memory, unless its run has one with the same key, and wake the run. Return the outcome.
 
-        For stores that serve one process.
+        Stores that serve one process use this for `signal`.
         """
         signals = self._signals.setdefault(signal.run_id, {})
         if signal.key in signals:
@@ -286,7 +294,7 @@ class Store(ABC):
     # Queries
 
     async def requested(self, ref: SessionRef, request_id: str) -> Run | None:
-        """Return the run of a session that the request with this id has begun; None if there is none."""
+        """Return the run of a session that was begun by the request with this request id; None if there is none."""
         return next((run for run in await self.runs(ref) if run.request_id == request_id != ""), None)
 
     async def run_covering(self, ref: SessionRef, seq: int) -> Run | None:
@@ -294,7 +302,7 @@ class Store(ABC):
         return next((run for run in await self.runs(ref) if run.live or run.last_seq >= seq), None)
 
     async def records_naming(self, run: Run, id_: str) -> list[Record]:
-        """Return the committed records of a run that have this `call_id` or `approval_id`, in order."""
+        """Return the committed records of a run that have this id as their `call_id` or `approval_id`, in order."""
         found: list[Record] = []
         after = run.first_seq - 1
         while page := await self.records(run.ref, after=after, limit=_PAGE):
@@ -303,6 +311,39 @@ class Store(ABC):
                 break
             after = page[-1].seq
         return found
+
+    # Parts of large values. The defaults read the complete value for each part.
+
+    async def result_info(self, run: Run, key: str) -> ResultInfo | None:
+        """Return the media type and the size of a result; None if there is none."""
+        result = await self.result(run.run_id, key)
+        return None if result is None else _result_info(result)
+
+    async def result_part(self, run: Run, info: ResultInfo, offset: int, size: int) -> bytes | None:
+        """Return up to `size` bytes of a result from `offset` on; None if it was deleted or replaced since `info`.
+
+        Reads of one user must not delay those of others. The store keeps no lock or transaction between two calls.
+        """
+        result = await self.result(run.run_id, info.key)
+        return None if result is None or _result_info(result) != info else result.body[offset : offset + size]
+
+    async def artifact_info(self, artifact_id: str) -> ArtifactInfo | None:
+        """Return the name, the media type and the size of a file; None if there is none."""
+        artifact = await self.artifact(artifact_id)
+        if artifact is None:
+            return None
+        return ArtifactInfo(
+            artifact_id=artifact.artifact_id,
+            ref=artifact.ref,
+            name=artifact.name,
+            media_type=artifact.media_type,
+            size=len(artifact.body),
+        )
+
+    async def artifact_part(self, info: ArtifactInfo, offset: int, size: int) -> bytes | None:
+        """Return up to `size` bytes of a file from `offset` on; None if the file was deleted."""
+        artifact = await self.artifact(info.artifact_id)
+        return None if artifact is None else artifact.body[offset : offset + size]
 
     async def note_messages(self, run_id: str, messages: int) -> None:  # noqa: B027
         """Store the message count of an ended run as `Run.messages`. The default does nothing."""
@@ -320,7 +361,10 @@ class Store(ABC):
         return None
 
     def check_place(self) -> None:  # noqa: B027
-        """Raise StoreUnavailable if a running server has another file open than `file`, which a tool wants to open."""
+        """Raise StoreUnavailable if a running server has opened another file than the one at the path of this store.
+
+        Tools call this before they open the file.
+        """
 
     async def examine(self) -> str:
         """Return a description of the store's condition, without changing the store. Another process may have it open.
@@ -364,11 +408,16 @@ class Store(ABC):
             after = owners[-1].owner
 
 
+def _result_info(result: Result) -> ResultInfo:
+    version = hashlib.sha256(result.body).hexdigest()
+    return ResultInfo(key=result.key, media_type=result.media_type, size=len(result.body), version=version)
+
+
 # Checks that every store makes before it changes anything, with the error texts that users get
 
 
 def check_not_busy(run_id: str | None, run_state: RunState | None) -> None:
-    """Raise SessionBusy if the newest run of a session, with this id and state, is live."""
+    """Raise SessionBusy if the newest run of a session, which has this id and state, is live."""
     if run_id is not None and run_state in LIVE_STATES:
         raise SessionBusy(f"run {run_id} is live in this session: stop it first, or wait for its end", run_id=run_id)
 
@@ -380,6 +429,6 @@ def check_session_count(sessions: int, limit: int) -> None:
 
 
 def check_session_size(size: int, limit: int) -> None:
-    """Raise SessionFull if a session of `size` bytes has reached the limit; 0 means unlimited."""
+    """Raise SessionFull if a session of `size` bytes has reached the size limit; 0 means unlimited."""
     if limit and size >= limit:
         raise SessionFull(f"this session has {size:,} bytes and its limit is {limit:,}: begin a new session")

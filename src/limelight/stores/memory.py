@@ -5,6 +5,7 @@ in the SQLite store. Several store objects can share one `MemoryDatabase`; each 
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from limelight.models import (
     NewSession,
     Owner,
     Result,
+    ResultInfo,
     Run,
     Session,
     SessionRef,
@@ -47,6 +49,8 @@ class StoredRun:
     """Compressed size of the run's log, as the SQLite store counts it; 0 while the run is live."""
     records: list[Record] = field(default_factory=list[Record])
     results: dict[str, Result] = field(default_factory=dict[str, Result])
+    result_versions: Counter[str] = field(default_factory=Counter[str])
+    """For each key of a result, how often a result was stored under it. Readers of parts notice a replacement by it."""
     artifacts: list[Artifact] = field(default_factory=list[Artifact])
     signals: dict[str, Signal] = field(default_factory=dict[str, Signal])
 
@@ -97,7 +101,8 @@ class MemoryDatabase:
 class MemoryStore(Store):
     """A store in the memory of the process.
 
-    Reads and `append` yield to the event loop, as a store with I/O does. Nothing interrupts a write, so it is atomic.
+    Reads and `append` yield to the event loop first, as a store with I/O does. The rest of each method runs without an
+    interruption, so writes are atomic.
     """
 
     def __init__(self, database: MemoryDatabase | None = None) -> None:
@@ -245,6 +250,7 @@ class MemoryStore(Store):
     def _apply(self, stored: StoredRun, append: Append) -> None:
         stored.records += append.records
         stored.results |= {result.key: result for result in append.results}
+        stored.result_versions.update(result.key for result in append.results)
         stored_session = self._database.sessions[stored.run.ref]
         state = append.state or stored.run.state
         last_seq = append.records[-1].seq if append.records else stored.run.last_seq
@@ -271,6 +277,24 @@ class MemoryStore(Store):
         stored = self._database.runs.get(run_id)
         return None if stored is None else stored.results.get(key)
 
+    async def result_info(self, run: Run, key: str) -> ResultInfo | None:
+        await asyncio.sleep(0)
+        return self._result_info(run, key)
+
+    def _result_info(self, run: Run, key: str) -> ResultInfo | None:
+        stored = self._database.runs.get(run.run_id)
+        result = None if stored is None else stored.results.get(key)
+        if stored is None or result is None:
+            return None
+        version = str(stored.result_versions[key])
+        return ResultInfo(key=key, media_type=result.media_type, size=len(result.body), version=version)
+
+    async def result_part(self, run: Run, info: ResultInfo, offset: int, size: int) -> bytes | None:
+        result = await self.result(run.run_id, info.key)
+        if result is None or self._result_info(run, info.key) != info:
+            return None
+        return result.body[offset : offset + size]
+
     async def put_artifact(self, artifact: Artifact, run_id: str) -> None:
         stored = self._database.runs.get(run_id)
         if stored is not None:
@@ -291,7 +315,7 @@ class MemoryStore(Store):
     async def remember(self, ref: SessionRef, memory: Memory) -> None:
         for stored in self._database.memories.values():
             stored.is_stale |= stored.ref == ref and stored.memory.agent == memory.agent
-        self._database.memories[memory.key] = StoredMemory(ref, memory)
+        self._database.memories[memory.key] = StoredMemory(ref, replace(memory, ref=ref))
 
     async def stale_memories(self, agents: Collection[str], limit: int = 100) -> list[Memory]:
         await asyncio.sleep(0)

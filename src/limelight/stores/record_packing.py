@@ -1,6 +1,6 @@
 """A compressed encoding for consecutive records of one run, in which neighbouring deltas share their fields.
 
-Pure and lossless. For stores that write records as blobs.
+Pure and lossless. Stores that write records as blobs use it.
 """
 
 import zlib
@@ -15,7 +15,7 @@ from limelight.models import refers_to
 
 
 class Single(msgspec.Struct, array_like=True, tag="e"):
-    """One record in a pack. `at` is relative to the time of the previous record."""
+    """One record in a pack. `at` is the difference from the time of the previous record."""
 
     at: int
     event: AnyEvent

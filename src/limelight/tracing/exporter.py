@@ -1,4 +1,4 @@
-"""Export of spans to a collector by OTLP over HTTP, in a thread of OpenTelemetry's SDK.
+"""Exports spans to a trace collector by OTLP over HTTP, in a thread of OpenTelemetry's SDK.
 
 The SDK's queue is bounded and never blocks. While the collector is unavailable, spans are dropped, which is logged
 once. `close` returns within a time limit. This module is imported only if an endpoint is set, because it needs the
@@ -33,7 +33,7 @@ SDK_LOGGERS = ("opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentel
 
 
 class Exporter:
-    """Queues spans and sends them with the SDK."""
+    """Sends spans to a trace collector: queues them in OpenTelemetry's SDK, which sends them in its thread."""
 
     def __init__(self, endpoint: str) -> None:
         self._resource = _resource()
@@ -97,7 +97,7 @@ class FailureLog(logging.Filter):
         address = urlsplit(endpoint)
         self._endpoint = address._replace(netloc=address.netloc.rpartition("@")[2], query="", fragment="").geturl()
         self._secrets = [secret for secret in (address.query, address.netloc.rpartition("@")[0]) if secret]
-        """Parts of the endpoint that may be secret, and that errors of the SDK repeat."""
+        """Parts of the endpoint's URL that may be secret. They are removed from error messages of the SDK."""
         self._current = threading.local()
         self.is_down = False
         for name in SDK_LOGGERS:
@@ -110,7 +110,7 @@ class FailureLog(logging.Filter):
 
     @contextmanager
     def capture(self) -> Generator[list[str]]:
-        """Capture the messages of the SDK in this thread instead of logging them."""
+        """Collect the log messages of the SDK from this thread, during the `with` block, instead of logging them."""
         captured: list[str] = []
         self._current.captured = captured
         try:
@@ -126,7 +126,7 @@ class FailureLog(logging.Filter):
         return False
 
     def failed(self, reason: str) -> None:
-        """Log a failure, unless the last export failed too."""
+        """Log a failed export, unless the one before failed too."""
         if not self.is_down:
             self.is_down = True
             for secret in self._secrets:
@@ -134,14 +134,14 @@ class FailureLog(logging.Filter):
             log.warning("traces cannot be sent to %s and are dropped until they can: %s", self._endpoint, reason)
 
     def succeeded(self) -> None:
-        """Log a success, if the last export failed."""
+        """Log a successful export, if the one before failed."""
         if self.is_down:
             self.is_down = False
             log.warning("traces are sent to %s again", self._endpoint)
 
 
 class MonitoredExporter(SpanExporter):
-    """An exporter of the SDK that wraps another one, and reports its results to a FailureLog."""
+    """Wraps an exporter of the SDK, and reports the result of each export to a FailureLog."""
 
     def __init__(self, exporter: SpanExporter, failures: FailureLog) -> None:
         self._exporter = exporter
@@ -162,7 +162,7 @@ class MonitoredExporter(SpanExporter):
 
 
 def _resource() -> Resource:
-    """Return the resource of all spans, from OpenTelemetry's variables. The default service name is `limelight`."""
+    """Return the OpenTelemetry resource of all spans: the service, which is `limelight` unless a variable names it."""
     resource = Resource.create({SERVICE_VERSION: __version__})
     is_named = not str(resource.attributes.get(SERVICE_NAME, "unknown_service")).startswith("unknown_service")
     return resource if is_named else resource.merge(Resource({SERVICE_NAME: "limelight"}))

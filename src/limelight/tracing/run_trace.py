@@ -1,4 +1,4 @@
-"""Conversion of the Records of one run to spans, by OpenTelemetry's conventions for generative AI. Pure.
+"""Converts the Records of one run to spans, by OpenTelemetry's conventions for generative AI. Pure.
 
 An agent becomes a span `invoke_agent`, a step with a known model a span `chat`, and a tool call a span `execute_tool`.
 The span of a sub-agent is a child of the call that started it. Spans contain input, arguments, results, answers
@@ -16,6 +16,7 @@ from limelight.events import (
     ArtifactMade,
     FinalAnswer,
     JsonValue,
+    Outcome,
     Plan,
     PlanDelta,
     ReasoningDelta,
@@ -40,14 +41,16 @@ from limelight.events import (
     Usage,
     terminal_of,
 )
-from limelight.grammar import closing_reason
 from limelight.models import state_after
 from limelight.tracing import semantic_conventions as conventions
-from limelight.tracing.semantic_conventions import Attributes
-from limelight.tracing.span import NS_PER_MS, OpenSpan, Span, parse_traceparent, span_id_of, trace_id_of
+from limelight.tracing.span import NS_PER_MS, Attributes, Span, parse_traceparent, span_id_of, trace_id_of
 
 CANCELLED = "cancelled"
 """The `error.type` of spans that were open when their run was stopped."""
+STOPPED = "stopped"
+"""The `error.type` of spans that were open when their agent ended, or when their run finished."""
+REJECTED = "rejected"
+"""The `error.type` of the spans of calls whose approval was rejected or has expired."""
 
 
 class RunTrace:
@@ -59,22 +62,22 @@ class RunTrace:
         self._content = content
         self._trace_id = trace_id_of(run_id)
         self._is_sampled = True
-        self._agents: dict[str, OpenSpan] = {}
+        self._agents: dict[str, Span] = {}
         """Open spans of agents, by agent id. The id of the main agent is ""."""
-        self._steps: dict[str, OpenSpan] = {}
+        self._steps: dict[str, Span] = {}
         """Open spans of steps, by agent id."""
-        self._calls: dict[str, OpenSpan] = {}
+        self._calls: dict[str, Span] = {}
         """Open spans of tool calls, by call id."""
-        self._approvals: dict[str, OpenSpan] = {}
+        self._approvals: dict[str, Span] = {}
         """Spans with an open approval, by approval id."""
-        self._closing = ("", "")
-        """The error text of events that were closed by the end of the run, and the `error.type` for their spans."""
+        self._stopped_type = STOPPED
+        """The `error.type` of stopped spans: the code of the run's end, if the run ends with the current Records."""
 
     def feed(self, records: Sequence[Record]) -> list[Span]:
-        """Process Records that were committed together. Return the spans that they end; the span of the run is last."""
+        """Process Records that were committed together. Return the spans that end with them, the run's span last."""
         terminal = terminal_of(records[-1].event)
         if terminal is not None:
-            self._closing = (closing_reason(terminal), _error_type(terminal))
+            self._stopped_type = _stopped_type(terminal)
         ended = (self._feed_record(record) for record in records)
         return [span for span in ended if span is not None]
 
@@ -132,28 +135,31 @@ class RunTrace:
         return None
 
     def _begin(self, event: RunStarted, record: Record) -> None:
+        remote = parse_traceparent(event.traceparent)
+        if remote is not None:
+            self._trace_id, self._is_sampled = remote.trace_id, remote.is_sampled
         attributes = conventions.run_attributes(event, self._run_id, self._session_id)
         run = self._agents[""] = self._open(record, f"invoke_agent {event.agent}", None, attributes)
         self._set_content(run, conventions.INPUT, conventions.input_messages(event.input))
-        parent = parse_traceparent(event.traceparent)
-        if parent is not None:
-            self._trace_id, run.parent_id, self._is_sampled = parent
-            run.parent_is_remote = True
+        if remote is not None:
+            run.parent_id, run.parent_is_remote = remote.span_id, True
 
-    def _open(self, record: Record, name: str, parent: OpenSpan | None, attributes: Attributes) -> OpenSpan:
-        return OpenSpan(
+    def _open(self, record: Record, name: str, parent: Span | None, attributes: Attributes) -> Span:
+        return Span(
             name=name,
+            trace_id=self._trace_id,
+            is_sampled=self._is_sampled,
             span_id=span_id_of(self._run_id, record.seq),
             parent_id=parent.span_id if parent else None,
             start_ns=record.at * NS_PER_MS,
             attributes=attributes,
         )
 
-    def _parent(self, agent_id: str) -> OpenSpan | None:
+    def _parent(self, agent_id: str) -> Span | None:
         """Return the parent span for calls of an agent: the agent's open step, or else the agent's span."""
         return self._steps.get(agent_id) or self._agents.get(agent_id) or self._agents.get("")
 
-    def _set_content(self, span: OpenSpan | None, name: str, value: JsonValue) -> None:
+    def _set_content(self, span: Span | None, name: str, value: JsonValue) -> None:
         if self._content and span is not None and value is not None:
             span.attributes[name] = conventions.attribute_text(value)
 
@@ -166,22 +172,22 @@ class RunTrace:
                     span.attributes[conventions.TOOL_DURATION] = event.duration_ms
                 if span is not None and not event.result_seen:
                     span.attributes[conventions.RESULT_SEEN] = False
-                return self._close(span, record, "tool_error", event.error)
+                return self._close(span, record, "tool_error", event.error, event.outcome)
             case StepFinished():
                 span = self._steps.pop(event.agent_id, None)
                 if span is not None:
                     self._finish_step(span, event)
-                return self._close(span, record, "step_error", event.error)
+                return self._close(span, record, "step_error", event.error, event.outcome)
             case AgentFinished():
-                return self._close(self._agents.pop(event.agent_id, None), record, "agent_error", event.error)
+                span = self._agents.pop(event.agent_id, None)
+                return self._close(span, record, "agent_error", event.error, event.outcome)
             case RunFinished() | RunFailed() | RunCancelled():
                 return self._end_run(event, record)
 
-    def _finish_step(self, span: OpenSpan, event: StepFinished) -> None:
-        """Complete the span of a step.
+    def _finish_step(self, span: Span, event: StepFinished) -> None:
+        """Add the tokens and the model of a step to its span, and rename the span to `chat` if the model is known.
 
-        The tokens of the step are added unless `usage` events have reported them. If the model is known, the span is
-        renamed to `chat`.
+        The tokens are not added if `usage` events have already reported them.
         """
         if not span.usage.is_known and (event.input_tokens is not None or event.output_tokens is not None):
             for owner in (span, self._agents.get(event.agent_id)):
@@ -207,35 +213,27 @@ class RunTrace:
                 pass
         return self._close(span, record, "", None)
 
-    def _close(self, span: OpenSpan | None, record: Record, error_type: str, error: str | None) -> Span | None:
-        """Return the finished form of a span. An error caused by the end of the run gets the run's `error.type`."""
+    def _close(
+        self, span: Span | None, record: Record, error_type: str, error: str | None, outcome: Outcome = ""
+    ) -> Span | None:
+        """End a span and return it. The `error.type` of a stopped or rejected span is not `error_type`."""
         if span is None:
             return None
-        failure: Attributes = {}
+        span.end_ns = max(record.at * NS_PER_MS, span.start_ns)
+        span.attributes |= span.usage.attributes
         if error is not None:
-            closing, closing_type = self._closing
-            failure[conventions.ERROR_TYPE] = closing_type if closing_type and error == closing else error_type
-        return Span(
-            name=span.name,
-            trace_id=self._trace_id,
-            span_id=span.span_id,
-            parent_id=span.parent_id,
-            parent_is_remote=span.parent_is_remote,
-            start_ns=span.start_ns,
-            end_ns=max(record.at * NS_PER_MS, span.start_ns),
-            attributes={**span.attributes, **span.usage.attributes, **failure},
-            events=tuple(span.events),
-            failed=error is not None,
-            message=error if error is not None and self._content else "",
-            is_sampled=self._is_sampled,
-        )
+            types = {"": error_type, "failed": error_type, "stopped": self._stopped_type, "rejected": REJECTED}
+            span.attributes[conventions.ERROR_TYPE] = types[outcome]
+            span.failed, span.message = True, error if self._content else ""
+        return span
 
 
-def _error_type(terminal: Terminal) -> str:
+def _stopped_type(terminal: Terminal) -> str:
+    """Return the `error.type` of the spans that the end of a run has stopped."""
     match terminal:
         case RunFailed():
             return terminal.code
         case RunCancelled():
             return CANCELLED
         case RunFinished():
-            return ""
+            return STOPPED

@@ -6,9 +6,7 @@ Attributes that are not part of the conventions begin with `limelight.`; `docs/o
 import msgspec
 
 from limelight.events import ApprovalRequested, ApprovalResolved, JsonValue, RunStarted, StepStarted, ToolStarted
-from limelight.tracing.span import NS_PER_MS, SpanEvent
-
-Attributes = dict[str, str | int | bool]
+from limelight.tracing.span import NS_PER_MS, Attributes, SpanEvent
 
 ARGUMENTS = "gen_ai.tool.call.arguments"
 RESULT = "gen_ai.tool.call.result"
@@ -19,7 +17,7 @@ ERROR_ID = "limelight.error.id"
 RUN_STATE = "limelight.run.state"
 RUN_CODE = "limelight.run.code"
 RESULT_SEEN = "limelight.tool.result_seen"
-"""Attribute that is False on an ended call whose result was not seen, and missing on other calls."""
+"""The attribute of a tool call's span that is False if the call ended and its result was not seen; else missing."""
 TOOL_DURATION = "limelight.tool.duration_ms"
 AGENT_ID = "gen_ai.agent.id"
 
@@ -81,5 +79,5 @@ def output_messages(content: JsonValue) -> JsonValue:
 
 
 def attribute_text(value: JsonValue) -> str:
-    """Return the text of an attribute value: a string unchanged, any other value as JSON."""
+    """Return a value as the text of an attribute: a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

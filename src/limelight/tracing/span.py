@@ -1,21 +1,20 @@
-"""Open and finished spans, their ids, and the `traceparent` header with the parent span of a client.
+"""Spans of a run, their ids, and the `traceparent` header with the parent span of a client.
 
 Pure, and independent of OpenTelemetry's classes.
 """
 
 import hashlib
 import re
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
 
-Attributes = Mapping[str, str | int | bool]
+Attributes = dict[str, str | int | bool]
 NS_PER_MS = 1_000_000
-"""Factor from the log's milliseconds to the nanoseconds of spans."""
+"""Nanoseconds per millisecond: times in the log are in milliseconds, those of spans in nanoseconds."""
 
 TRACEPARENT = "traceparent"
-"""The name of the header of W3C Trace Context."""
+"""The name of the header that contains the client's span, by the standard W3C Trace Context."""
 _TRACEPARENT_FORMAT = re.compile(
     r"(?P<version>[0-9a-f]{2})-(?P<trace>[0-9a-f]{32})-(?P<span>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})(?P<more>-.*)?"
 )
@@ -30,28 +29,8 @@ class SpanEvent(msgspec.Struct, frozen=True):
     attributes: Attributes = {}
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """A finished span. All spans have the kind `internal`."""
-
-    name: str
-    trace_id: int
-    span_id: int
-    parent_id: int | None
-    start_ns: int
-    end_ns: int
-    attributes: Attributes
-    events: tuple[SpanEvent, ...] = ()
-    failed: bool = False
-    message: str = ""
-    """The error message; "" without an error, or if spans must not contain content."""
-    parent_is_remote: bool = False
-    """Whether the parent is a span of the client that requested the run."""
-    is_sampled: bool = True
-    """False if the client has decided not to sample the trace."""
-
-
 class TokenUsage(msgspec.Struct):
-    """The sum of the reported tokens of requests to models."""
+    """The token counts of a span: the sums over the requests to models that were reported for it."""
 
     model: str = ""
     input_tokens: int = 0
@@ -71,17 +50,25 @@ class TokenUsage(msgspec.Struct):
         return {"gen_ai.usage.input_tokens": self.input_tokens, "gen_ai.usage.output_tokens": self.output_tokens}
 
 
-class OpenSpan(msgspec.Struct, kw_only=True):
-    """The span of an agent, a step or a call that has not ended."""
+class Span(msgspec.Struct, kw_only=True):
+    """The span of a run, a sub-agent, a step or a tool call. It is open while `end_ns` is 0."""
 
     name: str
+    trace_id: int
     span_id: int
     parent_id: int | None
-    parent_is_remote: bool = False
     start_ns: int
-    attributes: dict[str, str | int | bool]
+    end_ns: int = 0
+    attributes: Attributes
     events: list[SpanEvent] = []
     usage: TokenUsage = msgspec.field(default_factory=TokenUsage)
+    failed: bool = False
+    message: str = ""
+    """The error message; "" without an error, or if spans must not contain content."""
+    parent_is_remote: bool = False
+    """Whether the parent is a span of the client that requested the run."""
+    is_sampled: bool = True
+    """False if the client has decided not to sample the trace."""
 
 
 class RemoteParent(NamedTuple):
@@ -110,7 +97,7 @@ def normalize_traceparent(header: str | None) -> str:
 
 
 def trace_id_of(run_id: str) -> int:
-    """Return the trace id of a run, derived from the run id. So a run that resumes after a restart keeps its trace."""
+    """Return the trace id of a run, derived from its run id, so that a run that resumes after a restart keeps it."""
     return _hash(run_id, 16)
 
 

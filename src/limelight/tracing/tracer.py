@@ -18,11 +18,11 @@ from limelight.tracing.span import Span
 
 log = logging.getLogger(__name__)
 CATCH_UP_SECONDS = 1
-"""Time for which `close` waits for runs whose earlier Records are being read."""
+"""Maximum time that `close` waits for runs whose earlier Records are still being read."""
 
 Publish = Callable[[SessionRef, Sequence[Record]], None]
 ReadRun = Callable[[str], AsyncIterator[Record]]
-"""A function that yields all Records of the run with an id."""
+"""A function that yields all Records of the run with the given id."""
 
 
 class SpanExporter(Protocol):
@@ -50,7 +50,7 @@ class Tracer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def wrap(self, publish: Publish) -> Publish:
-        """Return a function that publishes Records to viewers and then traces them."""
+        """Return a function that calls `publish` with Records of a session and then traces them."""
 
         def published(ref: SessionRef, records: Sequence[Record]) -> None:
             try:
@@ -94,7 +94,7 @@ class Tracer:
             self._exporter.export(spans)
 
     async def _catch_up(self, ref: SessionRef, run_id: str, before: int) -> None:
-        """Read the Records with a `seq` below `before` without exporting spans. Then trace the pending Records."""
+        """Read the Records of a run before the number `before` without exporting spans, then trace the pending ones."""
         trace = self._new_trace(ref, run_id)
         try:
             async for record in self._read_run(run_id):
@@ -110,7 +110,7 @@ class Tracer:
             del self._pending[run_id]
 
     async def close(self) -> None:
-        """Export the remaining spans. Call this after the last Record and before the store is closed."""
+        """Export the spans that are not exported yet. Call this after the last Record, before the store is closed."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=CATCH_UP_SECONDS)
         for task in self._tasks:

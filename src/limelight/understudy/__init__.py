@@ -1,1 +1,1 @@
-"""The offline model: an OpenAI-compatible endpoint that plays scripts, or improvises."""
+"""The understudy: an offline model, served as an OpenAI-compatible endpoint, that plays scripts or improvises."""

@@ -1,4 +1,4 @@
-"""The texts of the improviser: thoughts before calls, answers made of tool results, titles and long answers.
+"""The texts that the offline model writes without a script: thoughts before calls, answers from tool results, titles.
 
 Pure. Sentences are fixed templates; everything else in an answer is quoted from tool results.
 """
@@ -31,13 +31,13 @@ THOUGHTS: dict[Kind, str] = {
 }
 MAX_EXCERPTS, MAX_SOURCES = 5, 8
 MAX_CHARACTERS = 400
-"""Maximum length of an excerpt."""
+"""Length limit of an excerpt in an answer."""
 LONG_ANSWER_WORDS = 2000
 MARKDOWN_TABLE = re.compile(r"(?m)^\|.+\|\s*\n\|[\s:|-]+\|\s*\n(?:\|.*\|\s*(?:\n|\Z))+")
 
 
 def thought(context: TurnContext, calls: Iterable[tuple[str, Arguments]]) -> str:
-    """Return the reasoning text before tool calls: one sentence for each call, such as `I read bees.md.`"""
+    """Return the reasoning text before tool calls, with one sentence for each call, such as `I read bees.md.`"""
     tools = {tool.name: tool for tool in context.tools}
     phrases = " and ".join(phrase.removeprefix("try ") for phrase in context.phrases)
     sentences = [f"You asked for {phrases}."] if phrases else []
@@ -50,7 +50,7 @@ def thought(context: TurnContext, calls: Iterable[tuple[str, Arguments]]) -> str
 
 
 def answer(context: TurnContext, unserved: Sequence[str] = ()) -> str:
-    """Return the final answer as Markdown. `unserved` are the trigger phrases that no tool on offer can serve."""
+    """Return the final answer as Markdown. `unserved` are the trigger phrases that no offered tool can serve."""
     refusal = f"You asked for {' and '.join(unserved)}, but no tool on offer can do that." if unserved else ""
     if context.has_phrase("a long answer"):
         return _joined(refusal, long_answer(context.subject))
@@ -74,7 +74,7 @@ def _nothing(context: TurnContext) -> str:
 
 
 def _document(context: TurnContext, results: Sequence[ParsedResult]) -> Iterable[str]:
-    """Yield the sections of an answer: excerpts, quoted results, errors, sources.
+    """Yield the sections of an answer: excerpts, quoted tool results, errors of tools, and sources.
 
     A file listing is quoted only if there are no excerpts and no other quoted results.
     """
@@ -98,7 +98,7 @@ def _quotation(result: ParsedResult) -> str:
 
 
 def _call(result: ParsedResult) -> str:
-    """Return the call that produced a result, for use in a sentence: `read_file(bees.md)` or `The program`."""
+    """Return the text for the call that produced a result: `read_file(bees.md)` or `The program`."""
     if result.kind == "code":
         return "The program"
     if result.name == "tool":
@@ -108,20 +108,20 @@ def _call(result: ParsedResult) -> str:
 
 
 def _excerpts(context: TurnContext, results: Sequence[ParsedResult], sources: dict[str, str]) -> list[str]:
-    """Return excerpts of the passages that match the question best, and at most one table. Adds to `sources`.
+    """Return excerpts of the passages that match the question best, with at most one table. Adds to `sources`.
 
     A passage is left out if it has at most half as many of the question's words as the best passage. In a delegated
     task only the best passage is quoted.
     """
     found = [(result, passage) for result in results for passage in result.passages if passage.text]
-    found.sort(key=lambda pair: (_matches(context, *pair), len(pair[1].text)), reverse=True)
-    best = _matches(context, *found[0]) if found else 0
+    found.sort(key=lambda pair: (_count_question_words(context, *pair), len(pair[1].text)), reverse=True)
+    best = _count_question_words(context, *found[0]) if found else 0
     excerpts: list[str] = []
     tables: list[str] = []
     used: set[str] = set()
     for result, passage in found:
         is_enough = len(excerpts) == (1 if context.is_delegated else MAX_EXCERPTS)
-        if is_enough or passage.location in sources or _matches(context, result, passage) * 2 <= best:
+        if is_enough or passage.location in sources or _count_question_words(context, result, passage) * 2 <= best:
             continue
         title = context.subject if result.kind == "delegate" else f"{passage.title} {passage.location}"
         words = context.words or [context.subject]
@@ -134,14 +134,14 @@ def _excerpts(context: TurnContext, results: Sequence[ParsedResult], sources: di
     return [*excerpts, *tables[:1]]
 
 
-def _matches(context: TurnContext, result: ParsedResult, passage: Passage) -> int:
+def _count_question_words(context: TurnContext, result: ParsedResult, passage: Passage) -> int:
     """Return how many words of the question a passage contains; at least 1 for a sub-agent's report with findings."""
     matches = count_matches(f"{passage.title} {passage.location} {passage.text}", context.words)
     return max(matches, 1) if result.kind == "delegate" and not passage.text.startswith(NOTHING) else matches
 
 
 def _tables_about(passage: Passage, context: TurnContext) -> list[str]:
-    """Return the Markdown tables of a passage that have a word of the question in their header."""
+    """Return the Markdown tables in a passage whose header has a word of the question."""
     tables = [found[0].strip() for found in MARKDOWN_TABLE.finditer(passage.text)]
     return [table for table in tables if count_matches(table.partition("\n")[0], context.words)]
 
@@ -153,7 +153,7 @@ def _label(result: ParsedResult, passage: Passage) -> str:
 
 
 def _member(name: str, arguments: Arguments) -> str:
-    """Return the name of the sub-agent that a call delegates to: an argument, or else the name of the tool."""
+    """Return the name of the sub-agent to which a call delegates: one of its arguments, or else the tool's name."""
     return next((str(arguments[field]) for field in MEMBER_FIELDS if arguments.get(field)), name)
 
 
@@ -205,7 +205,7 @@ def long_answer(subject: str) -> str:
 
 
 def chat_metadata(prompt: str) -> str | None:
-    """Return the reply to a chat program's prompt for a title, tags or follow-up questions; None for other prompts."""
+    """Return the reply to a chat program's request for a title, tags or follow-up questions; None for other prompts."""
     found = re.search(
         r"\b(?:generate|create|suggest|write|give|provide)\b[^\n]{0,80}\b(title|tag|follow-?up)s?\b", prompt, re.I
     )

@@ -1,4 +1,4 @@
-"""Chat completion requests: the JSON body, parsed into user messages, assistant messages and tool results.
+"""Parses chat completion requests into user messages, assistant messages and tool results.
 
 Frameworks report tool results in different ways. Most send `tool` messages; smolagents writes calls and results as text
 into assistant and user messages, and joins neighbouring messages. `read_request` gives all of them the same form.
@@ -19,14 +19,14 @@ from limelight.errors import BadRequest
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """A tool on offer."""
+    """A tool that the request offers to the model."""
 
     name: str
     description: str = ""
     parameters: dict[str, Any] = {}
-    """JSON schema of the arguments."""
+    """The JSON schema of the arguments."""
     returns: str = ""
-    """Type of the result; "" if the prompt does not state it."""
+    """The type of the result; "" if the prompt does not state it."""
 
     @property
     def properties(self) -> dict[str, dict[str, Any]]:
@@ -39,7 +39,7 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """A tool call of the model; the arguments are JSON text, as on the wire."""
+    """A tool call that the model made earlier; the arguments are JSON text, as in the request."""
 
     name: str
     arguments: str
@@ -56,23 +56,23 @@ class AssistantMessage(msgspec.Struct, frozen=True):
 
 
 class ToolResult(msgspec.Struct, frozen=True):
-    """The result of a tool call."""
+    """The result of a tool call, as the request reports it."""
 
     name: str
     text: str
     arguments: str = ""
-    """The arguments of the call, or the code that was run; empty if unknown."""
+    """The arguments of the call, or the code that was run; empty if they are unknown."""
     call_missing: bool = False
-    """Whether the request lacks the call of this result: smolagents drops calls that it could not make."""
+    """Whether the request does not contain the call of this result; smolagents drops calls that it could not parse."""
     reply_missing: bool = False
-    """Whether the request also lacks the assistant message that made the call."""
+    """Whether the request also does not contain the assistant message that made the call."""
 
 
 Entry = UserMessage | AssistantMessage | ToolResult
 
 
 class ChatRequest(msgspec.Struct, frozen=True):
-    """A chat completion request."""
+    """A chat completion request, parsed into the form that the offline model works with."""
 
     model: str
     entries: tuple[Entry, ...]
@@ -80,13 +80,13 @@ class ChatRequest(msgspec.Struct, frozen=True):
     tools: tuple[Tool, ...] = ()
     tool_required: bool = False
     schema: dict[str, Any] | None = None
-    """JSON schema of the answer, if `response_format` asks for JSON."""
+    """The JSON schema of the answer, if `response_format` asks for JSON."""
     stream: bool = False
     include_usage: bool = False
     digest: str = ""
-    """Hash of model, messages and tools: equal for equal conversations."""
+    """A hash of model, messages and tools, which is equal for equal conversations."""
     size: int = 0
-    """Bytes of model, messages and tools."""
+    """The size of model, messages and tools in bytes."""
 
     @property
     def user_text(self) -> str:
@@ -95,18 +95,18 @@ class ChatRequest(msgspec.Struct, frozen=True):
 
     @property
     def current_turn(self) -> tuple[Entry, ...]:
-        """The assistant messages and tool results after the last user message."""
+        """The assistant messages and tool results that follow the last user message."""
         last = max((at for at, entry in enumerate(self.entries) if isinstance(entry, UserMessage)), default=-1)
         return self.entries[last + 1 :]
 
     @property
     def calls(self) -> list[ToolCall]:
-        """The tool calls of the current turn."""
+        """The model's tool calls since the last user message."""
         return [call for entry in self.current_turn if isinstance(entry, AssistantMessage) for call in entry.calls]
 
     @property
     def results(self) -> list[ToolResult]:
-        """The tool results of the current turn."""
+        """The tool results since the last user message."""
         return [entry for entry in self.current_turn if isinstance(entry, ToolResult)]
 
     @property
@@ -127,7 +127,7 @@ def count_replies(entries: Iterable[Entry]) -> int:
 
 
 class _Function(msgspec.Struct, frozen=True):
-    """The `function` object of OpenAI's API: the definition of a tool in `tools`, or a call in `tool_calls`."""
+    """A `function` object of OpenAI's API: a tool's definition in `tools`, or a call in `tool_calls`."""
 
     name: str
     description: str | None = None
@@ -178,7 +178,7 @@ class _Body(msgspec.Struct, frozen=True):
 
 
 def read_request(payload: bytes) -> ChatRequest:
-    """Parse a request body. Raises BadRequest if it is not a chat completion request."""
+    """Parse the body of a chat completion request. Raises BadRequest if it is invalid."""
     try:
         body = msgspec.json.decode(payload, type=_Body)
     except msgspec.DecodeError as error:
@@ -237,15 +237,14 @@ def _entries_of_message(
 
 def _calls(entries: Iterable[_ToolEntry]) -> tuple[ToolCall, ...]:
     functions = [(entry.id or "", entry.function) for entry in entries if entry.function is not None]
-    return tuple(ToolCall(f.name, _arguments_text(f.arguments), call_id) for call_id, f in functions)
-
-
-def _arguments_text(arguments: Any) -> str:
-    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return tuple(
+        ToolCall(f.name, f.arguments if isinstance(f.arguments, str) else json.dumps(f.arguments), call_id)
+        for call_id, f in functions
+    )
 
 
 def _calls_in_text(text: str) -> tuple[ToolCall, ...]:
-    """Return the tool calls in an assistant message of smolagents: a Python list after the text of the message."""
+    """Return the tool calls in an assistant message of smolagents, which are a Python list after the message's text."""
     try:
         written = ast.literal_eval(text.partition("Calling tools:\n")[2].strip() or "[]")
         return _calls(msgspec.convert(written, list[_ToolEntry]))
@@ -254,7 +253,7 @@ def _calls_in_text(text: str) -> tuple[ToolCall, ...]:
 
 
 def _entries_in_text(text: str, previous: Entry | None) -> Iterator[Entry]:
-    """Split a user message of smolagents, which joins the task, observations and errors in one text."""
+    """Split a user message of smolagents, which joins the task, observations and errors into one text."""
     text = re.sub(r"(?m)^(Call id: .*)\nError:\n", r"\1, Error:\n", text)
     for part in re.split(r"(?m)^(?=New task:\n|Observation:\n|(?:Call id: .*, )?Error:\n)", text):
         head, _, rest = part.partition("\n")

@@ -1,4 +1,4 @@
-"""Excerpts of texts: the sentences that contain most words of a query.
+"""Extracts excerpts from texts: the sentences that contain most words of a query.
 
 Pure. It knows neither requests nor tools.
 """
@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable, Sequence
 
 MAX_CHARACTERS = 60_000
-"""Maximum number of characters of a text that are searched."""
+"""How many characters of a text are searched."""
 NOT_PROSE = re.compile(r"\s*(?:#|\||>|[-=*_]{3,}\s*$)")
 BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+")
 SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"”')]))\s+(?![a-z])|(?<=[。！？])")
 
 
 def truncate(text: str, limit: int) -> str:
-    """Shorten a text to `limit` characters and `…`, between two words if it has several."""
+    """Shorten a text to `limit` characters and `…`, cut between two words if it has several."""
     if len(text) <= limit:
         return text
     words = text[: limit + 1].rpartition(" ")[0]
@@ -22,7 +22,7 @@ def truncate(text: str, limit: int) -> str:
 
 
 def paragraphs(text: str) -> list[list[str]]:
-    """Return the sentences of each paragraph and list item. Headings, tables, quotations and code are left out."""
+    """Split a text into paragraphs and list items made of sentences, without headings, tables, quotations and code."""
     found: list[list[str]] = [[]]
     for line in re.sub(r"(?ms)^```.*?(?:^```|\Z)", "", text[:MAX_CHARACTERS]).splitlines():
         is_prose = bool(line.strip()) and not NOT_PROSE.match(line)
@@ -43,7 +43,7 @@ def _stems(text: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    """Return the word without its ending, so that `bees` matches `bee` and `dancing` matches `dance`."""
+    """Return a word without its ending, so that `bees` matches `bee` and `dancing` matches `dance`."""
     for ending in ("ing", "ed", "es", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word.removesuffix(ending)

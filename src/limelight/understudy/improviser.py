@@ -1,4 +1,4 @@
-"""Replies without a script: calls the tools on offer in a sensible order, then answers with their results.
+"""Creates the offline model's replies without a script: calls the offered tools in a fixed order, then answers.
 
 Pure and deterministic: the reply follows from the request alone.
 """
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from limelight.understudy.answer_texts import NOTICE, answer, chat_metadata, thought
 from limelight.understudy.chat_requests import ChatRequest
+from limelight.understudy.json_schema import example
 from limelight.understudy.replies import AnyPiece, Reply, call_pieces, reasoning_pieces, text_pieces, text_reply
-from limelight.understudy.schema_examples import example
 from limelight.understudy.smolagents_prompts import (
     calls_as_code,
     code_block,
@@ -35,7 +35,7 @@ from limelight.understudy.trigger_phrases import Calls, triggered_calls, unserve
 from limelight.understudy.turn_context import TurnContext, turn_context
 
 MAX_CALLS = 6
-"""Maximum number of tool calls for one user message."""
+"""How many tool calls the offline model makes for one user message."""
 
 STAGES: tuple[tuple[Kind, ...], ...] = (
     ("plan",),
@@ -45,11 +45,12 @@ STAGES: tuple[tuple[Kind, ...], ...] = (
     ("delegate",),
     ("other",),
 )
-"""The kinds of tools in the order in which they are called. Tools of one stage are called in parallel: one tool per
-kind, but all of the kind `other`."""
+"""The kinds of tools in the order in which they are called. The tools of one stage are called in parallel: one tool of
+each kind, but all tools of the kind `other`."""
 
 CODE_FOR_PHRASES = {"a slow tool": SLEEP_CODE, "try an error": FAILING_CODE}
-"""The code that a code agent runs for a trigger phrase without a tool. Failing code is last, so the rest runs first."""
+"""The code that a code agent runs for a trigger phrase that no tool serves. Failing code comes last, so that the rest
+runs first."""
 
 
 def improvise(request: ChatRequest) -> Reply:
@@ -67,7 +68,7 @@ def improvise(request: ChatRequest) -> Reply:
 
 
 def next_calls(context: TurnContext) -> Calls:
-    """Return the next tool calls; empty if the answer is due. No call is made twice."""
+    """Return the tool calls of the next reply; [] if the reply should be the answer. No call is made twice."""
     results = context.request.results
     remaining = MAX_CALLS - max(len(context.calls), len(results))
     if remaining <= 0 or any(result.call_missing for result in results):
@@ -95,7 +96,7 @@ def _staged_calls(context: TurnContext) -> Calls:
 
 
 def _calls_of_kind(kind: Kind, context: TurnContext) -> Iterator[tuple[str, Arguments]]:
-    """Yield a call of the best tool of a kind, unless one was called in this turn; for `other`, a call of each tool."""
+    """Yield a call of the best tool of a kind, if none was called in this turn; for the kind `other`, of every tool."""
     tools = [tool for tool in context.tools if kind_of(tool) == kind]
     if kind != "other" and any(map(context.count_calls, tools)):
         return
@@ -111,7 +112,7 @@ def _calls_of_kind(kind: Kind, context: TurnContext) -> Iterator[tuple[str, Argu
 
 
 def _fallback_call(context: TurnContext) -> Calls:
-    """Return a call of the first tool that neither writes nor waits, or of any tool if the request requires a call."""
+    """Return a call of the first tool that neither writes nor waits; of any tool if the request requires a call."""
     avoided: set[Kind] = {"final"} if context.request.tool_required else {"final", "write", "wait"}
     if context.words and not context.numbers and not context.request.tool_required:
         avoided.add("calculate")
@@ -126,8 +127,11 @@ def _tool_reply(request: ChatRequest) -> Reply:
     final = next((tool for tool in request.tools if kind_of(tool) == "final"), None)
     notice = NOTICE if not request.has_replies and final is None and not context.is_delegated else ""
     if calls:
-        text = text_pieces(notice and f"{notice}\n\n")
-        return Reply((*reasoning_pieces(thought(context, calls)), *text, *_pieces_of_calls(calls, request)))
+        thinking = thought(context, calls)
+        # smolagents, which has a tool for the final answer, drops reasoning: its agents think in the text.
+        text = notice and f"{notice}\n\n" if final is None else thinking
+        reasoning = reasoning_pieces(thinking) if final is None else ()
+        return Reply((*reasoning, *text_pieces(text), *_pieces_of_calls(calls, request)))
     text = answer(context, unserved_phrases(context))
     if final is None or context.count_calls(final):  # the final-answer tool was already called: answer as text
         return text_reply(f"{notice}\n\n{text}".strip())
@@ -136,7 +140,10 @@ def _tool_reply(request: ChatRequest) -> Reply:
 
 
 def _with_notice(context: TurnContext, text: str) -> str:
-    """Prefix NOTICE to the final answer of the first turn. A user interface may show no other text of the turn."""
+    """Put NOTICE before the final answer of the first turn.
+
+    A user interface may show no other text of the turn.
+    """
     return f"{NOTICE}\n\n{text}" if context.request.is_first_turn and not context.is_delegated else text
 
 
@@ -174,6 +181,6 @@ def _needs_program(context: TurnContext) -> bool:
 
 
 def _is_plain_arithmetic(context: TurnContext) -> bool:
-    """Whether the question consists of numbers only and no tool on offer can calculate, so that a program is needed."""
+    """Whether the question is only a calculation that no offered tool can do, so that code has to calculate."""
     has_tool = any(kind_of(tool) in ("calculate", "delegate") or context.names_tool(tool) for tool in context.tools)
     return bool(context.numbers) and not (context.words or has_tool or context.phrases)

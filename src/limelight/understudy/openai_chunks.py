@@ -1,4 +1,4 @@
-"""Replies in the format of OpenAI's API: chunks of a stream, or one complete chat completion.
+"""Encodes the offline model's replies for OpenAI's API: as chunks of a stream, or as one complete chat completion.
 
 Pure. `created` is a constant, so that equal requests get byte-identical responses.
 """
@@ -22,7 +22,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def first_chunk(request: ChatRequest) -> dict[str, Any]:
-    """Return the first chunk of a stream, which carries the role."""
+    """Return the first chunk of a stream, which contains only the role."""
     return _chunk(request, {"role": "assistant", "content": ""})
 
 
@@ -44,7 +44,7 @@ def piece_chunk(piece: AnyPiece, request: ChatRequest) -> dict[str, Any] | None:
 
 
 def last_chunks(reply: Reply, request: ChatRequest) -> Iterator[dict[str, Any]]:
-    """Yield the last chunks of a stream: the finish reason and, if the client asked for it, the usage."""
+    """Yield the last chunks of a stream: the finish reason and, if the client asked for it, the token usage."""
     yield _chunk(request, {}, reply.finish_reason)
     if request.include_usage:
         yield {**_chunk(request, {}), "choices": [], "usage": _usage(reply, request)}
@@ -68,7 +68,7 @@ def completion(reply: Reply, request: ChatRequest) -> dict[str, Any]:
 
 
 def _usage(reply: Reply, request: ChatRequest) -> dict[str, int]:
-    """Return the token usage: the scripted one, or else a deterministic estimate."""
+    """Return the token usage from the script, or else a deterministic estimate."""
     prompt = reply.usage.input if reply.usage else request.size // CHARACTERS_PER_TOKEN
     completion = reply.usage.output if reply.usage else len(reply.pieces)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

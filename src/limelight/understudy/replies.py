@@ -1,4 +1,4 @@
-"""Replies of the understudy: a sequence of pieces, each sent as one chunk, and a finish reason.
+"""Types of the offline model's replies: their pieces (each sent as one chunk), token usage and finish reason.
 
 Scripts and the improviser create replies, `openai_chunks` encodes them, the server sends them. This module knows
 neither the wire nor requests.
@@ -10,12 +10,13 @@ from typing import Annotated
 import msgspec
 
 FRAGMENT_CHARACTERS = 12
-"""Length of the fragments in which a call's arguments are sent. They split words and escapes, as those of providers."""
+"""Length of the fragments in which a call's arguments are sent. Like those of providers, they split words and escapes.
+"""
 NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """Base class of the parts of a reply, each sent as one chunk. `delay` is the wait in seconds before it is sent."""
+    """Base class of the parts of a reply, each sent as one chunk after a wait of `delay` seconds."""
 
     delay: float = 0
 
@@ -29,7 +30,7 @@ class ReasoningPiece(Piece, frozen=True, kw_only=True):
 
 
 class CallPiece(Piece, frozen=True, kw_only=True):
-    """The start of a tool call, if it has a name; otherwise a fragment of the arguments of call number `index`."""
+    """The start of a tool call if it has a name; otherwise a fragment of the arguments of call number `index`."""
 
     index: int
     call_id: str = ""
@@ -38,7 +39,7 @@ class CallPiece(Piece, frozen=True, kw_only=True):
 
 
 class ErrorPiece(Piece, frozen=True, kw_only=True):
-    """A provider error: an HTTP status if it is the first piece, otherwise an error event in the stream."""
+    """A simulated provider error: an HTTP status if it is the first piece, otherwise an error event in the stream."""
 
     status: int
     message: str
@@ -47,7 +48,7 @@ class ErrorPiece(Piece, frozen=True, kw_only=True):
 
 
 class DisconnectPiece(Piece, frozen=True, kw_only=True):
-    """A connection that is closed before the reply is complete."""
+    """A simulated disconnect: the server closes the connection before the reply is complete."""
 
 
 AnyPiece = TextPiece | ReasoningPiece | CallPiece | ErrorPiece | DisconnectPiece
@@ -59,7 +60,7 @@ class TokenUsage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """A complete reply. Missing `usage` is estimated; a missing `scripted_finish_reason` is derived from the pieces."""
+    """A reply of the offline model. Missing token usage is estimated, a missing finish reason follows from pieces."""
 
     pieces: tuple[AnyPiece, ...]
     usage: TokenUsage | None = None
@@ -76,7 +77,7 @@ def text_reply(text: str) -> Reply:
 
 
 def with_pace(reply: Reply, seconds: float) -> Reply:
-    """Return the reply with a delay of `seconds` before each piece."""
+    """Return a reply with a delay of `seconds` before each of its pieces."""
     if not seconds:
         return reply
     pieces = tuple(msgspec.structs.replace(piece, delay=piece.delay + seconds) for piece in reply.pieces)
@@ -84,7 +85,7 @@ def with_pace(reply: Reply, seconds: float) -> Reply:
 
 
 def text_pieces(text: str, delay: float = 0) -> list[AnyPiece]:
-    """Return a text as pieces, one per word."""
+    """Return the pieces of a text, one for each word."""
     return [TextPiece(text=word, delay=delay) for word in _words(text)]
 
 
@@ -93,7 +94,7 @@ def reasoning_pieces(text: str, delay: float = 0) -> list[AnyPiece]:
 
 
 def call_pieces(index: int, call_id: str, name: str, arguments: str, delay: float = 0) -> list[AnyPiece]:
-    """Return a tool call as pieces: first its name, then its arguments in fragments."""
+    """Return the pieces of a tool call: first its name, then its arguments in fragments."""
     starts = range(0, len(arguments), FRAGMENT_CHARACTERS)
     fragments = [arguments[start : start + FRAGMENT_CHARACTERS] for start in starts]
     return [
@@ -103,5 +104,5 @@ def call_pieces(index: int, call_id: str, name: str, arguments: str, delay: floa
 
 
 def _words(text: str) -> list[str]:
-    """Split a text into words, each with the white space before it. Joined, they are the original text."""
+    """Split a text into words, each with the white space before it, so that the joined words are the original text."""
     return re.findall(r"\s*\S+|\s+$", text)

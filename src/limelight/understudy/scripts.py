@@ -1,4 +1,4 @@
-"""Scripts of the understudy: loads them from YAML and plays them. Errors name file, step and key.
+"""Loads the offline model's scripts (prepared replies) from YAML, and plays them. Errors name file, step and key.
 
 A script is a list of turns, a turn a list of steps; a file is one script, or several with a `match` each. The turn to
 play follows from the request alone, so many clients can play one script at the same time.
@@ -29,7 +29,7 @@ from limelight.understudy.replies import (
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool call in a script. `raw` is sent instead of `arguments` and need not be valid JSON."""
+    """A tool call in a script. `raw` is sent in place of `arguments` and need not be valid JSON."""
 
     name: str
     arguments: dict[str, Any] = {}
@@ -53,7 +53,7 @@ class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One step of a turn, with exactly one of these keys set. `delay` is the pause before each later piece."""
+    """One step of a scripted reply, with exactly one of these keys. `delay` is the pause before each later piece."""
 
     text: str | None = None
     reasoning: str | None = None
@@ -66,20 +66,23 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
 
 class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One reply of the model."""
+    """One scripted reply of the model: a list of steps."""
 
     steps: tuple[Step, ...]
 
 
 class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A list of turns, played in order. A script with a `match` is played only for user messages that contain it."""
+    """A list of scripted replies, played in order.
+
+    With a `match`, it is played only for user messages that contain that text.
+    """
 
     turns: tuple[Turn, ...]
     match: str = ""
 
 
 def load_scripts(path: Path) -> tuple[Script, ...]:
-    """Load the scripts of a file. Raises SetupError."""
+    """Load the scripts of a YAML file. Raises SetupError if it cannot be read or is invalid."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -140,7 +143,7 @@ def _step(item: Any, where: str) -> Step:
 
 
 def _mapping(item: Any, where: str, kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return a YAML item as a dictionary. Raises SetupError if it has a key that the struct does not have."""
+    """Return a YAML item as a dictionary. Raises SetupError if it has a key that the struct does not define."""
     known = kind.__struct_fields__
     if not isinstance(item, dict):
         raise SetupError(

@@ -1,4 +1,4 @@
-"""The understudy's HTTP server: `/v1/chat/completions` and `/v1/models` on a loopback port, protected by a key.
+"""The offline model's HTTP server: `/v1/chat/completions` and `/v1/models` on a loopback port, protected by a key.
 
 Replies come from scripts or from the improviser. `limelight understudy` runs the server in a process; servers whose
 agents have no real model, and tests, run it in their own event loop.
@@ -32,18 +32,19 @@ HOST = "127.0.0.1"
 MODEL = "understudy"
 GRACE_SECONDS = 1
 LARGE_BODY_BYTES = 64 * 1024
-"""Size of a request in bytes above which a thread processes it, so that it does not block the event loop of a Limelight
-server."""
+"""Size of a request from which a thread processes it, so that it does not block the event loop of a Limelight server.
+"""
 CLOSE_CONNECTION = "limelight.close_connection"
-"""Key in the ASGI scope of the function that closes the request's connection."""
+"""Key in the ASGI scope under which the application finds the function that closes the request's connection."""
 CloseConnection = Callable[[], None]
 
 
 def create_app(scripts: Sequence[Script], key: str, pace: float = 0) -> Starlette:
-    """Create the ASGI application. Without scripts it improvises, with `pace` seconds between two words."""
+    """Create the offline model's ASGI application. Without scripts it improvises, with `pace` seconds between words."""
 
-    def answer(request: ChatRequest) -> Reply:
-        return play(scripts, request) if scripts else with_pace(improvise(request), pace)
+    def answer(body: bytes) -> tuple[ChatRequest, Reply]:
+        request = read_request(body)
+        return request, play(scripts, request) if scripts else with_pace(improvise(request), pace)
 
     async def models(http: HttpRequest) -> Response:
         _check_key(http, key)
@@ -53,11 +54,8 @@ def create_app(scripts: Sequence[Script], key: str, pace: float = 0) -> Starlett
     async def completions(http: HttpRequest) -> Response:
         _check_key(http, key)
         body = await http.body()
-        if len(body) < LARGE_BODY_BYTES:
-            request = read_request(body)
-            return respond(answer(request), request, http.scope[CLOSE_CONNECTION])
-        request = await asyncio.to_thread(read_request, body)
-        return respond(await asyncio.to_thread(answer, request), request, http.scope[CLOSE_CONNECTION])
+        request, reply = answer(body) if len(body) < LARGE_BODY_BYTES else await asyncio.to_thread(answer, body)
+        return respond(reply, request, http.scope[CLOSE_CONNECTION])
 
     async def refuse(_: HttpRequest, error: Exception) -> Response:
         if isinstance(error, BadRequest):
@@ -94,7 +92,7 @@ def respond(reply: Reply, request: ChatRequest, close_connection: CloseConnectio
 
 
 async def _events(reply: Reply, request: ChatRequest, close_connection: CloseConnection) -> AsyncIterator[bytes]:
-    """Yield the reply as server-sent events, with its delays. Starlette cancels this when the client disconnects."""
+    """Yield a reply as server-sent events, with its delays. Starlette cancels this when the client disconnects."""
     yield _event(first_chunk(request))
     for piece in reply.pieces:
         if piece.delay:
@@ -111,7 +109,7 @@ async def _events(reply: Reply, request: ChatRequest, close_connection: CloseCon
 
 
 async def _delayed(body: bytes, reply: Reply, close_connection: CloseConnection) -> AsyncIterator[bytes]:
-    """Yield the body of an unstreamed reply after the sum of its delays; only half of it if the reply disconnects."""
+    """Yield the body of a non-streamed reply after the sum of its delays; half of it for a simulated disconnect."""
     await asyncio.sleep(sum(piece.delay for piece in reply.pieces))
     if any(isinstance(piece, DisconnectPiece) for piece in reply.pieces):
         yield body[: len(body) // 2]
@@ -142,7 +140,7 @@ class ClosableProtocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server without signal handlers, because the surrounding process handles signals."""
+    """uvicorn's server without signal handlers, because the process around it handles signals."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -150,7 +148,7 @@ class _Server(uvicorn.Server):
 
 
 class Understudy:
-    """The understudy's server as an async context manager: it serves in this event loop until the block ends."""
+    """Async context manager that runs the offline model's server in this event loop until the block ends."""
 
     def __init__(self, scripts: Sequence[Script] = (), *, port: int = 0, key: str = "", pace: float = 0) -> None:
         self.key = key or f"understudy-{secrets.token_hex(16)}"
@@ -160,7 +158,7 @@ class Understudy:
 
     @property
     def base_url(self) -> str:
-        """The value for `OPENAI_BASE_URL`. A free port is chosen when the server starts."""
+        """The server's URL, for `OPENAI_BASE_URL`. A free port is chosen when the server starts."""
         return f"http://{HOST}:{self.port}/v1"
 
     async def __aenter__(self) -> Self:

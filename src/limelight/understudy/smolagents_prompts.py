@@ -1,4 +1,4 @@
-"""Replies to prompts of smolagents: for code agents, which act by writing Python, and for requests of a plan.
+"""Reads smolagents' prompts and writes replies for them: code for code agents, and plans as text.
 
 Pure. The tools of a code agent are function signatures in the system prompt, and its calls are code.
 """
@@ -29,7 +29,7 @@ def expects_code(request: ChatRequest) -> bool:
 
 
 def code_context(request: ChatRequest) -> TurnContext:
-    """Return the context of a code agent's turn: tools from its system prompt, calls from the code written so far."""
+    """Return a code agent's TurnContext, with tools from its system prompt and calls from the code it has written."""
     tools = tuple(_tool(*found) for found in SIGNATURE.findall(request.system) if found[0] != "final_answer")
     code = _code_so_far(request)
     calls = [(tool.name, "") for tool in tools for _ in re.findall(rf"\b{tool.name}\(", code)]
@@ -46,7 +46,7 @@ def _code_so_far(request: ChatRequest) -> str:
 
 
 def _tool(name: str, signature: str, returns: str) -> Tool:
-    """Return the tool for a signature like `query: string, limit: int = 5`. Parameters with a default are optional."""
+    """Return the tool for a signature such as `query: string, limit: int = 5`; a default makes an argument optional."""
     properties: dict[str, Any] = {}
     required: list[str] = []
     for parameter in re.split(r",\s*(?![^\[]*\])", signature):
@@ -61,13 +61,13 @@ def _tool(name: str, signature: str, returns: str) -> Tool:
 
 
 def code_block(request: ChatRequest, thought: str, code: str) -> str:
-    """Return a reply with a thought, and code between the markers that the system prompt prescribes."""
+    """Return a reply with a thought, and with code between the markers that the system prompt prescribes."""
     start, end = ("<code>", "</code>") if "<code>" in request.system else ("```python", "```")
     return f"Thought: {thought}\n{start}\n{code.replace(end, '(code)')}\n{end}"
 
 
 def calls_as_code(calls: Iterable[tuple[str, Arguments]], context: TurnContext) -> str:
-    """Return Python code that makes the calls and prints their results; lists item by item."""
+    """Return Python code that makes these calls and prints their results, lists item by item."""
     returns = {tool.name: tool.returns for tool in context.tools}
     lines: list[str] = []
     for name, arguments in calls:
@@ -84,7 +84,7 @@ def wants_plan(request: ChatRequest) -> bool:
 
 
 def plan_text(request: ChatRequest) -> str:
-    """Return a plan as text. If there are tool results, it is an updated plan with the titles of the pages found."""
+    """Return a plan as text; if there are tool results, an updated plan with the titles of the pages found."""
     prompt = f"{request.system}\n{request.user_text}"
     tasks = re.findall(r"(?:here is your task|the following task):\s*```\n(.*?)\n\s*```", prompt, re.S | re.I)
     task = " ".join(tasks[0].split())[:200] if tasks else turn_context(request).question

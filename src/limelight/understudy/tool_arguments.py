@@ -1,6 +1,6 @@
-"""Chooses the arguments of tool calls: by a recipe for each kind of tool, and by the JSON schema for the rest.
+"""Chooses the arguments of the offline model's tool calls: by a recipe for each kind of tool, then by the JSON schema.
 
-Pure. A recipe returns None if the turn lacks the input of the tool, such as numbers for a calculator. All
+Pure. A recipe is a function that returns None if the turn lacks the tool's input, such as numbers for a calculator. All
 arguments fit the tool's schema.
 """
 
@@ -10,8 +10,7 @@ from typing import Any, cast
 
 from limelight.understudy.chat_requests import Tool
 from limelight.understudy.excerpts import truncate
-from limelight.understudy.schema_examples import example
-from limelight.understudy.schema_validation import is_valid
+from limelight.understudy.json_schema import example, is_valid
 from limelight.understudy.tool_kinds import MEMBER_FIELDS, PATH_FIELDS, QUERY_FIELDS, TASK_FIELDS, Kind, kind_of
 from limelight.understudy.tool_results import parsed_results
 from limelight.understudy.turn_context import FIND_OUT, OTHER_HELPER, REPORT_REQUEST, TurnContext
@@ -26,29 +25,29 @@ PLACE_FIELDS = ("city", "location", "place", "town", "country", "region")
 SECONDS_FIELDS = ("seconds", "duration", "delay", "timeout", "secs", "time")
 CODE_FIELDS = ("code", "source", "script", "python_code", "program")
 AGNO_MEMBER = re.compile(r"member id=\"([^\"]+)\"|^\s*-\s*(?:Member )?ID:\s*(\S+)", re.MULTILINE)
-"""Matches the ID of a team member in the prompt of an Agno team leader."""
+"""Matches the id of a team member in the prompt of an Agno team's leader."""
 CALCULATOR_NAMES = {"calculator", "math", "mathematician", "arithmetic"}
 SLEEP_CODE = "import time\ntime.sleep(3)\nprint('slept for 3 seconds')"
 FAILING_CODE = "print('about to fail')\nprint(1 / 0)"
 PROGRAM_COMMENT = "# a program of the understudy"
-"""The first line of every program that the understudy writes. Later turns recognise a program by it."""
+"""First line of every program that the offline model writes, by which later turns recognise the program."""
 MAX_PAGES = 4
 
 
 def arguments_for(tool: Tool, context: TurnContext) -> Arguments | None:
-    """Return the arguments for a call of the tool; None if the turn lacks its input, such as numbers to add."""
+    """Return the arguments for a call of a tool; None if the turn lacks the tool's input, such as numbers to add."""
     recipe = RECIPES.get(kind_of(tool), minimal_arguments)
     return recipe(tool, context)
 
 
 def forced_arguments(tool: Tool, context: TurnContext) -> Arguments:
-    """Return the arguments for a call that has to be made: those of `arguments_for`, or else minimal ones."""
+    """Return the arguments for a call that must be made: those of `arguments_for`, or else minimal valid ones."""
     arguments = arguments_for(tool, context)
     return minimal_arguments(tool, context) if arguments is None else arguments
 
 
 def minimal_arguments(tool: Tool, context: TurnContext) -> Arguments:
-    """Return values for the required arguments only, valid by the schema. Free texts are about the question."""
+    """Return valid values for the required arguments of a tool. Free texts are about the user's question."""
 
     def text_for(name: str) -> str:
         if "url" in name or "link" in name:
@@ -61,7 +60,7 @@ def minimal_arguments(tool: Tool, context: TurnContext) -> Arguments:
 
 
 def fill(tool: Tool, context: TurnContext, values: Arguments) -> Arguments:
-    """Return minimal arguments plus those of `values` that the tool's schema accepts."""
+    """Return minimal arguments for a tool, extended by those of `values` that the tool's schema accepts."""
     minimal = minimal_arguments(tool, context)
     filled = minimal | {name: value for name, value in values.items() if accepts(tool, name, value)}
     return filled if is_valid(filled, {**tool.parameters, "type": "object"}) else minimal
@@ -106,13 +105,13 @@ def _read(tool: Tool, context: TurnContext) -> Arguments | None:
 
 
 def _path(name: str, tool: Tool, context: TurnContext) -> str:
-    """Return a file name in the form that the tool expects: absolute or relative."""
+    """Return a file name from the turn in the form that the tool expects, absolute or relative."""
     is_absolute = "absolute" in f"{tool.description} {tool.parameters}".lower()
     return f"/{name.lstrip('/')}" if is_absolute or any(file.startswith("/") for file in context.files) else name
 
 
 def is_second_choice(kind: Kind, tool: Tool, context: TurnContext) -> bool:
-    """Whether other tools of this kind are preferred: those with `query`, or those with `url` if URLs are known."""
+    """Whether another tool of this kind is preferred: one with `query`, or one with `url` if URLs are known."""
     if kind == "search":
         return "query" not in tool.properties
     return kind == "read" and bool(context.urls) and "url" not in tool.properties
@@ -130,7 +129,7 @@ def _calculate(tool: Tool, context: TurnContext) -> Arguments | None:
 
 
 def delegate(tool: Tool, context: TurnContext, nth: int | None = None) -> Arguments:
-    """Return the arguments that give a sub-agent its task. `nth` numbers the sub-agents called in the same reply."""
+    """Return the arguments that give a sub-agent its task; `nth` numbers the sub-agents called in one reply."""
     members = _members(tool, context)
     chosen = dict.fromkeys(MEMBER_FIELDS, members[(nth or 0) % len(members)]) if members else {}
     task = f"{_task(context, nth)} {REPORT_REQUEST}"
@@ -138,7 +137,7 @@ def delegate(tool: Tool, context: TurnContext, nth: int | None = None) -> Argume
 
 
 def _task(context: TurnContext, nth: int | None) -> str:
-    """Return the task text for the sub-agent with number `nth`; None is a single sub-agent, which gets the question.
+    """Return the task text for the sub-agent with number `nth`; None means a single sub-agent, which gets the question.
 
     If the question is `about A and B`, the sub-agents get A and B in turn. Otherwise all get the question, and all
     but the first are asked to answer it `from another side`.
@@ -152,7 +151,7 @@ def _task(context: TurnContext, nth: int | None) -> str:
 
 
 def _members(tool: Tool, context: TurnContext) -> list[str]:
-    """Return the names of the sub-agents that the tool offers, most suitable first; [] if the tool takes no name."""
+    """Return the names of the sub-agents that a tool offers, most suitable first; [] if it takes no name."""
     schema = next((tool.properties[name] for name in MEMBER_FIELDS if name in tool.properties), None)
     if schema is None:
         return []
@@ -160,7 +159,7 @@ def _members(tool: Tool, context: TurnContext) -> list[str]:
     in_description = re.findall(r"^\s*-\s*[\"'`]?([\w-]+)[\"'`]?\s*:", tool.description, re.MULTILINE)
 
     def rank(name: str) -> int:
-        """Sort key: a calculator is first if the question has numbers, else after all but general-purpose agents."""
+        """Return a sort key: calculators first if the question has numbers, general-purpose agents last."""
         if {*re.findall("[a-z]+", name.lower())} & CALCULATOR_NAMES:
             return -1 if context.numbers else 1
         return 2 if "general" in name else 0
@@ -173,7 +172,7 @@ def plan_steps(context: TurnContext) -> list[str]:
 
 
 def plan(tool: Tool, context: TurnContext, *, done: bool = False) -> Arguments:
-    """Return the arguments of a plan tool: three steps as todo objects, as a list of texts or as one text."""
+    """Return the arguments of a plan tool: three steps as todo objects, as a list of texts, or as one text."""
     steps = plan_steps(context)
     field = next((name for name in tool.properties if _is_list(tool, name)), "")
     if not field:
@@ -206,7 +205,7 @@ def _code(tool: Tool, context: TurnContext) -> Arguments:
 
 
 def program(context: TurnContext) -> str:
-    """Return Python code that calculates with the question's numbers or counts its words in the pages found so far."""
+    """Return Python code that calculates with the question's numbers, or counts its words in the pages found so far."""
     if context.numbers:
         expression = context.expression.replace("×", "*")
         if re.search(r"\^|\*\*", expression):  # a power may be too large to calculate, so the numbers are added instead

@@ -1,4 +1,4 @@
-"""The kind of a tool, guessed from its name and its parameters.
+"""Guesses the kind of a tool, such as `search` or `read`, from its name and its parameters.
 
 Pure. A wrong guess leads to an odd call, but never to arguments that do not fit the tool's schema.
 """
@@ -23,7 +23,7 @@ NAME_WORDS: dict[Kind, str] = {
     "search": "search grep find query lookup browse google duckduckgo wikipedia wiki",
     "read": "read open cat view fetch visit readurl download scrape",
 }
-"""Words in tool names that indicate a kind. The first matching kind counts: `write_todos` is a plan tool."""
+"""Words in tool names that indicate a kind of tool. The first match counts: `write_todos` is a plan tool."""
 
 PATH_FIELDS = ("path", "file_path", "filepath", "file", "filename", "file_name", "name", "directory", "dir", "folder")
 QUERY_FIELDS = ("query", "q", "pattern", "keyword", "keywords", "term", "question", "regex", "topic", "words", "search")

@@ -1,4 +1,4 @@
-"""Parses tool results into passages of text with their source, Markdown for data, or an error.
+"""Parses tool results into text passages with their source, Markdown for data, or an error.
 
 Pure. Tools return JSON, Python literals, Markdown, CSV or file listings, which are recognised by their text alone.
 """
@@ -31,7 +31,7 @@ MAX_COLUMNS, MAX_ROWS, MAX_LINES = 5, 8, 8
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """The text of a page, a file, a search hit or a report, with its title and its location, a URL or a path."""
+    """The text of a page, file, search hit or report, with its title and its location (a URL or a path)."""
 
     text: str
     title: str = ""
@@ -39,7 +39,7 @@ class Passage(msgspec.Struct, frozen=True):
 
 
 class ParsedResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one tool call: passages, or Markdown to be quoted, or an error in one line."""
+    """A parsed tool result: text passages, or Markdown to quote, or an error in one line."""
 
     name: str
     kind: Kind
@@ -50,7 +50,7 @@ class ParsedResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parsed_results(context: TurnContext) -> list[ParsedResult]:
-    """Return the parsed tool results of the current turn, without those of plan and final-answer tools."""
+    """Return the parsed tool results since the last user message, except those of plan and final-answer tools."""
     kinds: dict[str, Kind] = {tool.name: kind_of(tool) for tool in context.tools}
     parsed = [
         parse_result(result, kinds.get(result.name) or kind_of(Tool(result.name))) for result in context.request.results
@@ -76,7 +76,7 @@ def parse_result(result: ToolResult, kind: Kind) -> ParsedResult:
 
 
 def _unwrap(text: str) -> str:
-    """Return the text of a result without the wrapping that frameworks add, and without line numbers."""
+    """Return a result's text without the wrapping and the line numbers that frameworks add."""
     text = re.sub(r"\A\s*Execution logs:\s*\n?", "", text)
     printed, _, last_value = text.partition("Last output from code snippet:")
     text = printed if printed.strip() or last_value.strip() == "None" else last_value
@@ -88,7 +88,7 @@ def _unwrap(text: str) -> str:
 
 
 def _location(parsed: ParsedResult, code: str) -> str:
-    """Return the URL or path that a call has read, or the only URL in its code; "" if unknown."""
+    """Return the URL or path that a call has read, or the only URL in its code; "" if it is unknown."""
     if parsed.kind == "read":
         return next((str(parsed.arguments[name]) for name in ("url", *PATH_FIELDS) if parsed.arguments.get(name)), "")
     urls = set(URL.findall(code)) if parsed.kind == "code" else set[str]()
@@ -96,7 +96,7 @@ def _location(parsed: ParsedResult, code: str) -> str:
 
 
 def _error_in(text: str, *, failed: bool) -> str:
-    """Return the error that a result reports, as one line; empty if there is none."""
+    """Return the error that a result reports, as one line; "" if it reports none."""
     if (report := _parse_object(text)) and report.get("error") and len(report) <= 3:
         return _one_line(str(report["error"]))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -117,7 +117,7 @@ def _one_line(text: str) -> str:
 
 
 def _parse_data(text: str) -> Any:
-    """Parse a list or an object in JSON or as a Python literal, or a list with one such value per line; else None."""
+    """Parse a list or an object, as JSON or Python literal, or one such value per line; None if the text is neither."""
     if not text.startswith(("[", "{")):
         return None
     for parse in (json.loads, ast.literal_eval):
@@ -136,7 +136,7 @@ def _parse_object(text: str) -> dict[str, Any]:
 
 
 def _objects(data: Any) -> list[dict[str, Any]]:
-    """Return the objects in a list, or in a list within an object, as in `{"results": [...]}`."""
+    """Return the objects in a list, or in a list inside an object, such as `{"results": [...]}`."""
     if isinstance(data, dict):
         lists = [_objects(value) for value in cast("dict[str, Any]", data).values() if isinstance(value, list)]
         return next(filter(None, lists), [cast("dict[str, Any]", data)])
@@ -175,7 +175,7 @@ def _search_hit(item: dict[str, Any]) -> Passage | None:
 
 
 def _report_passages(text: str) -> tuple[Passage, ...]:
-    """Return a sub-agent's report as passages: first its text, then the pages and files that it names as sources."""
+    """Return a sub-agent's report as passages: its text first, then the pages and files it names as sources."""
     body = re.split(r"(?m)^(?:#+\s*|\*\*)?Sources?\b", text)[0]
     pages = [Passage("", link[1], link[2]) for link in LINK.finditer(text)]
     linked = " ".join(page.location for page in pages)
@@ -185,13 +185,13 @@ def _report_passages(text: str) -> tuple[Passage, ...]:
 
 
 def _is_listing(text: str) -> bool:
-    """Whether the text is a file listing: each line is a file name."""
+    """Whether a text is a file listing, in which each line is a file name."""
     lines = [re.sub(r"^\s*[-*]\s+", "", line).strip() for line in text.splitlines() if line.strip()]
     return bool(lines) and all(FILE.fullmatch(line) or re.fullmatch(r"\S+/", line) for line in lines)
 
 
 def _markdown(text: str) -> str:
-    """Return a result as Markdown: data as a table or a list, a text as a quotation, a single line unchanged."""
+    """Return a result as Markdown: data as a table or a list, text as a quotation, a single line unchanged."""
     data = _parse_data(text)
     objects = _objects(data)
     if isinstance(data, dict) and len(objects) == 1:
@@ -230,7 +230,7 @@ def _cell(value: Any) -> str:
 
 
 def _csv_rows(text: str) -> list[list[str]]:
-    """Parse comma-separated values into rows; [] unless there are at least two rows, all of the same length."""
+    """Parse comma-separated values into rows; [] unless there are at least two rows of equal length."""
     lines = text.splitlines()
     if len(lines) < 2 or "," not in lines[0] or re.search(r"[.!?]\s|[.!?]$", lines[0]):
         return []

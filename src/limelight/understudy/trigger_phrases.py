@@ -1,4 +1,4 @@
-"""Tool calls for trigger phrases in the user's message: an error, a slow tool, an approval, two helpers.
+"""Chooses the tool calls for trigger phrases in the user's message: an error, a slow tool, an approval, two helpers.
 
 Pure. The answer names the phrases that no tool on offer can serve.
 """
@@ -24,18 +24,18 @@ MISSING_FILE = "/no/such/file.txt"
 SLOW_DESCRIPTION = re.compile(r"\b(slow|slowly|sleeps?|waits?|takes (?:a while|long|time|seconds)|pauses?)\b", re.I)
 APPROVAL_DESCRIPTION = re.compile(r"approv|confirm|permission|dangerous", re.IGNORECASE)
 WRITE_ORDER = ("write", "create", "save", "send", "exec", "shell", "run", "delete", "remove", "edit")
-"""Words in the names of writing tools. For an approval, the tools are tried in this order."""
+"""Words in the names of writing tools, in the order in which such tools are tried for an approval."""
 Calls = list[tuple[str, Arguments]]
 
 
 def triggered_calls(context: TurnContext) -> Calls | None:
-    """Return the calls for the trigger phrases in the message; None if no phrase in the message leads to calls."""
+    """Return the calls for the trigger phrases in the user's message; None if no phrase leads to calls."""
     triggers = [trigger for phrase, trigger in TRIGGERS.items() if context.has_phrase(phrase)]
     return [call for trigger in triggers for call in trigger(context)] if triggers else None
 
 
 def unserved_phrases(context: TurnContext, served: Iterable[str] = ()) -> list[str]:
-    """Return the trigger phrases in the message that no tool on offer can serve, except those in `served`."""
+    """Return the trigger phrases in the user's message that no offered tool can serve, except those in `served`."""
     phrases = [phrase for phrase in TRIGGERS if context.has_phrase(phrase) and phrase not in served]
     return [phrase for phrase in phrases if not TRIGGERS[phrase](context)]
 
@@ -49,7 +49,7 @@ def _has_field(tool: Tool, names: Iterable[str]) -> bool:
 
 
 def _error(context: TurnContext) -> Calls:
-    """Return a call that fails: a missing file, failing code, a division by zero, or else invalid arguments."""
+    """Return a call that fails: of a missing file, failing code, a division by zero, or with invalid arguments."""
     for tool in _of_kind(context, "read"):
         texts = [name for name, schema in tool.properties.items() if schema.get("type") == "string"]
         if "url" not in tool.properties:
@@ -65,7 +65,7 @@ def _error(context: TurnContext) -> Calls:
 
 
 def _slow(context: TurnContext) -> Calls:
-    """Return a call that takes seconds: of a tool that waits, or else of code or a command that sleeps."""
+    """Return a call that takes seconds: of a tool that waits, or of code or a command that sleeps."""
     described = [tool for tool in context.tools if SLOW_DESCRIPTION.search(tool.description)]
     commands = [tool for tool in context.tools if "command" in tool.properties]
     tools = (*_of_kind(context, "wait"), *described, *_of_kind(context, "code"), *commands)
@@ -91,7 +91,7 @@ def _approval(context: TurnContext) -> Calls:
 
 
 def _approval_tools(context: TurnContext) -> list[Tool]:
-    """Return the tools that need approval according to their description or a sentence of the system prompt."""
+    """Return the tools that need approval, according to their description or the system prompt."""
     sentences = re.split(r"(?<=[.!?])\s|\n", context.request.system)
     rules = " ".join(sentence for sentence in sentences if "approv" in sentence.lower())
 
@@ -107,7 +107,7 @@ def _write_rank(tool: Tool) -> int:
 
 
 def _two_helpers(context: TurnContext) -> Calls:
-    """Return two parallel calls to sub-agents: of two tools that are sub-agents, or two of the tool that delegates."""
+    """Return two parallel calls to sub-agents: of two sub-agent tools, or two of one delegating tool."""
     helpers = _of_kind(context, "delegate")
     managed = [tool for tool in helpers if "additional_args" in tool.properties]  # smolagents' managed agents
     pair = managed[:2] if len(managed) > 1 else helpers[:1] * 2

@@ -1,4 +1,4 @@
-"""The current turn, as the improviser sees it: the question, the tools on offer and the calls made so far.
+"""What the offline model knows for its next reply: the user's question, the offered tools and the calls made so far.
 
 Pure; created from each request.
 """
@@ -12,19 +12,20 @@ import msgspec
 from limelight.understudy.chat_requests import ChatRequest, Tool
 
 TRIGGER_PHRASES = ("try an error", "a long answer", "a slow tool", "an approval", "two helpers at once")
-"""Phrases in a user message that trigger a special behaviour, such as an error or a slow tool call."""
+"""Phrases in a user message that trigger a special behaviour of the offline model, such as a failing or slow tool call.
+"""
 BEFORE_PHRASE = r"(?:[,;:]?\s*\b(?:and|with|after|by|then|run|using|i want|give me|write|ask|please)\b)*[,;:]?\s*"
-"""Matches connecting words before a trigger phrase, which are removed together with the phrase."""
+"""Matches connecting words before a trigger phrase, which are removed from the question with the phrase."""
 
 FIND_OUT = "Find out"
-"""The first words of each task for a sub-agent."""
+"""First words of each task that the offline model gives a sub-agent."""
 REPORT_REQUEST = "Report what you find in a few sentences, with your sources."
-"""The last sentence of each task for a sub-agent. The understudy of the sub-agent recognises a delegated task by it."""
+"""Last sentence of each task for a sub-agent, by which the sub-agent's offline model recognises a delegated task."""
 OTHER_HELPER = "from another side"
-"""The words after FIND_OUT in the task of the second sub-agent, if both sub-agents get the same question."""
+"""Words after FIND_OUT in the second sub-agent's task, if both sub-agents get the same question."""
 
 MAX_QUESTION_CHARACTERS = 10_000
-"""Maximum length of a question. Longer ones lose their middle, because the regular expressions would take minutes for
+"""Length limit of a question. Longer ones lose their middle, because the regular expressions would take minutes for
 megabytes."""
 MAX_WORDS = 5
 MAX_NUMBERS = 8
@@ -49,30 +50,31 @@ COMMON_WORDS = frozenset(
 
 
 def question_text(text: str) -> str:
-    """Return the question in a user message, without trigger phrases and the wrapping text of frameworks."""
+    """Return the question in a user message, without trigger phrases and the text that frameworks put around it."""
     if len(text) > MAX_QUESTION_CHARACTERS:
         text = f"{text[: MAX_QUESTION_CHARACTERS // 2]} {text[-MAX_QUESTION_CHARACTERS // 2 :]}"
     if task := re.search(r"^Task:\n(.*?)\n---", text, re.MULTILINE | re.DOTALL):  # smolagents' managed agents
         text = task[1]
-    for phrase in TRIGGER_PHRASES:
-        text = re.sub(BEFORE_PHRASE + re.escape(phrase) + r"(?: on the way)?", "", text, flags=re.IGNORECASE)
+    for phrase in map(re.escape, TRIGGER_PHRASES):
+        if re.search(phrase, text, re.IGNORECASE):  # BEFORE_PHRASE takes quadratic time where no phrase follows
+            text = re.sub(BEFORE_PHRASE + phrase + r"(?: on the way)?", "", text, flags=re.IGNORECASE)
     text = re.sub(rf"{FIND_OUT}(?: {OTHER_HELPER})?: ", "", text.replace(REPORT_REQUEST, ""))
     return " ".join(text.split())[:300].strip(" ,;:")
 
 
 def content_words(text: str) -> list[str]:
-    """Return the distinct words of a text except common ones, in order."""
+    """Return the distinct words of a text in order, without common words such as `the`."""
     found = re.findall(r"[^\W\d_]{3,}|[A-Z]{2,}|[^\W\d_a-zA-Z]{2,}", text)
     return list(dict.fromkeys(word for word in found if word.lower() not in COMMON_WORDS))
 
 
 class TurnContext(msgspec.Struct, frozen=True):
-    """The data for one reply: the request, the tools on offer, and the calls since the last user message."""
+    """What one reply is based on: the request, the offered tools, and the calls since the last user message."""
 
     request: ChatRequest
     tools: tuple[Tool, ...]
     calls: tuple[tuple[str, str], ...] = ()
-    """Name and arguments of each call. Arguments that are valid JSON are in canonical form."""
+    """Name and arguments of each call, with valid JSON in canonical form, so that equal arguments are equal texts."""
 
     @property
     def question(self) -> str:
@@ -80,18 +82,18 @@ class TurnContext(msgspec.Struct, frozen=True):
 
     @property
     def is_delegated(self) -> bool:
-        """Whether the question is a task that another understudy has delegated."""
+        """Whether the question is a task that another agent's offline model has delegated."""
         return REPORT_REQUEST in self.request.user_text
 
     @property
     def words(self) -> list[str]:
-        """The content words of the question; only those of X if the question is `... about X`."""
+        """The words of the question without common ones; only those of X if the question is `... about X`."""
         about = self.question.rpartition("about ")[2]
         return (content_words(about) or content_words(self.question))[:MAX_WORDS]
 
     @property
     def subject(self) -> str:
-        """The topic of the question as a short text, for queries and free text fields."""
+        """The topic of the question as a short text, for search queries and free text fields."""
         return " ".join(self.words) or self.expression or "anything"
 
     @property
@@ -101,7 +103,7 @@ class TurnContext(msgspec.Struct, frozen=True):
 
     @property
     def expression(self) -> str:
-        """The arithmetic expression in the question, or else the sum of its numbers as an expression."""
+        """The arithmetic expression in the question, or else the sum of the question's numbers as an expression."""
         found = re.search(r"[\d.(]+(?:\s*[-+*/^×()]+\s*[\d.]+\)?)+", self.question)
         return found[0].strip(" .") if found else " + ".join(map(str, self.numbers))
 
@@ -113,7 +115,7 @@ class TurnContext(msgspec.Struct, frozen=True):
 
     @property
     def files(self) -> list[str]:
-        """File names in the question and in the results, the best match first."""
+        """File names in the question and in the tool results, the best match first."""
         return self._locations(FILE)
 
     @property
@@ -135,11 +137,11 @@ class TurnContext(msgspec.Struct, frozen=True):
 
     @property
     def phrases(self) -> list[str]:
-        """The trigger phrases in the message."""
+        """The trigger phrases in the user's message."""
         return [phrase for phrase in TRIGGER_PHRASES if self.has_phrase(phrase)]
 
     def names_tool(self, tool: Tool) -> bool:
-        """Whether the message names the tool: in backticks, after a verb such as `use`, or a name with underscores."""
+        """Whether the user's message names a tool: in backticks, after a verb such as `use`, or with underscores."""
         name, text = re.escape(tool.name), self.request.user_text
         if re.search(rf"`{name}`|\b(?:use|call|run|with)(?: the)? {name}\b", text, re.IGNORECASE):
             return True
@@ -149,7 +151,7 @@ class TurnContext(msgspec.Struct, frozen=True):
         return sum(name == tool.name for name, _ in self.calls)
 
     def first_arguments(self, tool: Tool) -> dict[str, Any]:
-        """Return the arguments of the first call of a tool; {} if they are unknown."""
+        """Return the arguments of the first call of a tool; {} if there are none."""
         arguments = next((arguments for name, arguments in self.calls if name == tool.name), "")
         return json.loads(arguments) if arguments.startswith("{") else {}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from limelight.cli.view.live import LiveView
-from limelight.cli.view.plain import PlainView
+from limelight.cli.view.live_view import LiveView
+from limelight.cli.view.plain_view import PlainView
 from limelight.display_fields import DisplayFields
 from limelight.events import AnyEvent, Record, RunStarted
 

@@ -20,12 +20,12 @@ def test_prompt_shows_agent_arguments_and_expiry() -> None:
         "┃ postman asks for approval: send_mail",
         "┃   to = ann",
         "┃   n = 3",
-        "┃ Without an answer it is a no in 9 min 58 s.",
+        "┃ Without a decision it is rejected in 9 min 58 s.",
         "┃ [a]pprove  [e]dit  [r]eject",
         "┃ >  ",
     ]
-    assert draw(prompt, now=10 * MINUTE - 5000)[3] == "┃ Without an answer it is a no in 5 s."
-    assert draw(prompt, now=11 * MINUTE)[3] == "┃ Without an answer it is a no in 0 s."
+    assert draw(prompt, now=10 * MINUTE - 5000)[3] == "┃ Without a decision it is rejected in 5 s."
+    assert draw(prompt, now=11 * MINUTE)[3] == "┃ Without a decision it is rejected in 0 s."
     prompt.hint, prompt.notice, prompt.line = "Why not?", "Something\nis wrong", LineEditor("because")
     assert draw(prompt)[-3:] == ["┃ Why not?", "┃ Something is wrong", "┃ > because "]
 

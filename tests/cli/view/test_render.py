@@ -7,6 +7,7 @@ import pytest
 from limelight.cli.approval_dialogue import OpenApproval, approve_command
 from limelight.cli.view.approval_prompt import ApprovalPrompt
 from limelight.cli.view.render import (
+    Subject,
     approval_changes,
     approval_lines,
     approval_subject,
@@ -16,9 +17,11 @@ from limelight.cli.view.render import (
     change_lines,
     format_duration,
     shorten_arguments,
+    source_lines,
 )
-from limelight.cli.view.run_state import Approval, ToolCall
-from limelight.events import ApprovalRequested
+from limelight.cli.view.run_state import Approval, RunState, ToolCall
+from limelight.events import ApprovalRequested, FinalAnswer, RunStarted
+from tests.support.strategies import as_records
 
 LONG = "Is this right?\n" + "A line of the report.\n" * 4
 MAIL = {"to": "ann", "text": "one\ntwo"}
@@ -50,6 +53,13 @@ def test_call_without_a_seen_result_has_its_own_mark() -> None:
     unseen = ToolCall("1", "", "send_mail", {"to": "ann"}, "unseen", summary="ann")
     assert call_line(unseen) == "○ send_mail ann  no result seen"
     assert call_rows(unseen, "", 24) == ["○ send_mail ann", "no result seen"]
+
+
+def test_stopped_and_rejected_calls_have_their_own_marks_and_no_error() -> None:
+    stopped = ToolCall("1", "", "send_mail", {}, "stopped", 900, "the server was shut down", summary="ann")
+    assert call_line(stopped) == "■ send_mail ann  stopped  900 ms"
+    rejected = ToolCall("1", "", "send_mail", {}, "rejected", 0, "rejected by bob: no", summary="ann")
+    assert call_line(rejected) == "⊘ send_mail ann  rejected  0 ms"
 
 
 def test_call_duration_is_never_cut() -> None:
@@ -94,13 +104,13 @@ def test_edited_approval_shows_the_changes() -> None:
     ],
 )
 def test_subject_of_an_interrupt_is_its_question(args: dict[str, Any], title: str, rest: dict[str, Any]) -> None:
-    assert approval_subject("interrupt", args) == (title, rest, True)
+    assert approval_subject("interrupt", args) == Subject(title, rest, is_question=True)
 
 
 def test_subject_of_a_tool_or_an_interrupt_without_text_is_its_name() -> None:
-    assert approval_subject("interrupt", {"value": 42}) == ("interrupt", {"value": 42}, False)
-    assert approval_subject("send", {"question": "Send?"}) == ("send", {"question": "Send?"}, False)
-    assert approval_subject("interrupt", '{"value": "cu') == ("interrupt", '{"value": "cu', False)
+    assert approval_subject("interrupt", {"value": 42}) == Subject("interrupt", {"value": 42})
+    assert approval_subject("send", {"question": "Send?"}) == Subject("send", {"question": "Send?"})
+    assert approval_subject("interrupt", '{"value": "cu') == Subject("interrupt", '{"value": "cu')
 
 
 def test_question_of_an_interrupt_is_shown_in_prompt_lines_and_command() -> None:
@@ -143,3 +153,12 @@ def test_argument_name_with_a_line_break_is_one_line() -> None:
 )
 def test_duration_is_formatted_by_its_size(ms: int | None, expected: str) -> None:
     assert format_duration(ms) == expected
+
+
+def test_source_is_a_line_with_its_title_and_its_url() -> None:
+    sources = ("[Bees](https://example.org/bees)", "https://example.org/winter", "A book")
+    state = RunState()
+    for record in as_records([RunStarted(agent="a"), FinalAnswer(content="x", sources=sources)]):
+        state.feed(record)
+    lines = ["Sources:", "- Bees — https://example.org/bees", "- https://example.org/winter", "- A book"]
+    assert source_lines(state) == lines

@@ -14,6 +14,7 @@ from limelight.events import (
     AnyEvent,
     ArtifactMade,
     FinalAnswer,
+    Outcome,
     Plan,
     ReasoningDelta,
     ReasoningFinished,
@@ -25,11 +26,13 @@ from limelight.events import (
     StepStarted,
     TextDelta,
     TextFinished,
+    ToolArgsDelta,
     ToolFinished,
     ToolOutputDelta,
     ToolReady,
     ToolStarted,
 )
+from limelight.runs.truncation import fit
 from tests.dialects.transcripts import SCRIPTS
 from tests.dialects.v2.messages import complete, messages_after_input, messages_of, single, text_events, types
 from tests.support.strategies import legal_runs
@@ -108,6 +111,83 @@ def test_user_input_is_the_first_message() -> None:
     (echo,) = messages_of([RunStarted(agent="a", input="Why?")])
     assert (echo["role"], echo["content"], echo["step_number"]) == ("user", "Why?", None)
     assert echo["metadata"] == {"component": "chat", "message_type": "user", "status": "done"}
+
+
+def code_events(args_text: str, args: dict[str, Any] | str, **ready: Any) -> list[AnyEvent]:
+    """The events of a call of Python whose arguments stream in pieces of seven characters."""
+    pieces = [args_text[at : at + 7] for at in range(0, len(args_text), 7)]
+    return [
+        ToolStarted(call_id="c", name="python_interpreter"),
+        *(ToolArgsDelta(call_id="c", text=piece) for piece in pieces),
+        ToolReady(call_id="c", args=args, **ready),
+        ToolFinished(call_id="c", result=""),
+    ]
+
+
+def invocations(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [message for message in complete(messages) if message["metadata"]["message_type"] == "tool_invocation"]
+
+
+@pytest.mark.requirement("code-while-written")
+def test_code_grows_in_the_code_pane_under_one_stream_id() -> None:
+    found = messages_after_input(*code_events('{"code": "a = 1\\nb = \\u00e9"}', {"code": "a = 1\nb = é"}))
+    stream = [message for message in found if message["metadata"]["message_type"] == "tool_invocation"]
+    assert {message["metadata"]["component"] for message in stream} == {"webide"}
+    assert len({message["message_id"] for message in stream}) == 1
+    assert len(stream) > 5
+    assert "".join(message["content"] for message in stream[:-1]) == "```python\na = 1\nb = é\n```"
+    (last,) = invocations(found)
+    assert last["content"] == "```python\na = 1\nb = é\n```"
+    assert (last["metadata"]["code"], last["metadata"]["code_lines"]) == ("a = 1\nb = é", 2)
+    assert types(complete(found))[1:4] == ["tool_call", "tool_invocation", "observation"]
+
+
+def test_code_that_differs_from_the_streamed_code_is_a_second_message() -> None:
+    found = messages_after_input(*code_events('{"code": "final_answer = 1"}', {"code": "final_answer_variable = 1"}))
+    assert [one["metadata"]["code"] for one in invocations(found)] == ["final_answer = 1", "final_answer_variable = 1"]
+
+
+@pytest.mark.parametrize(
+    ("args_text", "args", "code"),
+    [
+        ('{"code": "a = ', '{"code": "a = ', "a = "),
+        ("a = 1", "a = 1", "a = 1"),
+        ("", {"code": "a = 1"}, "a = 1"),
+        ('{"code": "a = ', {"code": "a = 1"}, "a = 1"),
+        ('{"x": 1, "script": "a"}', {"x": 1, "script": "a"}, "a"),
+        ('{"x": "a"}', {"x": "a"}, '{"x":"a"}'),
+    ],
+)
+def test_code_in_unusual_arguments_is_one_message(args_text: str, args: dict[str, Any] | str, code: str) -> None:
+    (last,) = invocations(messages_after_input(*code_events(args_text, args)))
+    assert (last["metadata"]["code"], last["content"]) == (code, f"```python\n{code}\n```")
+
+
+def test_streamed_code_that_the_log_truncates_stays_complete() -> None:
+    code = "value = 1\n" * 4_000
+    text = msgspec.json.encode({"code": code}).decode()
+    kept = [event for one in code_events(text, {"code": code}) for event in fit(one, "run_0", 10**6).events]
+    found = messages_after_input(*kept)
+    (last,) = invocations(found)
+    assert last["content"] == f"```python\n{code}\n```"
+    assert last["metadata"]["truncated"] is True
+    assert last["metadata"]["result_url"]
+
+
+def test_code_of_several_pages_is_split() -> None:
+    code = "value = 1\n" * 12_000
+    text = msgspec.json.encode({"code": code}).decode()
+    kept = [event for one in code_events(text, {"code": code}) for event in fit(one, "run_0", 10**6).events]
+    pages = invocations(messages_after_input(*kept))
+    assert "".join(page["content"] for page in pages) == f"```python\n{code}\n```"
+    assert [page["metadata"].get("continued", False) for page in pages] == [True, True, False]
+
+
+def test_code_without_streaming_is_one_message_with_a_safe_fence() -> None:
+    args = {"code": "text = (\n```\n)"}
+    text = msgspec.json.encode(args).decode()
+    whole = invocations(messages_after_input(*code_events(text, args), enable_streaming=False))
+    assert [one["content"] for one in whole] == [f"````python\n{args['code']}\n````"]
 
 
 def test_action_of_a_code_agent_has_all_messages_in_order() -> None:
@@ -243,23 +323,35 @@ def test_thought_comes_before_the_footer_if_the_run_ends(end: AnyEvent) -> None:
     assert single(found, "action_footer")["metadata"]["timing"] == {"duration": 0.005}
 
 
-CUT_OFF: list[tuple[AnyEvent, str, list[str]]] = [
-    (RunCancelled(), "stopped", ["status"]),
-    (RunFailed(code="interrupted", message="the server was shut down"), "the server was shut down", ["error"]),
-    (RunFailed(code="agent_error", message="boom"), "something else", ["error", "error"]),
+CUT_OFF: list[tuple[AnyEvent, str, Outcome, list[str]]] = [
+    (RunCancelled(), "stopped", "stopped", ["status"]),
+    (RunCancelled(), "stopped", "failed", ["error", "status"]),
+    (RunFailed(code="run_timeout", message="too long"), "too long", "stopped", ["error"]),
+    (RunFailed(code="agent_error", message="boom"), "boom", "", ["error"]),
+    (RunFailed(code="agent_error", message="boom"), "something else", "", ["error", "error"]),
 ]
 
 
-@pytest.mark.parametrize(("end", "reason", "expected"), CUT_OFF)
+def test_stopped_step_has_no_error_of_its_own() -> None:
+    found = messages_after_input(
+        StepStarted(number=1),
+        StepFinished(number=1, error="lost", outcome="stopped"),
+        RunFailed(code="x", message="something else"),
+    )
+    assert types(complete(found)) == ["action_header", "action_footer", "separator", "error"]
+    assert single(found, "error")["content"] == "Error: something else"
+
+
+@pytest.mark.parametrize(("end", "reason", "outcome", "expected"), CUT_OFF)
 def test_end_of_the_run_is_reported_once_and_a_stop_is_no_error(
-    end: AnyEvent, reason: str, expected: list[str]
+    end: AnyEvent, reason: str, outcome: Outcome, expected: list[str]
 ) -> None:
     found = messages_after_input(
         StepStarted(number=1),
         *text_events("Hm."),
         ToolStarted(call_id="c", name="look", args={}),
-        ToolFinished(call_id="c", result=f"Error: {reason}", error=reason),
-        StepFinished(number=1, error=reason),
+        ToolFinished(call_id="c", result=f"Error: {reason}", error=reason, outcome=outcome),
+        StepFinished(number=1, error=reason, outcome=outcome),
         end,
     )
     kinds = types(complete(found))

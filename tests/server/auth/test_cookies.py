@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from limelight.auth.key_file import Keyring
+from limelight.server.auth.cookies import MAX_COOKIE_BYTES, key_from_cookie
 from tests.server.keyed_server import Headers, KeyedServer, bearer, handshake
 from tests.support import agents
 from tests.support.server import asking, client_of, serving
@@ -111,6 +112,24 @@ async def test_me_reports_an_open_server(keyed: KeyedServer) -> None:
     }
     reply = await keyed.served.http.post("/auth/login", json={"key": "whatever"})
     assert (reply.status_code, reply.headers.get("set-cookie")) == (204, None)
+
+
+def test_key_is_found_among_the_cookies_of_other_servers() -> None:
+    headers = {b"host": b"127.0.0.1:8000", b"cookie": b'a="b; c=d"; limelight_key_8000=ll_1 ; limelight_key_80000=x; e'}
+    assert key_from_cookie(headers) == "ll_1"
+    assert key_from_cookie({**headers, b"host": b"127.0.0.1:8001"}) is None
+
+
+def test_quoted_values_are_not_decoded() -> None:
+    """Python decodes them in quadratic time: 60 KB took seconds."""
+    headers = {b"host": b"127.0.0.1:8000", b"cookie": b'limelight_key_8000="\\"\\""'}
+    assert key_from_cookie(headers) == '"\\"\\""'
+
+
+def test_header_with_very_large_cookies_is_ignored() -> None:
+    for others, expected in ((b"a=b; " * 10, "ll_1"), (b"a=b; " * (MAX_COOKIE_BYTES // 5), None)):
+        headers = {b"host": b"127.0.0.1:8000", b"cookie": others + b"limelight_key_8000=ll_1"}
+        assert key_from_cookie(headers) == expected
 
 
 # Pages of other sites

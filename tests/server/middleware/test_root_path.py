@@ -17,7 +17,7 @@ from limelight.errors import SetupError
 from limelight.models import LOCAL_OWNER, SessionRef
 from limelight.server.app import create_app
 from limelight.server.auth.middleware import LOGIN_PATHS
-from limelight.server.middleware.root_path import below
+from limelight.server.middleware.root_path import strip_root
 from limelight.server.openapi import openapi
 from limelight.server.routes import ENDPOINTS
 from tests.server.keyed_server import maker
@@ -41,8 +41,8 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served]:
     [("/a/b", "/b"), ("/a", ""), ("/a/", "/"), ("/ab", "/ab"), ("/b/a", "/b/a"), ("/", "/"), ("/a/a/b", "/a/b")],
 )
 def test_below_strips_the_root_from_paths_below_it(path: str, found: str) -> None:
-    assert below(path, "/a") == found
-    assert below(path, "") == path
+    assert strip_root(path, "/a") == found
+    assert strip_root(path, "") == path
 
 
 # The setting
@@ -218,7 +218,7 @@ def links_in(value: Any) -> list[str]:
 async def test_websocket_url_of_a_session_can_be_opened(served: Served, stripped: bool) -> None:
     made = (await served.http.post("/api/v2/sessions", headers=KEY)).json()
     assert made["websocket_url"].startswith(f"{ROOT}/api/v2/ws/")
-    path = below(made["websocket_url"], ROOT) if stripped else made["websocket_url"]
+    path = strip_root(made["websocket_url"], ROOT) if stripped else made["websocket_url"]
     origin = served.url.removesuffix(ROOT).replace("http", "ws", 1)
     async with connect(origin + path, additional_headers=KEY, proxy=None) as socket:
         assert made["session_id"] in str(await socket.recv())

@@ -1,6 +1,7 @@
 """Frames that the server sends against the schemas of the AsyncAPI document, and the examples of its commands."""
 
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ from limelight.dialects.base import Frame
 from limelight.dialects.v2.message_schema import PANES
 from limelight.events import EVENT_TYPES, kind_of
 from limelight.ids import now_ms
+from limelight.models import Cursor
 from limelight.server.v2.asyncapi import COMMANDS, SERVER_MESSAGES, asyncapi, name_of
 from limelight.server.v2.sender import socket_framing
+from limelight.sources.base import Context
 from tests.dialects.transcripts import SCRIPTS, parse
 from tests.server.v2.all_events_agent import everything
 from tests.server.v2.socket_client import Json, Socket, socket
@@ -95,7 +98,7 @@ async def send_all_commands(ws: Socket) -> list[Json]:
 @pytest.mark.parametrize("format_", FORMATS)
 def test_golden_transcripts_fit_the_schemas(format_: str, script: str) -> None:
     sent = (GOLDEN / f"{script}.{ASKED[format_]['format']}.sse").read_bytes()
-    frames = [Frame(frame.id, frame.data) for frame in parse(sent)]
+    frames = [Frame(Cursor.parse(frame.id), frame.data) for frame in parse(sent)]
     framing = socket_framing("s", packed=format_ == "packed")
     assert check([json.loads(text) for text in framing(frames)]) < FORMATS[format_]
 
@@ -136,12 +139,17 @@ async def test_gap_fits_the_schema(tmp_path: Path, format_: str) -> None:
 # Commands
 
 
+async def asking(messages: object, ctx: Context) -> AsyncIterator[str]:
+    """Requests an approval that can also be answered."""
+    yield (await ctx.approve("delete", {"path": "/tmp/x"}, question="Delete it?", answer_schema={})).decision
+
+
 async def test_every_example_of_the_document_is_answered(tmp_path: Path) -> None:
     """Only ids and cursors are filled in. No frame is an error."""
     examples = {command.name: list(command.examples) for command in COMMANDS}
     query, patient_query = examples.pop("query")
     frames: list[Json] = []
-    async with serving(agents.asker, data=tmp_path) as served, socket(served) as ws:
+    async with serving(asking, data=tmp_path) as served, socket(served) as ws:
         for approve in examples.pop("approve"):
             frames += await send(ws, query, "approval_request")
             placed = {**approve, "approval_id": frames[-1]["metadata"]["approval_id"]}

@@ -159,6 +159,7 @@ async def target(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncGenerator[Target]:
     monkeypatch.setattr("limelight.server.v2.socket.MESSAGE_BURST", 1_000_000)  # these tests send many messages at once
+    monkeypatch.setattr("limelight.server.runtime.USER_MESSAGE_BURST", 1_000_000)
     async with serving_keys(tmp_path, agents.echo, repeater, **AMPLE) as keyed:
         served, ann, ben = keyed.served, keyed.headers("ann"), keyed.headers("ben")
         victim = await create_victim(served, "ann", ann)

@@ -4,7 +4,7 @@ import json
 
 from hypothesis import given, settings
 
-from limelight.dialects.encoder import FrameEncoder
+from limelight.dialects.frame_encoder import FrameEncoder
 from limelight.dialects.v2 import V2Dialect
 from limelight.events import AnyEvent
 from limelight.server.v2.message_history import RunCounter

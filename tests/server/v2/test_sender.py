@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from limelight.deltas import join
-from limelight.dialects.encoder import FrameEncoder
+from limelight.dialects.frame_encoder import FrameEncoder
 from limelight.dialects.records import JoinedRecordsDialect, RecordsDialect
 from limelight.events import AnyEvent, Record, Status, TextDelta, TextFinished
 from limelight.messages import Message

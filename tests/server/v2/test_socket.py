@@ -77,7 +77,7 @@ async def test_commands_are_answered_during_a_run(served: Served) -> None:
         ('{"type": "get_messages", "limit": "x"}', "limit: Expected `int`, got `str`", "invalid"),
         ('{"type": "get_messages", "after": "x"}', "a cursor is a number like 57 or 57.1, not 'x'", "bad_cursor"),
         ('{"type": "resume"}', "after: Object missing required field `after`", "invalid"),
-        ('{"type": "resume", "after": 99}', "the session's log ends at 0: after is from another one", "bad_cursor"),
+        ('{"type": "resume", "after": 99}', "the log ends at 0: this cursor is from another one", "bad_cursor"),
         ('{"type": "approve", "approval_id": "a"}', "Session is not processing a query", "not_processing"),
         ('{"type": "approve", "approval_id": "a", "decision": "edit"}', "to edit, send the new args", "invalid"),
         ('{"type": "cancel", "request_id": "r"}', "Session is not processing that query", "not_processing"),

@@ -12,7 +12,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from limelight.errors import StoreCorrupt, StoreUnavailable, TooManyRequests
 from limelight.messages import Message
 from limelight.models import Begun, Session, SessionRef
-from limelight.runs.queue import MAX_QUEUED, QueuedRun
+from limelight.runs.limits import MAX_QUEUED
+from limelight.runs.queue import QueuedRun
 from limelight.sources.base import Context
 from tests.server.v2.socket_client import credentials, socket, states, whole
 from tests.support import agents
@@ -264,5 +265,5 @@ async def test_closed_sockets_leave_no_viewers_and_tasks(tmp_path: Path) -> None
         for _ in range(20):
             async with socket(served) as ws:
                 await ws.receive()
-        await eventually(lambda: served.runtime.hub.viewers == 0 and served.runtime.heartbeat.streams == 0)
+        await eventually(lambda: served.runtime.hub.viewers == 0 and served.runtime.open_streams.count == 0)
         await eventually(lambda: len(asyncio.all_tasks()) <= tasks)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from agno.tools import tool
+from agno.tools.user_control_flow import UserControlFlowTools
 
 from limelight.events import AgentFinished, ApprovalRequested
 from tests.sources.agno.agno_scenarios import HELPER, answering, calling, delegating, plain, team, team_in_team
@@ -127,3 +128,48 @@ async def test_nested_teams_wait_for_an_approval_of_the_innermost_member(tmp_pat
     assert (outer_call.result, inner_call.result) == ("Inner done.", "It is removed.")
     assert run.one(ApprovalRequested).agent_id == helper.agent_id
     assert run.answer == ANSWER
+
+
+FORM = "{name: get_user_input, arguments: {user_input_fields: %s}}"
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown", "given", "told"),
+    [
+        (
+            "[{field_name: city, field_type: str}]",
+            {"city": ""},
+            {"city": "Rome"},
+            '[{"name": "city", "value": "Rome"}]',
+        ),
+        ("[{}]", {"input": ""}, {"input": "Rome"}, '[{"name": "input", "value": "Rome"}]'),
+        (
+            "[{field_description: Where to}, {field_name: input}, {field_name: ''}]",
+            {"input-2": "", "input": "", "input-3": ""},
+            {"input-2": "Rome", "input": "a", "input-3": "b"},
+            '[{"name": "input-2", "value": "Rome"}, {"name": "input", "value": "a"}, '
+            '{"name": "input-3", "value": "b"}]',
+        ),
+    ],
+)
+async def test_fields_of_a_form_have_names_also_if_the_model_gives_none(
+    fields: str, shown: Any, given: Any, told: str, tmp_path: Path, requests: Requests
+) -> None:
+    script = answering(f"- steps: [{{tool_calls: [{FORM % fields}]}}]")
+    run = await run_agent(
+        lambda endpoint: plain(endpoint, tools=[UserControlFlowTools()]),
+        script,
+        tmp_path,
+        decide=lambda _: {"decision": "edit", "args": given},
+    )
+    assert run.one(ApprovalRequested).args == shown
+    assert run.call("get_user_input").result == given
+    assert conversation_in(requests[-1])[-1] == ("tool", f"User inputs retrieved: {told}")
+    assert run.answer == ANSWER
+
+
+async def test_form_without_fields_is_answered_by_agno_itself(tmp_path: Path) -> None:
+    script = answering(f"- steps: [{{tool_calls: [{FORM % '[]'}]}}]")
+    run = await run_agent(lambda endpoint: plain(endpoint, tools=[UserControlFlowTools()]), script, tmp_path)
+    assert run.all(ApprovalRequested) == []
+    assert run.call("get_user_input").result == "User input received" and run.answer == ANSWER

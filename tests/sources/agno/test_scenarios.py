@@ -18,7 +18,15 @@ from agno.run import RunContext
 from agno.tools.function import ToolResult
 from pydantic import BaseModel
 
-from limelight.events import AgentFinished, AgentStarted, ArtifactMade, FinalAnswer, StepFinished, TextDelta
+from limelight.events import (
+    AgentFinished,
+    AgentStarted,
+    ArtifactMade,
+    FinalAnswer,
+    SourceLink,
+    StepFinished,
+    TextDelta,
+)
 from limelight.sources.agno import AgnoSource
 from limelight.sources.base import Source
 from limelight.understudy.scripts import parse_scripts
@@ -188,7 +196,9 @@ class Report(BaseModel):
 async def test_answer_of_an_output_schema_is_an_object(tmp_path: Path) -> None:
     script = """- steps: [{text: '{"title": "Bees", "content": "They hum.", "sources": ["a", "b"]}'}]"""
     run = await run_agent(lambda endpoint: plain(endpoint, output_schema=Report, tools=[]), script, tmp_path)
-    assert run.one(FinalAnswer) == FinalAnswer(title="Bees", content="They hum.", sources=("a", "b"))
+    links = (SourceLink("a"), SourceLink("b"))
+    answer = FinalAnswer(title="Bees", content="They hum.", sources=("a", "b"), source_links=links)
+    assert run.one(FinalAnswer) == answer
     assert run.all(TextDelta) == []
 
 

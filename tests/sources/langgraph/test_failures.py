@@ -62,8 +62,9 @@ async def test_tool_that_raises_fails_the_run_with_its_error(tmp_path: Path) -> 
         run = await server.run(session_id="a")
         assert isinstance(run.terminal, RunFailed)
         assert run.terminal.message == "ValueError: no such file"
-        assert run.call("fail").error == "no such file"
-        assert run.call("slow").error == "cut off: ValueError: no such file"
+        fail, slow = run.call("fail").finished, run.call("slow").finished
+        assert (fail.error, fail.outcome) == ("no such file", "")
+        assert (slow.error, slow.outcome) == ("cut off: ValueError: no such file", "stopped")
         await assert_next_turn_works(server)
 
 

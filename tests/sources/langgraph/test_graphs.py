@@ -28,6 +28,7 @@ from tests.sources.langgraph import graphs as graphs
 from tests.sources.langgraph.langgraph_scenarios import answering, small_graph
 from tests.sources.live_turn import FinishedRun, run_agent, serve_agent
 from tests.sources.recorded_requests import Requests, conversation_in
+from tests.support.server import offer, serving
 
 TALK = """
 - match: one
@@ -77,9 +78,14 @@ async def test_subgraph_is_a_sub_agent_that_ends_with_its_node(tmp_path: Path) -
 
 async def test_parallel_nodes_stream_separate_messages(tmp_path: Path) -> None:
     run = await run_agent(graphs.parallel_talkers, TALK, tmp_path)
-    assert_answer_was_streamed(run)
+    assert isinstance(run.terminal, RunFinished), run.terminal
     assert len(run.all(TextFinished)) == 2
+    assert {branch.name: run.text(branch.agent_id) for branch in run.all(AgentStarted)} == {
+        "one": "First things first.",
+        "two": "Second.",
+    }
     assert run.answer == "Second."
+    assert run.one(FinalAnswer).message_id is None
 
 
 async def test_tool_node_with_several_calls_in_one_task_ends_each(tmp_path: Path) -> None:
@@ -185,6 +191,13 @@ async def test_recursion_limit_of_the_graph_ends_the_run_as_max_steps(tmp_path: 
 # Checkpointers
 
 
+async def test_graphs_of_a_new_data_folder_open_one_after_the_other(tmp_path: Path) -> None:
+    """SQLite refuses some concurrent changes of the journal at once, without waiting for its lock."""
+    agents = [offer(graphs.greeting(None), f"agent-{number}") for number in range(8)]
+    async with serving(agents=agents, data=tmp_path) as served:
+        assert (await served.http.get("/ready")).status_code == 200
+
+
 async def test_own_checkpointer_of_a_graph_is_used(tmp_path: Path) -> None:
     saver = InMemorySaver()
     graph = graphs.greeting(None).compile(checkpointer=saver)  # pyright: ignore[reportArgumentType]
@@ -239,7 +252,10 @@ async def test_parallel_tasks_of_a_function_stream_separate_messages(tmp_path: P
     run = await run_agent(graphs.with_tasks, TALK, tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert run.answer == "First things first. Second."
-    assert not run.all(AgentStarted)
+    assert [(branch.name, branch.title, branch.branch) for branch in run.all(AgentStarted)] == [
+        ("ask", "one", True),
+        ("ask", "two", True),
+    ]
 
 
 @pytest.mark.parametrize("ids", [("a", "b"), (1, 2)])

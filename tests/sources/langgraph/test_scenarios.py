@@ -4,7 +4,7 @@
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,13 +12,15 @@ from typing import Any, ClassVar
 import pytest
 from langgraph.graph import StateGraph
 
+from limelight.events import RunFinished
 from limelight.sources.base import Source
 from limelight.sources.langgraph import LangGraphSource
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.conformance import Case
 from tests.sources.langgraph.langgraph_scenarios import CASES, HELPER, deep, plain, small_graph
-from tests.sources.live_turn import ModelEndpoint, serve_agent
+from tests.sources.langgraph.state_judge import StateJudge
+from tests.sources.live_turn import FinishedRun, ModelEndpoint, serve_agent
 from tests.sources.recorded_requests import Requests, conversation_in
 from tests.sources.suite import SourceSuite
 
@@ -26,6 +28,15 @@ from tests.sources.suite import SourceSuite
 class TestLangGraph(SourceSuite):
     source: ClassVar[type[Source]] = LangGraphSource
     cases: ClassVar[Mapping[str, Case]] = CASES
+
+    def maker(self, case: Case) -> StateJudge:
+        return StateJudge(case.make)
+
+    async def check(self, make: Callable[[ModelEndpoint], object], run: FinishedRun) -> None:
+        """Check that the log holds every message and result that was written to the state, once and in order."""
+        assert isinstance(make, StateJudge)
+        if isinstance(run.terminal, RunFinished):
+            await make.check(run)
 
 
 # Accepted targets

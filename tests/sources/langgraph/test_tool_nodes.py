@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_messages
-from langgraph.checkpoint.memory import InMemorySaver
 
 from limelight.events import (
     AgentStarted,
@@ -21,6 +20,7 @@ from limelight.events import (
 )
 from tests.sources.langgraph import tool_node_graphs as graphs
 from tests.sources.langgraph.langgraph_scenarios import answering
+from tests.sources.langgraph.state_judge import StateJudge
 from tests.sources.live_turn import FinishedRun, ModelEndpoint, run_agent, serve_agent
 
 ONE = answering("- steps: [{tool_calls: [{name: add, arguments: {a: 2, b: 3}, id: c1}]}]")
@@ -47,19 +47,14 @@ class Kept:
     """A graph with a final state that the test reads."""
 
     def __init__(self, make: Callable[[ModelEndpoint], Any]) -> None:
-        self._make = make
-        self._saver = InMemorySaver()
-        self._graph: Any = None
+        self.judge = StateJudge(make)
 
     def __call__(self, endpoint: ModelEndpoint) -> Any:
-        graph = self._make(endpoint)
-        compiled = graph.compile() if hasattr(graph, "compile") else graph
-        self._graph = compiled.copy({"checkpointer": self._saver})
-        return self._graph
+        return self.judge(endpoint)
 
     async def messages(self) -> list[BaseMessage]:
-        (thread_id,) = self._saver.storage
-        state = await self._graph.aget_state({"configurable": {"thread_id": thread_id}})
+        (thread_id,) = self.judge.saver.storage
+        state = await self.judge.graph.aget_state({"configurable": {"thread_id": thread_id}})
         return convert_to_messages([*state.values["messages"], *state.values.get("results", [])])
 
 
@@ -69,6 +64,7 @@ async def run_and_compare(make: Callable[[ModelEndpoint], Any], script: str, dat
     async with serve_agent(kept, script, data) as server:
         run = await server.run()
         assert_matches_state(run, await kept.messages())
+        await kept.judge.check(run)
     return run
 
 

@@ -149,7 +149,7 @@ async def test_rest_cleans_up_the_executor(key: str) -> None:
         async for _ in source.run(turn):
             pass
         assert container.cleaned == ([] if key else ["cleaned"])
-        await source.rest(key)
+        await source.unload(key)
     assert container.cleaned == ["cleaned"]
 
 

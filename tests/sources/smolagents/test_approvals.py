@@ -13,7 +13,7 @@ from limelight.events import ApprovalRequested, ApprovalResolved, RunCancelled, 
 from limelight.runs.agent_registry import Agent
 from limelight.sources.base import Options
 from limelight.sources.smolagents import SmolagentsSource
-from limelight.sources.smolagents.signals import Observer
+from limelight.sources.smolagents.reports import Observer
 from limelight.sources.thread_bridge import ThreadCancelled
 from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
@@ -185,7 +185,7 @@ def test_request_that_was_never_delivered_releases_its_thread_at_stop() -> None:
     class Bridge:
         cancelled = False
 
-        def put(self, signal: object) -> None:
+        def put(self, report: object) -> None:
             self.cancelled = True
 
     observer = Observer(cast("Any", Bridge()), ("add",))

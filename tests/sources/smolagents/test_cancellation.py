@@ -71,16 +71,16 @@ async def test_stop_during_a_reply_of_a_managed_agent_ends_both_agents(tmp_path:
 async def test_stop_in_a_tool_ends_the_run_at_once_and_the_thread_with_the_tool(
     tmp_path: Path, requests: Requests
 ) -> None:
-    script = f"- steps: [{{tool_calls: [{{name: nap, arguments: {{seconds: 1.2}}}}]}}]\n{DONE}"
+    script = f"- steps: [{{tool_calls: [{{name: nap, arguments: {{seconds: 3}}}}]}}]\n{DONE}"
     async with serve_agent(calling(nap), script, tmp_path) as server:
         begun = time.monotonic()
         run = await server.run_until(status_is("napping"))
-        assert time.monotonic() - begun < 1.2
+        assert time.monotonic() - begun < 3
         assert isinstance(run.terminal, RunCancelled)
         assert [said.text for said in run.all(Status)] == ["napping", still_running_text(["nap"])]
         assert run.call("nap").error == "stopped"
         assert working()
-        await eventually(lambda: not working(), 5)
+        await eventually(lambda: not working(), 10)
         assert len(requests) == 1  # no further request to the model
 
 

@@ -140,9 +140,31 @@ async def test_empty_code_block_leaves_no_call_open(tmp_path: Path) -> None:
     assert run.all(StepFinished)[0].error
 
 
-async def test_code_in_a_markdown_fence_is_shown_when_it_runs(tmp_path: Path) -> None:
-    run = await run_agent(coding(), _turn("So:\n```python\nadd(2, 3)\n```") + writing(), tmp_path)
+@pytest.mark.requirement("code-while-written")
+@pytest.mark.parametrize("fence", ["```python", "```py"])
+async def test_code_in_a_markdown_fence_is_streamed(tmp_path: Path, fence: str) -> None:
+    run = await run_agent(coding(), _turn(f"So:\n{fence}\nadd(2, 3)\n```") + writing(), tmp_path)
+    assert run.reasoning() == "So:Now."
+    assert run.call("python_interpreter").started.args is None
     assert run.call("python_interpreter").args == {"code": "add(2, 3)"}
+    assert run.call("python_interpreter").result == 5
+
+
+async def test_code_in_a_markdown_fence_before_code_in_tags_is_not_run(tmp_path: Path) -> None:
+    script = _turn("Like:\n```python\nadd(1, 1)\n```\nSo:\n<code>\nadd(2, 3)\n</code>") + writing()
+    run = await run_agent(coding(), script, tmp_path)
+    example, code = run.call("python_interpreter", 0), run.call("python_interpreter", 1)
+    assert (example.args, example.error) == ({"code": "add(1, 1)"}, "the call was never run")
+    assert (code.args, code.result, code.error) == ({"code": "add(2, 3)"}, 5, None)
+
+
+async def test_unfinished_fence_fails_the_call_with_the_step(tmp_path: Path) -> None:
+    run = await run_agent(coding(), _turn("So:\n```python\nadd(2, 3)") + writing(), tmp_path)
+    call = run.call("python_interpreter", 0)
+    assert call.args == {"code": "add(2, 3)"}
+    assert call.error == run.all(StepFinished)[0].error
+    assert "code snippet is invalid" in (call.error or "")
+    assert run.answer == "All done."
 
 
 async def test_custom_code_tags_are_recognized(tmp_path: Path) -> None:
@@ -160,8 +182,27 @@ async def test_structured_reply_gives_reasoning_and_code(tmp_path: Path) -> None
     script = turn("I add.", "add(2, 3)") + turn("I answer.", 'final_answer("All done.")')
     run = await run_agent(coding(use_structured_outputs_internally=True), script, tmp_path)
     assert run.reasoning() == "I add.I answer."
-    assert [call.args for call in run.all(ToolReady)] == []
-    assert run.call("python_interpreter").args == {"code": "add(2, 3)"}
+    assert run.call("python_interpreter").started.args is None
+    assert [call.args for call in run.all(ToolReady)] == [{"code": "add(2, 3)"}, {"code": 'final_answer("All done.")'}]
+
+
+async def test_structured_reply_with_tags_around_its_code_is_streamed_without_them(tmp_path: Path) -> None:
+    reply = msgspec.json.encode({"thought": "So.", "code": "<code>\nadd(2, 3)\n</code>"}).decode()
+    options: dict[str, Any] = {"use_structured_outputs_internally": True}
+    done = msgspec.json.encode({"thought": "", "code": 'final_answer("All done.")'}).decode()
+    run = await run_agent(coding(**options), _turn(reply) + _turn(done), tmp_path)
+    call = run.call("python_interpreter", 0)
+    assert (call.started.args, call.args, call.result) == (None, {"code": "add(2, 3)"}, 5)
+
+
+async def test_structured_reply_that_is_no_json_fails_the_streamed_call(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"use_structured_outputs_internally": True}
+    done = msgspec.json.encode({"thought": "", "code": 'final_answer("All done.")'}).decode()
+    run = await run_agent(coding(**options), _turn('{"thought": "So.", "code": "add(2, 3)') + _turn(done), tmp_path)
+    call = run.call("python_interpreter", 0)
+    assert call.args == {"code": "add(2, 3)"}
+    assert "Error in code parsing" in (call.error or "")
+    assert run.answer == "All done."
 
 
 async def test_managed_agents_that_code_calls_belong_to_their_calls(tmp_path: Path) -> None:

@@ -6,7 +6,10 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import pydantic
 import pytest
+from smolagents import tool
 
 from limelight.events import (
     FinalAnswer,
@@ -25,7 +28,7 @@ from limelight.understudy.scripts import parse_scripts
 from limelight.understudy.server import Understudy
 from tests.sources.fake_turn import new_turn
 from tests.sources.live_turn import ModelEndpoint, run_agent
-from tests.sources.smolagents.smolagents_scenarios import DONE, PLAN, TEXT, calling
+from tests.sources.smolagents.smolagents_scenarios import DONE, PLAN, SUB_AGENT, calling, coding, leading
 
 
 def answering(answer: str) -> str:
@@ -64,10 +67,94 @@ async def test_answer_of_any_json_type_is_an_answer(given: str, answer: Any, tmp
     assert isinstance(run.terminal, RunFinished)
 
 
-async def test_final_answer_is_not_shown_as_a_tool_call(tmp_path: Path) -> None:
-    run = await run_agent(calling(), TEXT, tmp_path)
+@pytest.mark.requirement("answers-of-smolagents")
+async def test_argument_of_final_answer_is_streamed_as_the_answer(tmp_path: Path) -> None:
+    script = """
+- steps:
+    - tool_calls: [{name: final_answer, arguments: {answer: "One \\"two\\"\\nthree four five. 😀"}}]
+"""
+    run = await run_agent(calling(), script, tmp_path)
     assert run.all(ToolStarted) == []
+    assert len(run.all(TextDelta)) > 1
+    assert run.text() == run.answer == 'One "two"\nthree four five. 😀'
+    kinds = [type(event) for event in run.events if isinstance(event, TextFinished | StepFinished | FinalAnswer)]
+    assert kinds == [TextFinished, StepFinished, FinalAnswer]
+    assert run.one(FinalAnswer).message_id == run.one(TextFinished).message_id
+
+
+async def test_refused_answer_stays_as_text_of_its_step(tmp_path: Path) -> None:
+    def is_second(answer: Any, memory: Any, agent: Any) -> bool:
+        return len(memory.steps) > 1
+
+    run = await run_agent(calling(final_answer_checks=[is_second]), DONE + DONE, tmp_path)
+    refused, accepted = run.all(TextFinished)
+    assert run.text() == "All done.All done."
+    assert run.one(FinalAnswer) == FinalAnswer(content="All done.", message_id=accepted.message_id)
+    assert refused.message_id != accepted.message_id
+
+
+async def test_answer_like_a_refused_text_does_not_refer_to_it(tmp_path: Path) -> None:
+    """The accepted answer is not streamed: it is a variable of the agent's state."""
+
+    def is_second(answer: Any, memory: Any, agent: Any) -> bool:
+        agent.state["it"] = "All done."
+        return len(memory.steps) > 1
+
+    script = DONE + "- steps: [{tool_calls: [{name: final_answer, arguments: {answer: it}}]}]\n"
+    run = await run_agent(calling(final_answer_checks=[is_second]), script, tmp_path)
+    assert run.text() == "All done.it"
+    assert run.one(FinalAnswer) == FinalAnswer(content="All done.")
+
+
+async def test_answer_with_malformed_arguments_is_a_separate_message(tmp_path: Path) -> None:
+    """smolagents passes arguments that are not JSON to the tool as a text, which is then the answer."""
+    script = """- steps: [{tool_calls: [{name: final_answer, raw: '{"answer": "All done'}]}]\n"""
+    run = await run_agent(calling(), script, tmp_path)
+    assert run.text() == "All done"
+    assert run.one(FinalAnswer) == FinalAnswer(content='{"answer": "All done')
+
+
+@pytest.mark.parametrize("value", [3, 2.5, True, ["a", "b"], {"total": 3, "of": {"a": "text"}}])
+async def test_answer_that_is_not_a_text_is_not_streamed_and_keeps_its_type(tmp_path: Path, value: Any) -> None:
+    run = await run_agent(calling(), answering(msgspec.json.encode(value).decode()), tmp_path)
     assert run.all(TextDelta) == []
+    answer = run.one(FinalAnswer)
+    assert (answer.content, answer.message_id) == (value, None)
+
+
+async def test_pydantic_answer_of_code_is_data(tmp_path: Path) -> None:
+    class Report(pydantic.BaseModel):
+        name: str
+        pages: int
+
+    @tool
+    def report() -> Any:
+        """Write a report."""
+        return Report(name="Bees", pages=3)
+
+    run = await run_agent(coding(report), "- steps: [{text: '<code>final_answer(report())</code>'}]\n", tmp_path)
+    assert run.one(FinalAnswer).content == {"name": "Bees", "pages": 3}
+
+
+async def test_custom_final_answer_tool_is_not_streamed(tmp_path: Path) -> None:
+    @tool
+    def final_answer(answer: str) -> str:
+        """Answer in capitals.
+
+        Args:
+            answer: What to say.
+        """
+        return answer.upper()
+
+    run = await run_agent(calling(final_answer), DONE, tmp_path)
+    assert run.all(TextDelta) == []
+    assert run.one(FinalAnswer) == FinalAnswer(content="ALL DONE.")
+
+
+async def test_answer_of_a_managed_agent_is_streamed_as_its_text(tmp_path: Path) -> None:
+    run = await run_agent(leading(calling, calling), SUB_AGENT, tmp_path)
+    assert run.text("helper-1") == "The sum is five."
+    assert run.text() == run.answer == "All done."
 
 
 async def test_answer_that_a_check_rejects_is_not_final(tmp_path: Path) -> None:
@@ -94,7 +181,7 @@ async def test_reply_to_a_check_is_not_reasoning_of_the_agent(tmp_path: Path) ->
 """
     run = await run_agent(calling(final_answer_checks=[judged]), script, tmp_path)
     assert run.reasoning() == "I answer."
-    assert run.text() == ""
+    assert run.text() == "All done."
     assert Usage(model="understudy", input_tokens=5, output_tokens=3) in run.events
 
 
@@ -106,7 +193,8 @@ async def test_answer_beside_another_tool_call_is_not_final(tmp_path: Path) -> N
         - {name: add, arguments: {a: 1, b: 1}}
 """
     run = await run_agent(calling(), script + DONE, tmp_path)
-    assert run.answer == "All done."
+    assert run.text() == "Too early.All done."
+    assert run.one(FinalAnswer) == FinalAnswer(content="All done.", message_id=run.all(TextFinished)[-1].message_id)
     assert run.call("add").result == 2
     assert "do not perform any other tool calls" in (run.all(StepFinished)[0].error or "")
 

@@ -1,4 +1,4 @@
-"""smolagents' translator alone: signals in, Events out, without threads and smolagents."""
+"""smolagents' translator alone: reports in, Events out, without threads and smolagents."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +26,7 @@ from limelight.events import (
 )
 from limelight.grammar import Grammar
 from limelight.sources.base import FileMade, Item
-from limelight.sources.smolagents.signals import (
+from limelight.sources.smolagents.reports import (
     AgentBegan,
     AgentEnded,
     AnswerAccepted,
@@ -42,7 +42,7 @@ from limelight.sources.smolagents.signals import (
     StepFailed,
     StepLimitReached,
 )
-from limelight.sources.smolagents.translator import AnySignal, SmolagentsTranslator
+from limelight.sources.smolagents.translator import AnyReport, SmolagentsTranslator
 from limelight.sources.tool_results import ToolResult
 
 TAGS = ("<code>", "</code>")
@@ -76,11 +76,11 @@ def answered(value: Any) -> AnswerAccepted:
     return AnswerAccepted("", ToolResult(value, []))
 
 
-def translated(*signals: AnySignal, tags: tuple[str, str] | None = None, structured: bool = False) -> list[Item]:
-    """The items for these signals of the main agent, which must be a legal part of a run."""
+def translated(*reports: AnyReport, tags: tuple[str, str] | None = None, structured: bool = False) -> list[Item]:
+    """The items for these reports of the main agent, which must be a legal part of a run."""
     translator = SmolagentsTranslator()
     began = AgentBegan("", tags=tags, structured=structured)
-    items = [item for signal in (began, *signals) for item in translator.feed(signal)]
+    items = [item for report in (began, *reports) for item in translator.feed(report)]
     items += translator.end()
     grammar = Grammar()
     grammar.check(RunStarted(agent="a"))

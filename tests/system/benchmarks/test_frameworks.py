@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.client import Client, Job
-from benchmarks.frameworks.measure import (
+from benchmarks.frameworks.measurement import (
     BASELINES,
     AgentsServer,
     Baseline,
@@ -17,6 +16,7 @@ from benchmarks.frameworks.measure import (
     Samples,
 )
 from benchmarks.frameworks.report import HEAD, frameworks_section, frameworks_table
+from benchmarks.load_process import Client, Job
 
 PLAN = FrameworksPlan(rounds=2, short=10, long=20)
 
@@ -96,6 +96,6 @@ def test_report_shows_the_added_cost_and_whether_the_goal_was_met() -> None:
     assert "missed for: agno." in frameworks_section(figures, PLAN)
     samples.limelight.long = [1740.0, 2750.0]
     page = frameworks_section(figures, PLAN)
-    assert "too busy to tell for: agno." in page and "it was met" not in page and "it was missed" not in page
+    assert "too busy for a result for: agno." in page and "it was met" not in page and "it was missed" not in page
     figures.samples[Baseline("langgraph")] = FrameworkSamples(alone=alone, source=alone, limelight=alone)
-    assert "to tell for: agno. For the others it was met." in frameworks_section(figures, PLAN)
+    assert "a result for: agno. For the others it was met." in frameworks_section(figures, PLAN)

@@ -1,7 +1,14 @@
 """The noisy neighbour benchmark: the neighbour reaches her limits, and the report shows ratios and responses."""
 
-from benchmarks.measure import Row
-from benchmarks.noisy_neighbour.measure import ALONE, AT, BEYOND, NeighboursFigures, NeighboursPlan, measure_neighbours
+from benchmarks.measurement import Row
+from benchmarks.noisy_neighbour.measurement import (
+    ALONE,
+    AT,
+    BEYOND,
+    NeighboursFigures,
+    NeighboursPlan,
+    measure_neighbours,
+)
 from benchmarks.noisy_neighbour.report import neighbours_section, neighbours_table
 from limelight.config.schema import LimitSettings
 

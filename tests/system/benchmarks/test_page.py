@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchmarks.page import measure
+from benchmarks.page import measurement
 from benchmarks.page.agents import long_answer
 from benchmarks.page.initial_load import first_load, first_scripts
-from benchmarks.page.measure import PageFigures, PagePlan, measure_page
+from benchmarks.page.measurement import PageFigures, PagePlan, measure_page
 from benchmarks.page.report import page_section, page_table
 from benchmarks.report import with_section
 
@@ -65,7 +65,7 @@ def test_section_replaces_the_one_with_the_same_title() -> None:
 
 
 def test_page_is_not_measured_without_chromium(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "chromium", lambda: None)
+    monkeypatch.setattr(measurement, "chromium", lambda: None)
     logged: list[str] = []
     assert measure_page(PagePlan(), logged.append) is None
     assert "no chromium" in logged[0]

@@ -1,6 +1,6 @@
 """The ping benchmark: pings are measured on an idle server and while a CodeAgent runs a loop."""
 
-from benchmarks.pings.measure import Pings, PingsPlan, measure_pings
+from benchmarks.pings.measurement import Pings, PingsPlan, measure_pings
 from benchmarks.pings.report import pings_section, pings_table
 
 

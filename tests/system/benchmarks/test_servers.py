@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.client import Client
-from benchmarks.measure import OTHER_EVENTS, Figures, Plan, ServerBenchmark, make_job
+from benchmarks.http_stream import chat_body, open_stream
+from benchmarks.load_process import Client
+from benchmarks.measurement import OTHER_EVENTS, Figures, Plan, ServerBenchmark, make_job
 from benchmarks.report import document, table
-from benchmarks.server import BARE, LIMELIGHT, NAMES, SSE_STARLETTE, workload_server
-from benchmarks.stream import chat_body, open_stream
+from benchmarks.server_process import BARE, LIMELIGHT, NAMES, SSE_STARLETTE, workload_server
 from benchmarks.workload import frames, payloads
 from tests.system.processes.server_process import joined
 

@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.report import with_section
-from benchmarks.soak import measure
-from benchmarks.soak.measure import MAX_GROWTH_MB, MAX_P95_MS, Sample, SoakFigures, SoakPlan, measure_soak
+from benchmarks.soak import measurement
+from benchmarks.soak.measurement import MAX_GROWTH_MB, MAX_P95_MS, Sample, SoakFigures, SoakPlan, measure_soak
 from benchmarks.soak.report import soak_section, soak_table
 from benchmarks.soak.server import LoadReport
 from benchmarks.soak.viewer import Sequence
@@ -59,7 +59,7 @@ def test_too_few_open_streams_and_high_latency_are_faults() -> None:
 
 
 def test_small_soak_test_finds_no_fault_and_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "MAX_P95_MS", float("inf"))  # the machine may be busy
+    monkeypatch.setattr(measurement, "MAX_P95_MS", float("inf"))  # the machine may be busy
     logged: list[str] = []
     figures = measure_soak(PLAN, logged.append)
     assert (figures.lost, figures.doubled, figures.broken) == (0, 0, 0)

@@ -27,7 +27,7 @@ def test_dialogue_approves_by_a_word_or_its_first_letter(approval_server: str, t
     with run(approval_server, tmp_path) as terminal:
         terminal.wait_for("┃ asker asks for approval: delete")
         terminal.wait_for("┃   path = /tmp/x")
-        terminal.wait_for("┃ Without an answer it is a no in ")
+        terminal.wait_for("┃ Without a decision it is rejected in ")
         terminal.wait_for(f"┃ {CHOICES}")
         terminal.type(f"{word}\n")
         assert terminal.wait() == 0
@@ -44,7 +44,7 @@ def test_dialogue_rejects_with_a_reason(approval_server: str, tmp_path: Path) ->
     with run(approval_server, tmp_path) as terminal:
         terminal.wait_for(CHOICES)
         terminal.type("r\n")
-        terminal.wait_for("Why not?")
+        terminal.wait_for("Reason for the agent.")
         terminal.type("too riskyyy\x7f\x7f\n")
         assert terminal.wait() == 0
         assert "  ✗ rejected by local: too risky\n" in terminal.screen
@@ -113,7 +113,7 @@ def test_dialogue_asks_two_requests_one_after_the_other(approval_server: str, tm
         terminal.type("e\n")
         terminal.wait_for("Type the first letter")
         terminal.type("r\n")
-        terminal.wait_for("Why not?")
+        terminal.wait_for("Reason for the agent.")
         terminal.type("\n")
         assert terminal.wait() == 0
         assert "mail: approve to ann, publish: reject," in terminal.screen
@@ -124,7 +124,7 @@ def test_dialogue_ends_when_the_request_is_decided_elsewhere(approval_server: st
     with run(approval_server, tmp_path) as terminal, SyncClient(approval_server) as client:
         terminal.wait_for(CHOICES)
         terminal.type("r\n")
-        terminal.wait_for("Why not?")
+        terminal.wait_for("Reason for the agent.")
         terminal.type("half a rea")
         terminal.wait_for("half a rea")
         client.reject(*open_approval(approval_server), "I was faster")
@@ -179,7 +179,7 @@ def test_dialogue_ends_when_the_request_expires(tmp_path: Path, monkeypatch: pyt
     with Terminal("run", "go", "--target", f"{agents.__file__}:asker", folder=tmp_path) as terminal:
         terminal.wait_for(CHOICES)
         assert terminal.wait() == 0
-        assert "  ✗ rejected: nobody decided in time\n" in terminal.screen
+        assert "  ✗ rejected: no decision in time\n" in terminal.screen
         assert "┃" not in terminal.screen
         assert terminal.modes_restored
 

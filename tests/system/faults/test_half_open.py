@@ -60,7 +60,7 @@ def test_silent_stream_that_accepts_heartbeats_stays_open(tmp_path: Path) -> Non
     """A client that accepts what is sent stays connected, however little that is."""
     with ServerProcess(tmp_path / "data", *AGENTS, LIMELIGHT_HEARTBEAT_SECONDS="0.2") as server:
         stream = server.ask(agent="quiet", session_id="q")
-        deadline = time.monotonic() + 2 * short_timeout_agents.connection_limits.UNREAD_SECONDS
+        deadline = time.monotonic() + 2 * short_timeout_agents.uvicorn_protocols.UNREAD_SECONDS
         frames = iter(stream)
         next(frames)
         while time.monotonic() < deadline:  # that nothing happens can only be seen by waiting

@@ -106,7 +106,7 @@ STREAMS: dict[str, tuple[str, list[Any]]] = {
         [events.TextDelta(message_id="m", text="x"), *[events.TextFinished(message_id="m")] * 2],
     ),
     "a run in the run": (REFUSED, [events.RunStarted(agent="x")]),
-    "a decision that nobody asked for": (REFUSED, [events.ApprovalResolved(approval_id="a", decision="approve")]),
+    "a decision without a request": (REFUSED, [events.ApprovalResolved(approval_id="a", decision="approve")]),
     "an agent inside itself": (REFUSED, [events.AgentStarted(agent_id="a", name="a", parent_id="a")]),
     "more behind the end": (FINE, ["x", events.RunFinished(), "y", 5, tool()]),
     "two ends": (FINE, ["x", events.RunFinished(), events.RunFinished(), events.RunFailed(code="x", message="y")]),

@@ -80,7 +80,7 @@ def open_webui(folder: Path) -> Program:
     """Open WebUI with an empty database, closed to the internet."""
     port = free_port()
     folder.mkdir(parents=True, exist_ok=True)
-    installed = subprocess.run([ROOT / "tools" / "openwebui.sh"], stdout=subprocess.PIPE, check=True, text=True)
+    installed = subprocess.run([ROOT / "tools" / "install_openwebui.sh"], stdout=subprocess.PIPE, check=True, text=True)
     url = f"http://127.0.0.1:{port}"
     environment = {
         "DATA_DIR": str(folder / "webui"),

@@ -36,5 +36,5 @@ def test_share_makes_the_models_visible_to_other_users(environment: Environment,
 def test_wrong_credentials_are_an_error_of_one_line(environment: Environment) -> None:
     wrong = environment.install("--email", EMAIL, OPEN_WEBUI_PASSWORD="wrong")
     assert wrong.returncode == 2
-    assert f"does not let {EMAIL} in" in wrong.stderr
+    assert f"refused the sign-in of {EMAIL}" in wrong.stderr
     assert environment.install("--token", "x").stderr.startswith("limelight: Open WebUI refuses the token")

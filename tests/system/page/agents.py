@@ -174,6 +174,29 @@ async def question(ctx: Any) -> AsyncIterator[Item]:
         yield f"It was not sent: {answer.reason}"
 
 
+TRIP = {
+    "type": "object",
+    "properties": {
+        "town": {
+            "oneOf": [{"const": "lyo", "title": "Lyon", "description": "two hours"}, {"const": "p", "title": "Paris"}]
+        },
+        "days": {"type": "integer", "title": "Days", "description": "Nights are included."},
+        "by_train": {"type": "boolean", "title": "By train", "default": True},
+        "note": {"type": "string", "title": "Note"},
+    },
+    "required": ["town", "days", "by_train"],
+}
+
+
+async def form(ctx: Any) -> AsyncIterator[Item]:
+    """Asks a question with a form, and then one with a text, as a graph with `interrupt` does."""
+    text = "Where shall I book,\nand for how long?"
+    trip = await ctx.approve("interrupt", {"value": text}, question=text, answer_schema=TRIP)
+    yield f"Booked: {trip.answer['town']}, {trip.answer['days']} days. "
+    name = await ctx.approve("interrupt", {"value": "What name?"}, question="What name?", answer_schema={})
+    yield f"For {name.answer}."
+
+
 async def hesitant(ctx: Any) -> AsyncIterator[Item]:
     """Requests an approval when the test opens the gate."""
     yield Status(text="Thinking about it")
@@ -231,7 +254,7 @@ SCENES = {
     scene.__name__: scene
     for scene in (
         *(tools, todos, helpers, document, files, stream, words, code, steps),
-        *(question, hesitant, patient, crash, parallel, many, brief),
+        *(question, form, hesitant, patient, crash, parallel, many, brief),
     )
 }
 

@@ -70,7 +70,7 @@ def new_tab(browser: Browser, stage: Stage, request: pytest.FixtureRequest) -> I
     keep_pictures(request.node, [tab for tab in tabs if not tab.page.is_closed()])
     for context in contexts:
         context.close()
-    assert [told for tab in tabs for told in tab.unforgiven()] == [], "the browser's console"
+    assert [message for tab in tabs for message in tab.unforgiven()] == [], "the browser's console"
     assert [url for tab in tabs for url in tab.strangers()] == [], "requests to other servers"
 
 

@@ -28,8 +28,8 @@ def watched_tasks(tab: Tab) -> Generator[Tasks]:
     events: list[dict[str, Any]] = []
     done: list[bool] = []
 
-    def collect(told: dict[str, Any]) -> None:
-        events.extend(told["value"])
+    def collect(message: dict[str, Any]) -> None:
+        events.extend(message["value"])
 
     def end(_: object) -> None:
         done.append(True)

@@ -61,7 +61,7 @@ class Tab:
         self._forgiven.add(pattern)
 
     def unforgiven(self) -> list[str]:
-        return [told for told in self.complaints if not any(re.search(one, told) for one in self._forgiven)]
+        return [message for message in self.complaints if not any(re.search(one, message) for one in self._forgiven)]
 
     def strangers(self) -> list[str]:
         """Requests to other servers."""

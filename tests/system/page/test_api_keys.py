@@ -60,7 +60,7 @@ def test_other_users_see_none_of_the_conversation(locked: tuple[Stage, Keyring],
     enter(ben.open(), keyring.create("ben", ("use",), 1)[1])
     expect(ben.page.get_by_text("No conversations yet.")).to_be_visible()
     ben.open(f"#/s/{ann.session_id}")
-    expect(ben.page.get_by_text("There is no such conversation")).to_be_visible()
+    expect(ben.page.get_by_text("Conversation not found")).to_be_visible()
 
 
 def test_revoked_key_is_asked_for_again(locked: tuple[Stage, Keyring], new_tab: NewTab) -> None:

@@ -73,7 +73,7 @@ def test_page_can_be_used_by_keyboard(tab: Tab, stage: Stage) -> None:
     keys.press("?")
     dialog = tab.page.get_by_role("dialog", name="Keys")
     expect(dialog).to_contain_text("Conversations and commands")
-    for group in ("In the code", "In the terminal", "In the list of conversations"):
+    for group in ("In the code", "In the terminal", "In the timeline", "In the list of conversations"):
         expect(dialog.get_by_role("heading", name=group)).to_be_attached()
     keys.press("Escape")
     expect(dialog).to_have_count(0)

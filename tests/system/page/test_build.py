@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tools.complete_lock import LOCK, completed
+from tools.complete_package_lock import LOCK, completed
 
 ROOT = Path(__file__).parents[3]
 
@@ -56,7 +56,7 @@ def clone(tmp_path: Path) -> Path:
 def build(clone: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
     path = f"{clone / 'bin'}:{os.environ['PATH']}"
     full = {**os.environ, "PATH": path, "CALLS": str(clone / "calls"), **environment}
-    return subprocess.run([clone / "tools" / "page.sh"], env=full, capture_output=True, text=True, check=False)
+    return subprocess.run([clone / "tools" / "build_page.sh"], env=full, capture_output=True, text=True, check=False)
 
 
 def calls(clone: Path) -> int:

@@ -153,3 +153,23 @@ def test_draft_survives_a_reload(tab: Tab) -> None:
     tab.wait("() => Object.values(localStorage).some(one => one.includes('half a thought'))")
     tab.page.reload()
     expect(tab.field).to_have_value("half a thought")
+
+
+@pytest.mark.requirement("questions-in-their-form")
+def test_question_is_answered_in_its_form(tab: Tab) -> None:
+    tab.begin("scene form")
+    card = tab.page.get_by_role("region", name="The agent asks a question")
+    expect(card).to_contain_text("Where shall I book,")
+    card.get_by_role("button", name="Send answer").click()
+    expect(card.get_by_role("alert")).to_have_text(["Choose one.", "Fill in a value."])
+    card.get_by_label("Lyon").check()
+    card.get_by_label("Days").fill("3")
+    tab.shot("control/form")
+    card.get_by_label("Days").press("Enter")
+    expect(card).to_contain_text("What name?")
+    card.get_by_label("Your answer").fill("Ada")
+    tab.shot("control/text_question")
+    card.get_by_role("button", name="Send answer").click()
+    expect(tab.chat).to_contain_text("Booked: lyo, 3 days. For Ada.")
+    tab.show_steps()
+    expect(tab.chat.get_by_text("Answered by").first).to_be_visible()

@@ -23,7 +23,7 @@ TALL = {"width": 1440, "height": 4000}
 """Only visible rows are in the document, and these tests compare all of them."""
 
 
-def told(tab: Tab) -> str:
+def chat_text(tab: Tab) -> str:
     """The complete text of the conversation."""
     return tab.chat.inner_text()
 
@@ -36,7 +36,7 @@ def same(one: Tab, other: Tab) -> None:
     for tab in (one, other):
         tab.expect_end()
         tab.show_steps()
-    wait_for("the same conversation in both tabs", lambda: told(one) == told(other))
+    wait_for("the same conversation in both tabs", lambda: chat_text(one) == chat_text(other))
 
 
 @pytest.mark.requirement("page-reconnect")
@@ -64,7 +64,7 @@ def test_reload_during_a_streaming_text_shows_the_same(new_tab: NewTab, stage: S
         expect(tab.chat).to_contain_text(word)
         tab.page.reload()
         expect(tab.chat).to_contain_text(word)
-        assert told(tab).count("The first words stand.") == 1
+        assert chat_text(tab).count("The first words stand.") == 1
     stage.open_gate("enough")
     same(tab, undisturbed)
 
@@ -117,7 +117,7 @@ def test_cut_connection_during_a_text_loses_and_repeats_nothing(new_tab: NewTab,
     expect(tab.chat).to_contain_text("word220 ")
     stage.open_gate("enough")
     same(tab, undisturbed)
-    assert told(tab).count("word91 ") == 1
+    assert chat_text(tab).count("word91 ") == 1
 
 
 @pytest.mark.requirement("page-sends-once")
@@ -143,7 +143,7 @@ def test_message_written_while_disconnected_is_sent_once(new_tab: NewTab, stage:
     expect(tab.chat).to_contain_text("You said: and now?")
     tab.expect_end()
     assert stage.get(f"/sessions/{tab.session_id}")["turns"] == 3
-    assert told(tab).count("You said: are you there?") == 1
+    assert chat_text(tab).count("You said: are you there?") == 1
 
 
 @pytest.mark.requirement("page-sends-once")

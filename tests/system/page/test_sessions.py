@@ -134,7 +134,7 @@ def test_links_lead_to_a_session_a_turn_and_an_item(new_tab: NewTab) -> None:
 def test_link_to_a_missing_session_says_so(tab: Tab, stage: Stage) -> None:
     tab.forgive("404")
     tab.open("#/s/there-is-no-such-session")
-    expect(tab.page.get_by_role("heading", name="There is no such conversation")).to_be_visible()
+    expect(tab.page.get_by_role("heading", name="Conversation not found")).to_be_visible()
     tab.button("New conversation").click()
     expect(tab.field).to_be_enabled()
     ids = [one["session_id"] for one in stage.get("/sessions")["sessions"]]

@@ -92,6 +92,7 @@ def nginx(
         text = (DEPLOY / "nginx" / f"{name}.conf").read_text()
         (folder / "conf.d" / f"{name}.conf").write_text(replaced(text, changes))
     snippet = (DEPLOY / "nginx" / "limelight-proxy.conf").read_text()
+    shutil.copy(DEPLOY / "nginx" / "limelight-limits.conf", folder / "conf.d")
     if impatient:
         snippet = replaced(snippet, {READ_TIMEOUT: "proxy_read_timeout 4s;"})
     (folder / "snippets" / "limelight-proxy.conf").write_text(snippet)

@@ -18,8 +18,8 @@ def said(*command: str) -> str:
 
 
 def test_caddyfile_is_valid() -> None:
-    told = said("caddy", "validate", "--adapter", "caddyfile", "--config", str(DEPLOY / "caddy" / "Caddyfile"))
-    assert "Valid configuration" in told
+    output = said("caddy", "validate", "--adapter", "caddyfile", "--config", str(DEPLOY / "caddy" / "Caddyfile"))
+    assert "Valid configuration" in output
 
 
 def test_systemd_unit_is_valid(tmp_path: Path) -> None:
@@ -27,5 +27,5 @@ def test_systemd_unit_is_valid(tmp_path: Path) -> None:
     command = shutil.which("limelight") or sys.executable
     unit.write_text(replaced((DEPLOY / "systemd" / unit.name).read_text(), {"/opt/limelight/bin/limelight": command}))
     assert said("systemd-analyze", "verify", str(unit)) == ""
-    told = said("systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE}", str(unit))
-    assert "Overall exposure level" in told
+    output = said("systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE}", str(unit))
+    assert "Overall exposure level" in output

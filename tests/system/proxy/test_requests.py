@@ -16,8 +16,8 @@ from tests.system.proxy.proxies import Certificate, Site
 
 
 def test_complete_answer(http: httpx.Client) -> None:
-    told = http.post("/chat", json=asking("hello")).json()
-    assert told["message"]["content"] == "You said hello."
+    answer = http.post("/chat", json=asking("hello")).json()
+    assert answer["message"]["content"] == "You said hello."
 
 
 @pytest.mark.parametrize("megabytes", [11, 40])
@@ -31,11 +31,11 @@ def test_too_large_body_is_refused_by_the_server(http: httpx.Client, megabytes: 
 @pytest.mark.requirement("links-below-root")
 def test_links_of_a_response_can_be_followed(http: httpx.Client, site: Site) -> None:
     outside = httpx.URL(site.url)
-    told = http.post("/chat", json=asking("make")).json()
-    link = told["tools"][0]["result_url"]
+    answer = http.post("/chat", json=asking("make")).json()
+    link = answer["tools"][0]["result_url"]
     assert link.startswith(f"{site.root}/runs/")
     assert http.get(outside.join(link)).json()["result"].startswith("long long")
-    stream = http.get(f"/runs/{told['run_id']}/stream").text
+    stream = http.get(f"/runs/{answer['run_id']}/stream").text
     frames = [json.loads(line.removeprefix("data: ")) for line in stream.splitlines() if line.startswith("data: ")]
     (file,) = [frame["data"] for frame in frames if frame["type"] == "artifact"]
     assert http.get(outside.join(file["url"])).content == b"a note"

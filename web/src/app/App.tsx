@@ -2,39 +2,44 @@ import { Dialog } from "radix-ui";
 import type { ReactNode } from "react";
 import { Sidebar } from "../sessions/Sidebar";
 import { ClockProvider } from "../ui/clock";
+import { AccountProvider } from "./AccountContext";
+import { AgentsProvider } from "./AgentsContext";
 import { Commands } from "./Commands";
 import { Conversation } from "./Conversation";
 import { LayoutProvider, useLayout } from "./LayoutContext";
 import { NavigationProvider, useNavigation } from "./NavigationContext";
 import { NewSession } from "./NewSession";
+import { useStores } from "./pageStores";
 import { SessionProvider, useCurrentSession } from "./SessionContext";
 import { SessionHeader } from "./SessionHeader";
-import { SettingsProvider } from "./SettingsContext";
 import { NarrowTabs, SidePanel } from "./SidePanel";
-import { useStores } from "./stores";
+import { useTabTitle } from "./tabTitle";
 import "./app.css";
 
-/** The page: the list of sessions, the current conversation, and its panes (code, terminal, timeline, files). */
+/** The whole page: the list of sessions, the current conversation, and its panes (code, terminal, timeline, files). */
 export function App() {
   return (
     <ClockProvider value={useStores().clock}>
-      <SettingsProvider>
-        <NavigationProvider>
-          <SessionProvider>
-            <LayoutProvider>
-              <Page />
-            </LayoutProvider>
-          </SessionProvider>
-        </NavigationProvider>
-      </SettingsProvider>
+      <AccountProvider>
+        <AgentsProvider>
+          <NavigationProvider>
+            <SessionProvider>
+              <LayoutProvider>
+                <Page />
+              </LayoutProvider>
+            </SessionProvider>
+          </NavigationProvider>
+        </AgentsProvider>
+      </AccountProvider>
     </ClockProvider>
   );
 }
 
 function Page() {
   const { route } = useNavigation();
-  const { live } = useCurrentSession();
+  const { live, title, newest } = useCurrentSession();
   const { isNarrow, tab, hasSidePanel } = useLayout();
+  useTabTitle(title, newest?.state);
   const isSideShown = live !== null && (isNarrow ? tab !== "chat" : hasSidePanel);
   return (
     <div className={`app ${isSideShown && !isNarrow ? "app-three" : ""}`}>

@@ -1,8 +1,9 @@
-import { type FormEvent, type ReactNode, useEffect, useId, useState } from "react";
+import { type FormEvent, type ReactNode, useId, useState } from "react";
 import { errorMessage, serverUrl } from "../client/api";
 import { useStore } from "../client/store";
 import { Button } from "../ui/Button";
-import { useStores } from "./stores";
+import { useStores } from "./pageStores";
+import { useTabTitle } from "./tabTitle";
 import "./authGate.css";
 
 /**
@@ -13,9 +14,7 @@ function ApiKeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) {
   const [refused, setRefused] = useState("");
   const [isBusy, setBusy] = useState(false);
   const field = useId();
-  useEffect(() => {
-    document.title = "Limelight";
-  }, []);
+  useTabTitle("");
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     setBusy(true);
@@ -42,7 +41,7 @@ function ApiKeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) {
           autoComplete="current-password"
           placeholder="lml_…"
           spellCheck={false}
-          // biome-ignore lint/a11y/noAutofocus: there is nothing else to do here
+          // biome-ignore lint/a11y/noAutofocus: the field is the only control of the screen
           autoFocus
           required
           value={key}
@@ -57,7 +56,7 @@ function ApiKeyScreen({ onEnter }: { onEnter(key: string): Promise<void> }) {
           {isBusy ? "Looking …" : "Continue"}
         </Button>
         <p className="key-hint">
-          Whoever runs the server makes keys with <code>limelight keys create --user NAME</code>.
+          The operator of the server creates keys with <code>limelight keys create --user NAME</code>.
         </p>
       </form>
     </main>

@@ -16,23 +16,25 @@ import {
 } from "lucide-react";
 import { COMPOSER_SHORTCUTS } from "../chat/Composer";
 import { useStore } from "../client/store";
-import { NEXT_VERSION, PREVIOUS_VERSION } from "../code/versionShortcuts";
+import { NEXT_VERSION, PREVIOUS_VERSION } from "../code/codeShortcuts";
 import { isRunning } from "../log/viewModel";
 import { CommandPalette } from "../sessions/CommandPalette";
 import { DeleteDialog, RenameDialog } from "../sessions/SessionDialogs";
 import { SESSION_SHORTCUTS } from "../sessions/SessionRows";
 import { useSessionActions } from "../sessions/useSessionActions";
 import { TERMINAL_SHORTCUTS } from "../terminal/terminalShortcuts";
+import { TIMELINE_SHORTCUTS } from "../timeline/timelineShortcuts";
 import { Dialog } from "../ui/Dialog";
 import { Kbd } from "../ui/Kbd";
 import { type Command, type Shortcut, type ShortcutInfo, useShortcuts } from "../ui/useShortcuts";
+import { useAccount } from "./AccountContext";
+import { useAgents } from "./AgentsContext";
 import { STOP_SHORTCUT } from "./Conversation";
 import { useLayout } from "./LayoutContext";
 import { useNavigation } from "./NavigationContext";
+import { useStores } from "./pageStores";
 import { useCurrentSession } from "./SessionContext";
-import { useSettings } from "./SettingsContext";
 import { PANES } from "./SidePanel";
-import { useStores } from "./stores";
 
 /** The command palette, the shortcuts, and the dialogs that commands open. */
 export function Commands() {
@@ -80,13 +82,15 @@ const LOCAL_SHORTCUTS: readonly ShortcutInfo[] = [
   PREVIOUS_VERSION,
   NEXT_VERSION,
   ...TERMINAL_SHORTCUTS,
+  ...TIMELINE_SHORTCUTS,
   ...SESSION_SHORTCUTS,
 ];
 
 function useCommands(): readonly Command[] {
   const stores = useStores();
   const { isDark } = useStore(stores.theme);
-  const { agents, chooseAgent, user, signOut } = useSettings();
+  const { agents, chooseAgent } = useAgents();
+  const { user, signOut } = useAccount();
   const { newSession } = useNavigation();
   const { store, live, runs, newest, title } = useCurrentSession();
   const { setSearching, showPane, toggleSidePanel, setDialogOpen } = useLayout();

@@ -1,11 +1,11 @@
 import { PlugZap, Trash2, TriangleAlert } from "lucide-react";
 import type { LiveSession, SessionStore } from "../client/sessionStore";
-import { formatDuration } from "../log/format";
+import { formatDuration } from "../log/displayText";
 import { Banner } from "../ui/Banner";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
 
-/** Shows that the connection is lost or ended, or the server's last error message. */
+/** A banner that shows that the connection to the server is lost or ended, or the server's last error message. */
 export function ConnectionBanner({ live: { connection, notice }, store }: { live: LiveSession; store: SessionStore }) {
   if (connection.kind === "lost")
     return (

@@ -5,20 +5,21 @@ import { Composer } from "../chat/Composer";
 import { FilterBar } from "../chat/FilterBar";
 import { api } from "../client/api";
 import type { LiveSession, SessionStore } from "../client/sessionStore";
+import { useAgentForm } from "../form/SchemaForm";
 import { type Filter, NO_FILTER } from "../log/search";
 import { isRunning, type RunView } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Banner } from "../ui/Banner";
 import { Button } from "../ui/Button";
 import { isOverlayOpen, type ShortcutInfo } from "../ui/useShortcuts";
+import { useAgents } from "./AgentsContext";
 import { ConnectionBanner } from "./ConnectionBanner";
 import { useLayout } from "./LayoutContext";
 import { useNavigation } from "./NavigationContext";
 import { useCurrentSession } from "./SessionContext";
-import { useSettings } from "./SettingsContext";
 import { UnderstudyNotice, usesUnderstudy } from "./UnderstudyNotice";
 
-/** The conversation of the session in the URL, with the message field; or the reason why it cannot be shown. */
+/** Shows the conversation of the session in the URL, with the message field, or why it cannot be shown. */
 export function Conversation() {
   const { store, live, isMissing, isWaiting } = useCurrentSession();
   const { isNarrow, tab } = useLayout();
@@ -36,8 +37,10 @@ const Session = memo(function Session({ live, store }: { live: LiveSession; stor
   const { newest, agent } = useCurrentSession();
   const { isSearching, setSearching } = useLayout();
   const { clearSelection } = useNavigation();
-  const { agents } = useSettings();
+  const { agents } = useAgents();
   const [filter, setFilter] = useState<Filter>(NO_FILTER);
+  const agentInfo = agents.find((one) => one.name === agent);
+  const form = useAgentForm(agentInfo, live.view.runs.length === 0 && live.pending.length === 0);
   useEffect(() => {
     if (!isSearching) setFilter(NO_FILTER);
   }, [isSearching]);
@@ -64,26 +67,27 @@ const Session = memo(function Session({ live, store }: { live: LiveSession; stor
         isDisabled={isEnded}
         last={lastMessage(newest)}
         confirmsStop={confirmsStop}
-        onSend={(text, ifBusy) => {
+        form={form}
+        onSend={(text, ifBusy, values) => {
           clearSelection();
-          store.ask(text, ifBusy);
+          store.ask(text, ifBusy, values);
         }}
         onStop={() => store.stop()}
       >
-        {usesUnderstudy(agents.find((one) => one.name === agent)) && <UnderstudyNotice />}
+        {usesUnderstudy(agentInfo) && <UnderstudyNotice />}
       </Composer>
     </>
   );
 });
 
-/** The user's last message, or a function that fetches it if the log has only its beginning. */
+/** Returns the user's last message, or a function that fetches it if the log contains only its beginning. */
 function lastMessage(run: RunView | undefined): string | (() => Promise<string>) {
   return run?.inputTruncation ? () => api.text(`runs/${run.runId}/input`) : (run?.input ?? "");
 }
 
 const STOP_KEY_MS = 3000;
 
-/** The key that `useStopKey` handles, for the list of shortcuts. */
+/** The shortcut that stops the agent, for the list of shortcuts. `useStopKey` handles it. */
 export const STOP_SHORTCUT: ShortcutInfo = {
   keys: "esc",
   title: "Stop the agent (press it twice)",
@@ -155,8 +159,8 @@ function NotFound() {
   const { newSession } = useNavigation();
   return (
     <div className="missing">
-      <h2>There is no such conversation</h2>
-      <p className="quiet">It was deleted, or the link is of another server or another user.</p>
+      <h2>Conversation not found</h2>
+      <p className="quiet">It was deleted, or it belongs to another server or another user.</p>
       <Button variant="main" onClick={newSession}>
         New conversation
       </Button>

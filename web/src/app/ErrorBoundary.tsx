@@ -5,7 +5,7 @@ interface State {
   readonly error: Error | null;
 }
 
-/** Shows an error in place of a component that fails, so that the rest of the page still works. */
+/** Shows an error message instead of components that throw, so that the rest of the page still works. */
 export class ErrorBoundary extends Component<{ children: ReactNode }, State> {
   override state: State = { error: null };
 

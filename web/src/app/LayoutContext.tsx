@@ -8,7 +8,7 @@ import { useCurrentSession } from "./SessionContext";
 
 type DialogName = "palette" | "shortcuts" | "rename" | "delete";
 
-/** Which parts of the page are shown. */
+/** Which parts of the page are shown, and functions that show or hide them. */
 export interface Layout {
   readonly isNarrow: boolean;
   /** The tab that is shown on a narrow screen. */
@@ -86,7 +86,7 @@ export function LayoutProvider({ children }: { children: ReactNode }) {
   return <LayoutContext value={layout}>{children}</LayoutContext>;
 }
 
-/** The pane that fits the agent's current activity. The previous pane stays if no pane fits. */
+/** Returns the pane that fits the agent's current activity; the previous pane if none fits. */
 function useActivePane(run: RunView | undefined): Pane {
   const last = useRef<Pane>(readStored<Pane>("pane", "timeline"));
   if (run !== undefined) last.current = activePane(run) ?? last.current;

@@ -1,9 +1,10 @@
 import { createContext, type ReactNode, useMemo, useState } from "react";
 import { createSession } from "../client/useSession";
+import type { RunValues } from "../form/schemaFields";
 import type { Item, RunView } from "../log/viewModel";
 import { useRequiredContext } from "../ui/hooks";
+import { useAgents } from "./AgentsContext";
 import { navigate, type Route, useRoute } from "./route";
-import { useSettings } from "./SettingsContext";
 
 /** The current route of the page, and functions that change it. */
 export interface Navigation {
@@ -12,7 +13,7 @@ export interface Navigation {
   /** Shows the start page. */
   newSession(): void;
   /** Creates a session with its first message, for `agent` or by default for the chosen agent. */
-  startSession(text: string, agent?: string): void;
+  startSession(text: string, agent?: string, values?: RunValues): void;
   /** Shows the start page if this deleted session is the current one. */
   leaveSession(sessionId: string): void;
   /** Puts a run and optionally one of its items into the URL. */
@@ -29,7 +30,7 @@ export const useNavigation = () => useRequiredContext(NavigationContext);
 
 export function NavigationProvider({ children }: { children: ReactNode }) {
   const route = useRoute();
-  const agentName = useSettings().agent?.name;
+  const agentName = useAgents().agent?.name;
   const [isDrawerOpen, setDrawerOpen] = useState(false);
   const navigation = useMemo<Navigation>(() => {
     const { sessionId } = route;
@@ -42,8 +43,8 @@ export function NavigationProvider({ children }: { children: ReactNode }) {
       route,
       openSession,
       newSession: () => openSession(null),
-      startSession: (text, agent = agentName) => {
-        if (agent !== undefined) navigate({ sessionId: createSession(text, agent) });
+      startSession: (text, agent = agentName, values = {}) => {
+        if (agent !== undefined) navigate({ sessionId: createSession(text, agent, values) });
       },
       leaveSession: (id) => id === sessionId && navigate({}, replace),
       select: (run, item = null) => navigate({ sessionId, runId: run.runId, item: item?.index ?? null }, replace),

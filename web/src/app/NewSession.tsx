@@ -2,17 +2,20 @@ import { ArrowUpRight, ChevronDown, TriangleAlert } from "lucide-react";
 import { memo } from "react";
 import { Composer } from "../chat/Composer";
 import { type AgentInfo, serverUrl } from "../client/api";
+import { useAgentForm } from "../form/SchemaForm";
 import { Banner } from "../ui/Banner";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
+import { useAgents } from "./AgentsContext";
 import { promptsFor } from "./examplePrompts";
 import { useNavigation } from "./NavigationContext";
-import { useSettings } from "./SettingsContext";
 import { RealModelCommand, Snippet, usesUnderstudy } from "./UnderstudyNotice";
 import "./welcome.css";
 
 interface WelcomeProps {
   readonly agent: AgentInfo | undefined;
+  /** Whether the agent can be asked with a prompt alone. */
+  readonly hasPrompts?: boolean;
   onAsk(text: string, agent?: string): void;
 }
 
@@ -22,8 +25,8 @@ const OWN_AGENT = `async def agent(messages, ctx):
 const OWN_SERVE = "limelight serve my_agent.py:agent";
 const FRAMEWORK_SERVE = "limelight serve my_graph.py:graph";
 
-/** Introduction with example prompts for the chosen agent. */
-export const Welcome = memo(function Welcome({ agent, onAsk }: WelcomeProps) {
+/** The introduction on the start page, with example prompts for the chosen agent. */
+export const Welcome = memo(function Welcome({ agent, hasPrompts = true, onAsk }: WelcomeProps) {
   return (
     <div className="welcome">
       <div className="welcome-page">
@@ -32,16 +35,18 @@ export const Welcome = memo(function Welcome({ agent, onAsk }: WelcomeProps) {
           Ask something, and see every step as it happens: thoughts, tools, code, sub-agents and the answer. You can
           stop it, steer it and come back to it at any time.
         </p>
-        <ul className="welcome-prompts" aria-label={`Try ${agent?.title ?? "an agent"}`}>
-          {promptsFor(agent?.name ?? "").map(({ text, shows }) => (
-            <li key={text}>
-              <button type="button" disabled={agent === undefined} onClick={() => onAsk(text, agent?.name)}>
-                <span className="welcome-prompt">{text}</span>
-                <span className="welcome-shows">{shows}</span>
-              </button>
-            </li>
-          ))}
-        </ul>
+        {hasPrompts && (
+          <ul className="welcome-prompts" aria-label={`Try ${agent?.title ?? "an agent"}`}>
+            {promptsFor(agent?.name ?? "").map(({ text, shows }) => (
+              <li key={text}>
+                <button type="button" disabled={agent === undefined} onClick={() => onAsk(text, agent?.name)}>
+                  <span className="welcome-prompt">{text}</span>
+                  <span className="welcome-shows">{shows}</span>
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
         {usesUnderstudy(agent) && (
           <div className="welcome-note">
             <p>
@@ -60,7 +65,8 @@ export const Welcome = memo(function Welcome({ agent, onAsk }: WelcomeProps) {
           <p>Then serve it:</p>
           <Snippet text={OWN_SERVE} label="Copy the command" />
           <p>
-            An agent of LangGraph, deepagents, smolagents or Agno is served as it is, by its file and its name there:
+            An agent of LangGraph, deepagents, smolagents or Agno is served without changes, by its file and its name
+            there:
           </p>
           <Snippet text={FRAMEWORK_SERVE} label="Copy the command for a framework" />
           <p>
@@ -77,8 +83,9 @@ export const Welcome = memo(function Welcome({ agent, onAsk }: WelcomeProps) {
 
 /** The start page: an introduction, and the field for the first message. */
 export function NewSession() {
-  const { agents, agent, agentsError, chooseAgent } = useSettings();
+  const { agents, agent, agentsError, chooseAgent } = useAgents();
   const { startSession } = useNavigation();
+  const form = useAgentForm(agent, true);
   return (
     <div className="start">
       {agentsError !== null && (
@@ -87,9 +94,14 @@ export function NewSession() {
         </Banner>
       )}
       <div className="start-welcome">
-        <Welcome agent={agent} onAsk={startSession} />
+        <Welcome agent={agent} onAsk={startSession} hasPrompts={!form.isNeeded} />
       </div>
-      <Composer sessionId={null} isReady={agent !== undefined} onSend={(text) => startSession(text)}>
+      <Composer
+        sessionId={null}
+        isReady={agent !== undefined}
+        form={form}
+        onSend={(text, _, values) => startSession(text, agent?.name, values)}
+      >
         <Menu
           label="Agent"
           side="top"

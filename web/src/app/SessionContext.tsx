@@ -4,9 +4,9 @@ import { type OpenSession, useSession } from "../client/useSession";
 import type { Item, RunView } from "../log/viewModel";
 import { useRequiredContext } from "../ui/hooks";
 import { useNavigation } from "./NavigationContext";
-import { useStores } from "./stores";
+import { useStores } from "./pageStores";
 
-/** The session that the URL names. */
+/** The session that the URL names, with its selected run and item. */
 interface CurrentSession extends OpenSession {
   readonly runs: readonly RunView[];
   readonly newest: RunView | undefined;
@@ -59,17 +59,9 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   return <SessionContext value={session}>{children}</SessionContext>;
 }
 
-/** Prefixes of the browser tab's title that show the state of the run. */
-const TAB_MARKS: Record<string, string> = { running: "● ", waiting: "? " };
-
-/** The title of a session, which is also shown in the browser's tab. */
+/** The title of a session: its title on the server, otherwise the text of its first message; "" on the start page. */
 function useTitle(sessionId: string | null, live: LiveSession | null): string {
   const { sessions } = useStores();
   const listed = useSyncExternalStore(sessions.subscribe, () => sessions.titleOf(sessionId));
-  const title = listed || live?.info?.title || live?.view.runs[0]?.input.slice(0, 60) || live?.pending[0]?.text || "";
-  const mark = TAB_MARKS[live?.view.runs.at(-1)?.state ?? ""] ?? "";
-  useEffect(() => {
-    document.title = sessionId === null || title === "" ? "Limelight" : `${mark}${title} · Limelight`;
-  }, [title, mark, sessionId]);
-  return title;
+  return listed || live?.info?.title || live?.view.runs[0]?.input.slice(0, 60) || live?.pending[0]?.text || "";
 }

@@ -1,6 +1,6 @@
 import { Menu as MenuIcon, PanelRight, Search } from "lucide-react";
 import { useState } from "react";
-import { formatDuration } from "../log/format";
+import { formatDuration } from "../log/displayText";
 import type { Progress, RunView } from "../log/viewModel";
 import { RenameField } from "../sessions/SessionRows";
 import { useSessionActions } from "../sessions/useSessionActions";

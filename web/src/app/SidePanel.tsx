@@ -7,19 +7,19 @@ import type { Pane } from "./activePane";
 import { ErrorBoundary } from "./ErrorBoundary";
 import { useLayout } from "./LayoutContext";
 import { useNavigation } from "./NavigationContext";
-import { retryLoad } from "./retryLoad";
+import { retryImport } from "./retryImport";
 import { useCurrentSession } from "./SessionContext";
 
-const CodePane = lazy(() => retryLoad(() => import("../code/CodePane")));
-const TerminalPane = lazy(() => retryLoad(() => import("../terminal/TerminalPane")));
-const TimelinePane = lazy(() => retryLoad(() => import("../timeline/TimelinePane")));
-const FilesPane = lazy(() => retryLoad(() => import("../files/FilesPane")));
+const CodePane = lazy(() => retryImport(() => import("../code/CodePane")));
+const TerminalPane = lazy(() => retryImport(() => import("../terminal/TerminalPane")));
+const TimelinePane = lazy(() => retryImport(() => import("../timeline/TimelinePane")));
+const FilesPane = lazy(() => retryImport(() => import("../files/FilesPane")));
 
 interface PaneTab {
   readonly id: Pane;
   readonly title: string;
   readonly icon: typeof Code;
-  /** The keys that show the pane. */
+  /** The keyboard shortcut that shows the pane. */
   readonly keys: string;
 }
 

@@ -9,7 +9,7 @@ import "./welcome.css";
 export function Snippet({ text, label }: { text: string; label: string }) {
   return (
     <div className="welcome-snippet">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to get there */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reachable by keyboard */}
       <pre tabIndex={0}>{text}</pre>
       <CopyButton text={text} label={label} />
     </div>
@@ -23,7 +23,7 @@ export function usesUnderstudy(agent: AgentInfo | undefined): boolean {
   return agent?.model === "understudy";
 }
 
-/** The command that starts the server with a real model. */
+/** Shows the command that starts the server with a real model. */
 export function RealModelCommand() {
   return <Snippet text={REAL_MODEL} label="Copy the command" />;
 }

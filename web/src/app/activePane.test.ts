@@ -16,14 +16,13 @@ it.each(["python", "run_python_code"])(
 );
 
 it("the active pane is code from the first streamed characters of code", () => {
-  const begun: TimedEvent = [1, { kind: "tool_started", call_id: "c", name: "run_python_code" }];
+  const begun: TimedEvent = [1, { kind: "tool_started", call_id: "c", name: "python", language: "python" }];
+  const streamed: TimedEvent = [2, { kind: "tool_args_delta", call_id: "c", text: '{"code": "pri' }];
   expect(activePane(sampleRun(begun))).toBeNull();
-  expect(activePane(sampleRun(begun, [2, { kind: "tool_args_delta", call_id: "c", text: '{"code": "pri' }]))).toBe(
-    "code",
-  );
+  expect(activePane(sampleRun(begun, streamed))).toBe("code");
 });
 
-it("there is no active pane for tools without code or output, nor for an ended run", () => {
+it("no pane is active for tools without code or output, or for an ended run", () => {
   expect(
     activePane(sampleRun([1, { kind: "tool_started", call_id: "c", name: "ls", args: { path: "/" }, summary: "/" }])),
   ).toBeNull();

@@ -1,11 +1,11 @@
-/** Chooses the pane that fits the current activity of a run. Pure. */
+/** Chooses the pane that fits what the agent of a run does now. Pure. */
 
 import { codeOf } from "../log/codeArguments";
 import { type RunView, runningTools } from "../log/viewModel";
 
 export type Pane = "code" | "terminal" | "timeline" | "files";
 
-/** `code` while code is written or runs, `terminal` while a tool prints, otherwise null. */
+/** Returns `code` while code is written or runs, `terminal` while a tool prints, otherwise null. */
 export function activePane(run: RunView): Pane | null {
   const piece = run.terminal.at(-1);
   let pane: Pane | null = null;

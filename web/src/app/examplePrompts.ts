@@ -7,7 +7,7 @@
 
 interface Prompt {
   readonly text: string;
-  /** The feature that the prompt demonstrates. */
+  /** The feature of Limelight that the prompt demonstrates. */
   readonly shows: string;
 }
 

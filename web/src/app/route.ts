@@ -1,4 +1,4 @@
-/** The part of the page's URL after `#`: a session, a run and an item. The URL can be shared as a link. */
+/** The route: the part of the page's URL after `#`, which names a session, a run and an item. Users can share it. */
 
 import { useMemo, useSyncExternalStore } from "react";
 

@@ -7,7 +7,8 @@ import type { ApprovalItem, Args } from "../log/viewModel";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { TestChat } from "../testing/providers";
 import { sampleRun } from "../testing/sampleRuns";
-import { Approval } from "./Approval";
+import type { JsonObject, JsonValue } from "../wire/events";
+import { Approval, DecisionLine } from "./Approval";
 import { ChatState } from "./chatContext";
 
 installJsdomPolyfills();
@@ -16,9 +17,8 @@ afterEach(cleanup);
 const decide = vi.fn();
 const state = new ChatState();
 
-function show(approvalId: string, args: Args, isTruncated = false) {
-  const run = sampleRun([1, { kind: "run_started", agent: "a", turn: 1 }]);
-  const approval: ApprovalItem = {
+function approvalItem(approvalId: string, args: Args, more: Partial<ApprovalItem> = {}): ApprovalItem {
+  return {
     kind: "approval",
     key: "run_0/1",
     index: 1,
@@ -31,15 +31,25 @@ function show(approvalId: string, args: Args, isTruncated = false) {
     summary: "",
     language: "",
     codeKey: "",
-    argsTruncation: isTruncated ? { size: 20_000, url: "" } : null,
+    argsTruncation: null,
     decisions: ["approve", "edit", "reject"],
+    question: "",
+    answerSchema: null,
     expiresAt: null,
     decision: null,
     editedArgs: null,
+    answered: false,
     reason: "",
     by: "",
     decidedAt: null,
+    ...more,
   };
+}
+
+function show(approvalId: string, args: Args, isTruncated = false, more: Partial<ApprovalItem> = {}) {
+  const run = sampleRun([1, { kind: "run_started", agent: "a", turn: 1 }]);
+  const argsTruncation = isTruncated ? { size: 20_000, url: "" } : null;
+  const approval = approvalItem(approvalId, args, { argsTruncation, ...more });
   return render(
     <TestChat store={{ decide } as unknown as SessionStore} state={state}>
       <Approval run={run} approval={approval} />
@@ -105,4 +115,92 @@ it("a draft survives the unmount of its row", async () => {
   show("p4", { a: 1 });
   await userEvent.click(button("Reject"));
   expect(decide).toHaveBeenCalledWith(expect.anything(), "reject", { reason: "too early" });
+});
+
+const ask = (approvalId: string, answerSchema: JsonObject, more: Partial<ApprovalItem> = {}) =>
+  show(approvalId, { value: "Which one?" }, false, {
+    name: "interrupt",
+    question: "Which one?",
+    answerSchema,
+    ...more,
+  });
+
+it("a text question has a field, whose text is the answer", async () => {
+  ask("q1", {});
+  expect(screen.getByText("The agent asks a question")).toBeTruthy();
+  expect(screen.getAllByText("Which one?")).toHaveLength(1);
+  await userEvent.click(button("Send answer"));
+  expect(screen.getByRole("alert").textContent).toBe("Fill in a value.");
+  await userEvent.type(screen.getByLabelText("Your answer"), "the blue one");
+  await userEvent.click(button("Send answer"));
+  expect(decide).toHaveBeenLastCalledWith(expect.anything(), "respond", { answer: "the blue one" });
+});
+
+it("a question with options has a button for each, and keeps what was chosen", async () => {
+  const options = { enum: ["red", "blue"] };
+  const { unmount } = ask("q2", options, { args: { question: "Which one?", options: ["red", "blue"], why: "paint" } });
+  expect(screen.queryByText(/"options"|options/)).toBeNull();
+  expect(screen.getByText(/why/)).toBeTruthy();
+  await userEvent.click(screen.getByLabelText("blue"));
+  unmount();
+  ask("q2", options);
+  expect(screen.getByLabelText<HTMLInputElement>("blue").checked).toBe(true);
+  await userEvent.click(button("Send answer"));
+  expect(decide).toHaveBeenLastCalledWith(expect.anything(), "respond", { answer: "blue" });
+});
+
+it("a question with a schema has a form, and says which field is wrong", async () => {
+  ask("q3", {
+    type: "object",
+    properties: {
+      name: { type: "string", title: "Your name" },
+      age: { type: "integer" },
+      news: { type: "boolean", description: "By mail, once a month" },
+      note: { anyOf: [{ type: "string" }, { type: "null" }], default: null },
+    },
+    required: ["name", "age", "news"],
+  });
+  await userEvent.type(screen.getByLabelText("Your name"), "Ada");
+  await userEvent.type(screen.getByLabelText("age"), "many");
+  await userEvent.click(screen.getByLabelText("No"));
+  await userEvent.click(button("Send answer"));
+  expect(screen.getByRole("alert").textContent).toBe("This is not a number.");
+  await userEvent.clear(screen.getByLabelText("age"));
+  await userEvent.type(screen.getByLabelText("age"), "36{Enter}");
+  expect(decide).toHaveBeenLastCalledWith(expect.anything(), "respond", {
+    answer: { name: "Ada", age: 36, news: false },
+  });
+});
+
+it("a tool that takes an answer offers it beside the other decisions", async () => {
+  show("q4", { to: "ann" }, false, { answerSchema: { type: "string" }, question: "Shall I?", decisions: ["approve"] });
+  expect(screen.getByText("Approve write_file?")).toBeTruthy();
+  expect(screen.getByText("Shall I?")).toBeTruthy();
+  expect(screen.queryByRole("button", { name: "Edit" })).toBeNull();
+  expect(screen.queryByLabelText("Your answer")).toBeNull();
+  await userEvent.click(button("Answer"));
+  await userEvent.type(screen.getByLabelText("Your answer"), "Ask Bob.");
+  await userEvent.click(button("Send answer"));
+  expect(decide).toHaveBeenLastCalledWith(expect.anything(), "respond", { answer: "Ask Bob." });
+  await userEvent.click(button("Cancel"));
+  await userEvent.click(button("Approve"));
+  expect(decide).toHaveBeenLastCalledWith(expect.anything(), "approve");
+});
+
+it("a form that cannot be approved asks to answer", () => {
+  show("q5", {}, false, { answerSchema: {}, decisions: ["edit", "reject"] });
+  expect(screen.getByText("Answer write_file?")).toBeTruthy();
+});
+
+it.each<[JsonValue, string]>([
+  ["Lyon", "Lyon"],
+  [{ town: "Lyon" }, "town"],
+])("an answered question shows the answer %j", (answer, shown) => {
+  const { container } = render(
+    <DecisionLine
+      approval={approvalItem("q6", {}, { decision: "edit", answered: true, editedArgs: { value: answer } })}
+    />,
+  );
+  expect(container.textContent).toContain("Answered");
+  expect(container.textContent).toContain(shown);
 });

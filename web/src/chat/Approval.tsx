@@ -1,21 +1,25 @@
 import { PauseCircle } from "lucide-react";
 import { memo, useEffect, useId, useMemo, useState } from "react";
 import { api, errorMessage } from "../client/api";
-import { formatBytes, formatDuration, valueText } from "../log/format";
+import { AnswerFields } from "../form/AnswerFields";
+import { type FormErrors, type FormValues, formFields, initialValues, readForm } from "../form/answerSchema";
+import { formatBytes, formatDuration, valueText } from "../log/displayText";
 import type { ApprovalItem, Args, RunView } from "../log/viewModel";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
-import type { JsonObject } from "../wire/events";
+import type { JsonObject, JsonValue } from "../wire/events";
 import { NO_DRAFT, useChat, useDecisionDraft } from "./chatContext";
 import { splitArguments, ToolArguments } from "./ToolArguments";
 import "./approval.css";
 
-const LINE = 80;
-const FEWEST_ROWS = 8;
-const MOST_ROWS = 30;
+/** The name of a request that is a question of a LangGraph graph, not about a tool. */
+const GRAPH_QUESTION = "interrupt";
+const CHARS_PER_ROW = 80;
+const MIN_ROWS = 8;
+const MAX_ROWS = 30;
 
-/** Asks the user to approve, edit or reject a call. */
+/** A card that asks the user to approve, edit or reject a tool call, or to answer a question. */
 export const Approval = memo(function Approval({ run, approval }: { run: RunView; approval: ApprovalItem }) {
   const { store, deciding } = useChat();
   const [draft, change] = useDecisionDraft(approval.approvalId);
@@ -25,11 +29,13 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
   const isSent = deciding.has(approval.approvalId);
   const isAllowed = (decision: "approve" | "edit" | "reject") => approval.decisions.includes(decision);
   const agent = run.agents.get(approval.agentId);
+  const title = approvalTitle(approval);
+  const isAnswering = isQuestion(approval) && mode === "ask";
   return (
-    <section className="approval" aria-label={`Approve ${escapeInvisible(approval.name)}?`} data-item={approval.key}>
+    <section className="approval" aria-label={title} data-item={approval.key}>
       <header className="approval-head">
         <PauseCircle size={16} aria-hidden="true" />
-        <strong>Approve {escapeInvisible(approval.name)}?</strong>
+        <strong>{title}</strong>
         {agent !== undefined && agent.agentId !== "" && (
           <span className="quiet">asked by {escapeInvisible(agent.name)}</span>
         )}
@@ -45,7 +51,18 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
         />
       ) : (
         <>
+          {approval.question !== "" && <p className="approval-question">{escapeBidi(approval.question)}</p>}
           <ApprovalArgs approval={approval} fullArgs={fullArgs} />
+          {approval.answerSchema !== null && (isAnswering || mode === "answer") && (
+            <AnswerForm
+              schema={approval.answerSchema}
+              values={draft.answer}
+              isSent={isSent}
+              onChange={(answer) => change({ answer })}
+              onCancel={isAnswering ? null : cancel}
+              onSend={(answer) => store.decide(approval, "respond", { answer })}
+            />
+          )}
           {mode === "reject" ? (
             <RejectReason
               reason={draft.reason}
@@ -54,10 +71,14 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
               onCancel={cancel}
               onSend={(reason) => store.decide(approval, "reject", { reason })}
             />
-          ) : (
+          ) : mode === "answer" ? null : (
             <div className="approval-buttons">
               {isAllowed("approve") && (
-                <Button variant="main" disabled={isSent} onClick={() => store.decide(approval, "approve")}>
+                <Button
+                  variant={isAnswering ? "plain" : "main"}
+                  disabled={isSent}
+                  onClick={() => store.decide(approval, "approve")}
+                >
                   Approve
                 </Button>
               )}
@@ -67,6 +88,11 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
                   onClick={() => change({ mode: "edit", edited: valueText(fullArgs.args) })}
                 >
                   Edit
+                </Button>
+              )}
+              {approval.answerSchema !== null && !isQuestion(approval) && (
+                <Button disabled={isSent} onClick={() => change({ mode: "answer" })}>
+                  Answer
                 </Button>
               )}
               {isAllowed("reject") && (
@@ -83,13 +109,74 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
   );
 });
 
+/** Whether an answer is what the agent waits for. An action can also be answered, but is first of all to be approved. */
+function isQuestion({ name, answerSchema, decisions }: ApprovalItem): boolean {
+  return answerSchema !== null && (name === GRAPH_QUESTION || !decisions.includes("approve"));
+}
+
+/** The title of the card: what to approve, or that there is a question. */
+function approvalTitle(approval: ApprovalItem): string {
+  const name = escapeInvisible(approval.name);
+  if (!isQuestion(approval)) return `Approve ${name}?`;
+  return approval.name === GRAPH_QUESTION ? "The agent asks a question" : `Answer ${name}?`;
+}
+
+interface AnswerProps {
+  readonly schema: JsonObject;
+  readonly values: FormValues | null;
+  readonly isSent: boolean;
+  /** Hides the form; null if it is always shown. */
+  readonly onCancel: (() => void) | null;
+  onChange(values: FormValues): void;
+  onSend(answer: JsonValue): void;
+}
+
+/** The form with which the user answers a question. */
+function AnswerForm({ schema, values, isSent, onCancel, onChange, onSend }: AnswerProps) {
+  const [errors, setErrors] = useState<FormErrors>({});
+  const fields = useMemo(() => formFields(schema), [schema]);
+  const current = values ?? initialValues(fields);
+  return (
+    <form
+      className="approval-answer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const result = readForm(fields, current);
+        setErrors(result.isValid ? {} : result.errors);
+        if (result.isValid) onSend(result.value);
+      }}
+    >
+      <AnswerFields
+        fields={fields}
+        values={current}
+        errors={errors}
+        label="Your answer"
+        onChange={(next) => {
+          setErrors({});
+          onChange(next);
+        }}
+      />
+      <div className="approval-buttons">
+        <Button variant="main" type="submit" disabled={isSent}>
+          Send answer
+        </Button>
+        {onCancel !== null && (
+          <Button variant="quiet" onClick={onCancel}>
+            Cancel
+          </Button>
+        )}
+      </div>
+    </form>
+  );
+}
+
 interface FullArgs {
   readonly args: Args;
   readonly state: "complete" | "loading" | "failed";
   retry(): void;
 }
 
-/** The complete arguments of an approval. Fetches them if the log truncates them. */
+/** Returns the complete arguments of an approval, which it fetches if the log truncates them. */
 function useFullArgs(run: RunView, approval: ApprovalItem): FullArgs {
   const isTruncated = approval.argsTruncation !== null;
   const [current, setCurrent] = useState<Omit<FullArgs, "retry">>({
@@ -113,7 +200,7 @@ function useFullArgs(run: RunView, approval: ApprovalItem): FullArgs {
 
 function ApprovalArgs({ approval, fullArgs }: { approval: ApprovalItem; fullArgs: FullArgs }) {
   const parts = useMemo(
-    () => splitArguments({ ...approval, args: fullArgs.args, argsText: "" }),
+    () => splitArguments({ ...approval, args: withoutQuestion(approval, fullArgs.args), argsText: "" }),
     [approval, fullArgs.args],
   );
   return (
@@ -128,6 +215,16 @@ function ApprovalArgs({ approval, fullArgs }: { approval: ApprovalItem; fullArgs
       )}
     </>
   );
+}
+
+/** Returns the arguments without what the card shows elsewhere: the question, and the list of its choices. */
+function withoutQuestion({ question, answerSchema }: ApprovalItem, args: Args): Args {
+  if (answerSchema === null || args === null || typeof args === "string") return args;
+  const choices = formFields(answerSchema).map((field) => JSON.stringify(field.choices.map(({ value }) => value)));
+  const shown = new Set([...choices, JSON.stringify(answerSchema)]);
+  const isShown = (value: JsonValue) =>
+    typeof value === "string" ? value.trim() === question : shown.has(JSON.stringify(value));
+  return Object.fromEntries(Object.entries(args).filter(([, value]) => !isShown(value)));
 }
 
 function Expiry({ approval }: { approval: ApprovalItem }) {
@@ -186,10 +283,10 @@ function EditArgs({ text, isSent, onChange, onCancel, onSend }: EditProps) {
   );
 }
 
-/** The number of rows of the field for a JSON text, with an estimate for lines that wrap. */
+/** Returns the height in rows of the field that edits a JSON text, with an estimate for lines that wrap. */
 function editorRows(text: string): number {
-  const rows = text.split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / LINE)), 1);
-  return Math.min(MOST_ROWS, Math.max(FEWEST_ROWS, rows));
+  const rows = text.split("\n").reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / CHARS_PER_ROW)), 1);
+  return Math.min(MAX_ROWS, Math.max(MIN_ROWS, rows));
 }
 
 /** Parses JSON arguments. Returns the object, or an error message if the text is not a JSON object. */
@@ -227,7 +324,7 @@ function RejectReason({ reason, ...props }: RejectProps) {
       <input
         id={id}
         className="approval-reason"
-        placeholder="Why not? The agent reads it (may be left out)"
+        placeholder="Reason, which the agent reads (optional)"
         value={reason}
         maxLength={500}
         dir="auto"
@@ -243,23 +340,47 @@ function RejectReason({ reason, ...props }: RejectProps) {
   );
 }
 
-const WORDS = { approve: "Approved", edit: "Approved with changes", reject: "Rejected" };
+/** A line that says what an approval request was about: the question of a graph, or the tool. */
+export function approvalSummary({ name, question }: ApprovalItem): string {
+  return name === GRAPH_QUESTION && question !== ""
+    ? `Asked: ${escapeBidi(question)}`
+    : `Asked for ${escapeInvisible(name)}`;
+}
 
-/** The decision of an approval, who decided and when, and the edited arguments. */
+/** Returns an answer that is a text; null if it is another value. */
+function textAnswer(args: Args | null): string | null {
+  const answer = args !== null && typeof args === "object" ? args.value : null;
+  return typeof answer === "string" ? answer : null;
+}
+
+/** Returns an answer as arguments, so that it is shown like them. */
+function answerArgs(args: Args | null): Args | null {
+  if (args === null || typeof args === "string") return args;
+  const answer = args.value ?? null;
+  return typeof answer === "object" && answer !== null && !Array.isArray(answer) ? (answer as JsonObject) : { answer };
+}
+
+const DECISION_LABELS = { approve: "Approved", edit: "Approved with changes", reject: "Rejected" };
+
+/** A line with the decision of an approval, who decided and when, and the edited arguments. */
 export function DecisionLine({ approval }: { approval: ApprovalItem }) {
   if (approval.decision === null) return <p className="decided">Waits for a decision.</p>;
   const by = approval.by === "" ? "" : ` by ${approval.by}`;
   const when = approval.decidedAt === null ? "" : ` at ${new Date(approval.decidedAt).toLocaleTimeString()}`;
-  const { editedArgs } = approval;
+  const editedArgs = approval.answered ? answerArgs(approval.editedArgs) : approval.editedArgs;
+  const text = approval.answered ? textAnswer(approval.editedArgs) : null;
   return (
     <>
       <p className="decided" data-decision={approval.decision}>
-        {WORDS[approval.decision]}
+        {approval.answered ? "Answered" : DECISION_LABELS[approval.decision]}
         {by}
         {when}
         {approval.reason !== "" && `: ${escapeBidi(approval.reason)}`}
       </p>
-      {editedArgs !== null && <ToolArguments parts={splitArguments({ ...approval, args: editedArgs, argsText: "" })} />}
+      {text !== null && <p className="approval-question">{escapeBidi(text)}</p>}
+      {text === null && editedArgs !== null && (
+        <ToolArguments parts={splitArguments({ ...approval, args: editedArgs, argsText: "" })} />
+      )}
     </>
   );
 }

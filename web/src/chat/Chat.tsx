@@ -3,8 +3,8 @@ import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { useLayout } from "../app/LayoutContext";
 import { useNavigation } from "../app/NavigationContext";
+import { useStores } from "../app/pageStores";
 import type { Route } from "../app/route";
-import { useStores } from "../app/stores";
 import type { LiveSession, SessionStore } from "../client/sessionStore";
 import { useStore } from "../client/store";
 import { type Filter, isActive, searchTerms } from "../log/search";
@@ -12,9 +12,9 @@ import { isRunning, type RunView } from "../log/viewModel";
 import { Button } from "../ui/Button";
 import { ListContainer } from "../ui/ListContainer";
 import { ChatRow } from "./ChatRow";
+import { ConversationSearchResults } from "./ConversationSearchResults";
 import { ChatContext, type ChatState, type ChatValue } from "./chatContext";
 import { RowBuilder } from "./chatRows";
-import { SearchResults } from "./SearchResults";
 import { useAutoScroll } from "./useAutoScroll";
 import { useScrollTo } from "./useScrollTo";
 import "./chat.css";
@@ -25,7 +25,7 @@ interface Props {
   readonly filter: Filter;
 }
 
-/** Performance mark for benchmarks, set when the complete history is shown. */
+/** Name of the performance mark that the page sets when the complete history is shown. Benchmarks wait for it. */
 const LOADED_MARK = "limelight:loaded";
 
 /** The conversation: a virtual list that scrolls along with new rows while the user is at its end. */
@@ -70,7 +70,7 @@ export const Chat = memo(function Chat({ live, store, filter }: Props) {
   const isSearching = isActive(filter);
   return (
     <ChatContext value={context}>
-      {isSearching && <SearchResults runs={live.view.runs} filter={filter} />}
+      {isSearching && <ConversationSearchResults runs={live.view.runs} filter={filter} />}
       <div
         className="chat-scroll"
         ref={box}
@@ -101,7 +101,7 @@ function focusKey(route: Route): string | null {
   return route.runId !== null && route.item !== null ? `${route.runId}/${route.item}` : null;
 }
 
-/** Whether the steps of a run are expanded: the user's choice, otherwise while it runs or if the URL names its item. */
+/** Decides which runs show their steps: by the user's choice, otherwise live runs and the run in the URL. */
 function useExpandedRuns(state: ChatState, live: LiveSession, isFollowing: boolean, route: Route) {
   const choices = useStore(state.expandedRuns);
   const newest = live.view.runs.at(-1);

@@ -1,6 +1,6 @@
 import { ChevronRight } from "lucide-react";
 import { memo } from "react";
-import { callLine, formatDuration, plural } from "../log/format";
+import { callLine, formatDuration, plural } from "../log/displayText";
 import { type Progress, type RunView, runningTools } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { useElapsed } from "../ui/clock";
@@ -45,7 +45,7 @@ function counts(run: RunView): string {
   return ` (${plural(run.tools, "tool")}${notes.join("")})`;
 }
 
-/** One row of the chat. */
+/** One row of the chat: a message, an item, the steps header or the end of a run. */
 export const ChatRow = memo(function ChatRow({ row, onToggle }: { row: Row; onToggle(run: RunView): void }) {
   return <div className={`row row-${row.kind}`}>{body(row, onToggle)}</div>;
 });

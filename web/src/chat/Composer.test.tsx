@@ -55,7 +55,7 @@ it("a message that is sent before the page is ready waits in the field and is th
   expect(screen.getByDisplayValue("Hello")).toBeTruthy();
   expect(onSend).not.toHaveBeenCalled();
   rerender(<Composer sessionId={null} isReady onSend={onSend} />);
-  expect(onSend.mock.calls).toEqual([["Hello", "wait"]]);
+  expect(onSend.mock.calls).toEqual([["Hello", "wait", {}]]);
   expect(screen.queryByText(WAITING)).toBe(null);
   expect(screen.queryByDisplayValue("Hello")).toBe(null);
 });
@@ -66,7 +66,7 @@ it("the send button works before the page is ready", async () => {
   await userEvent.keyboard("Hello");
   await userEvent.click(screen.getByRole("button", { name: "Send" }));
   rerender(<Composer sessionId={null} isReady onSend={onSend} />);
-  expect(onSend.mock.calls).toEqual([["Hello", "wait"]]);
+  expect(onSend.mock.calls).toEqual([["Hello", "wait", {}]]);
 });
 
 it("a waiting message that is edited is not sent until it is sent again", async () => {
@@ -77,5 +77,5 @@ it("a waiting message that is edited is not sent until it is sent again", async 
   rerender(<Composer sessionId={null} isReady onSend={onSend} />);
   expect(onSend).not.toHaveBeenCalled();
   await userEvent.keyboard("{Enter}");
-  expect(onSend.mock.calls).toEqual([["Hello you", "wait"]]);
+  expect(onSend.mock.calls).toEqual([["Hello you", "wait", {}]]);
 });

@@ -1,6 +1,8 @@
 import { ArrowUp, ChevronDown, Square } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import { readStored, writeStored } from "../client/browserStorage";
+import type { AgentForm } from "../form/SchemaForm";
+import type { RunValues } from "../form/schemaFields";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
 import type { ShortcutInfo } from "../ui/useShortcuts";
@@ -17,8 +19,10 @@ interface Props {
   readonly last?: string | (() => Promise<string>);
   /** Whether Esc was pressed once, so that a second press stops the agent. */
   readonly confirmsStop?: boolean;
+  /** The form of the agent. If the agent takes no question, only the form is shown. */
+  readonly form?: AgentForm;
   readonly children?: ReactNode;
-  onSend(text: string, ifBusy: "wait" | "cancel"): void;
+  onSend(text: string, ifBusy: "wait" | "cancel", values: RunValues): void;
   onStop?(): void;
 }
 
@@ -32,7 +36,8 @@ export const COMPOSER_SHORTCUTS: readonly ShortcutInfo[] = [
 
 /** The field for messages. While the agent works, a message is queued or interrupts it. */
 export function Composer(props: Props) {
-  const { sessionId, isBusy = false, isDisabled = false, isReady = true, last = "", onSend } = props;
+  const { sessionId, isBusy = false, isDisabled = false, isReady = true, last = "", form, onSend } = props;
+  const takesQuestion = form?.takesQuestion ?? true;
   const [text, setText] = useDraft(sessionId);
   const field = useRef<HTMLTextAreaElement>(null);
   const id = useId();
@@ -42,12 +47,15 @@ export function Composer(props: Props) {
   useEffect(() => field.current?.focus({ preventScroll: true }), []);
 
   const send = (ifBusy: "wait" | "cancel") => {
-    if (text.trim() === "" || isDisabled) return;
+    if ((takesQuestion && text.trim() === "") || isDisabled) return;
     setWaiting(isReady ? null : ifBusy);
     field.current?.focus();
     if (!isReady) return;
-    onSend(text.trim(), ifBusy);
-    setText("");
+    const values = form === undefined ? {} : form.collect();
+    if (values === null) return;
+    onSend(takesQuestion ? text.trim() : "", ifBusy, values);
+    if (takesQuestion) setText("");
+    form?.clear();
   };
   // biome-ignore lint/correctness/useExhaustiveDependencies: sends the waiting message once, when it can be sent
   useEffect(() => {
@@ -71,23 +79,29 @@ export function Composer(props: Props) {
   };
   return (
     <div className="composer">
-      <label className="visually-hidden" htmlFor={id}>
-        Message
-      </label>
-      <textarea
-        id={id}
-        ref={field}
-        value={text}
-        rows={1}
-        dir="auto"
-        placeholder={loadError || (isBusy ? "Ask, or send while it works …" : "Ask …")}
-        onChange={(event) => {
-          setText(event.target.value);
-          setLoadError("");
-          setWaiting(null);
-        }}
-        onKeyDown={onKeyDown}
-      />
+      {form?.element}
+      {takesQuestion && (
+        <>
+          <label className="visually-hidden" htmlFor={id}>
+            Message
+          </label>
+          <textarea
+            id={id}
+            ref={field}
+            className="composer-text"
+            value={text}
+            rows={1}
+            dir="auto"
+            placeholder={loadError || (isBusy ? "Write to the agent while it works …" : "Ask …")}
+            onChange={(event) => {
+              setText(event.target.value);
+              setLoadError("");
+              setWaiting(null);
+            }}
+            onKeyDown={onKeyDown}
+          />
+        </>
+      )}
       <div className="composer-bar">
         <div className="composer-extra">{props.children}</div>
         {props.confirmsStop && (
@@ -105,7 +119,7 @@ export function Composer(props: Props) {
             <Square size={12} fill="currentColor" aria-hidden="true" /> Stop
           </Button>
         )}
-        <SendButton isBusy={isBusy} isDisabled={isDisabled || text.trim() === ""} onSend={send} />
+        <SendButton isBusy={isBusy} isDisabled={isDisabled || (takesQuestion && text.trim() === "")} onSend={send} />
       </div>
     </div>
   );

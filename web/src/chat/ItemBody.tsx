@@ -1,19 +1,19 @@
 import { Brain, ChevronRight, ListTree, type LucideIcon } from "lucide-react";
 import { memo, type ReactNode, useId } from "react";
 import { FileCard } from "../files/FileCard";
-import { formatDuration, formatTokens, plural } from "../log/format";
+import { formatDuration, formatTokens, plural } from "../log/displayText";
 import type { Item, MessageItem, PlanItem, RunView, StepItem, TodosItem } from "../log/viewModel";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Markdown } from "../text/Markdown";
 import { useElapsed } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
 import type { TodoStatus } from "../wire/events";
-import { DecisionLine } from "./Approval";
+import { approvalSummary, DecisionLine } from "./Approval";
 import { useChat, useExpanded } from "./chatContext";
 import { ToolRow } from "./ToolRow";
 import "./steps.css";
 
-/** The word "Thought:" with which some models begin a thought. The row's title already says it. */
+/** Matches "Thought:", with which some models begin a thought. It is removed, because the row has this title. */
 const THOUGHT_PREFIX = /^\s*thoughts?:\s*/i;
 
 /** A one-line preview of a text: its beginning, or its end while the text grows. */
@@ -82,11 +82,13 @@ function ThoughtRow({ item }: { item: MessageItem }) {
 
 /** The heading of a step of the agent's loop, with the step's tokens and duration. */
 function StepLine({ item }: { item: StepItem }) {
-  const name = item.stepKind === "planning" ? "Planning" : `Step ${item.number}`;
+  const isNamed = item.stepKind !== "action" && item.stepKind !== "";
+  const number = `Step ${item.number}`;
+  const name = item.stepKind === "planning" ? "Planning" : isNamed ? `${number} · ${item.stepKind}` : number;
   const duration = item.durationMs ?? (item.endedAt === null ? null : item.endedAt - item.at);
   return (
     <p className="step-line" data-item={item.key}>
-      <span>{name}</span>
+      <span>{escapeInvisible(name)}</span>
       {item.error !== null && <span className="step-error ellipsis">{escapeInvisible(item.error)}</span>}
       <span className="time">
         {item.tokens !== null && `${formatTokens(item.tokens.input + item.tokens.output)} tokens · `}
@@ -96,7 +98,7 @@ function StepLine({ item }: { item: StepItem }) {
   );
 }
 
-/** The state shown for a to-do entry. An entry in progress is shown as running only while its agent runs. */
+/** Returns the state that a to-do entry shows. An entry in progress is shown as running only while its agent runs. */
 function stateOf(status: TodoStatus, list: TodosItem["state"]): "pending" | TodosItem["state"] {
   if (status === "completed") return "done";
   if (status === "pending" || list === "done") return "pending";
@@ -113,7 +115,7 @@ function Todos({ item }: { item: TodosItem }) {
       </p>
       <ul>
         {item.todos.map((todo, place) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the list is replaced as a whole, its places are what stays
+          // biome-ignore lint/suspicious/noArrayIndexKey: each update replaces the whole list, so the index identifies an entry
           <li key={place} className={`todo todo-${todo.status}`}>
             <StateIcon state={stateOf(todo.status, item.state)} size={14} />
             <span>{escapeBidi(todo.content)}</span>
@@ -130,12 +132,12 @@ interface Props {
   readonly isNested?: boolean;
 }
 
-/** Whether the props show the same item. A change of the run alone does not render the item again. */
+/** Whether two sets of props show the same item, so that it is not rendered again when only the run has changed. */
 function isSameItem(one: Props, other: Props): boolean {
   return one.item === other.item && one.run.runId === other.run.runId && one.isNested === other.isNested;
 }
 
-/** One item of a run. */
+/** The content of one item of a run: a message, thought, plan, tool call, step, file or another. */
 export const ItemBody = memo(function ItemBody({ run, item, isNested = false }: Props) {
   const { focus } = useChat();
   const place = { "data-item": item.key, className: focus === item.key ? "focused" : undefined };
@@ -165,7 +167,7 @@ export const ItemBody = memo(function ItemBody({ run, item, isNested = false }: 
     case "approval":
       return (
         <div {...place}>
-          <p className="quiet">Asked for {escapeInvisible(item.name)}</p>
+          <p className="quiet">{approvalSummary(item)}</p>
           <DecisionLine approval={item} />
         </div>
       );

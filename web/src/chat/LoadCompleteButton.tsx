@@ -1,12 +1,12 @@
 import { useState } from "react";
 import { ApiError } from "../client/api";
-import { formatBytes } from "../log/format";
+import { formatBytes } from "../log/displayText";
 import { Button } from "../ui/Button";
 
 interface Props<T> {
   /** What the button loads, e.g. "the whole answer". */
   readonly what: string;
-  /** Size of the complete value in bytes; undefined if it need not be fetched. */
+  /** Size of the complete value in bytes; undefined if the page already has it. */
   readonly size: number | undefined;
   load(): Promise<T>;
   onLoaded(full: T): void;

@@ -4,14 +4,14 @@ import { afterEach, expect, it, vi } from "vitest";
 import { ApiError, api } from "../client/api";
 import { reduce } from "../log/reduce";
 import { EMPTY, type Item, type RunView } from "../log/viewModel";
-import { recordsOf } from "../testing/golden";
+import { recordsOf } from "../testing/goldenTranscripts";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
 import { TestChat } from "../testing/providers";
-import { sourceOf } from "../text/answerSources";
+import { safeUrl } from "../text/safeUrls";
 import type { AnyEvent } from "../wire/events";
 import { Message } from "./Message";
 
-vi.mock("../text/answerSources", { spy: true });
+vi.mock("../text/safeUrls", { spy: true });
 installJsdomPolyfills();
 afterEach(cleanup);
 
@@ -20,7 +20,7 @@ function answered(content: string, isTruncated = false): RunView {
     EMPTY,
     recordsOf([
       { kind: "run_started", agent: "a", turn: 1 },
-      { kind: "final_answer", content, sources: ["https://a.example/"] },
+      { kind: "final_answer", content, source_links: [{ title: "", url: "https://a.example/" }] },
     ]),
   );
   const run = runs[0];
@@ -56,7 +56,7 @@ it("a failed fetch of the full answer shows the server's message", async () => {
 
 it("the body of an answer does not render again while the run continues", () => {
   const run = answered('{"content": {"a": 1}}');
-  const made = vi.mocked(sourceOf);
+  const made = vi.mocked(safeUrl);
   const { rerender } = render(drawn(run));
   const before = made.mock.calls.length;
   rerender(drawn({ ...run, lastAt: run.lastAt + 1 }));

@@ -1,14 +1,14 @@
 import { memo, useRef, useState } from "react";
 import { api } from "../client/api";
-import { valueText } from "../log/format";
-import type { MessageItem, RunView, SourceItem } from "../log/viewModel";
+import { valueText } from "../log/displayText";
+import type { AnswerView, MessageItem, RunView, SourceItem } from "../log/viewModel";
 import { AnswerBody } from "../text/AnswerBody";
 import { CopyButton } from "../ui/CopyButton";
-import type { JsonValue } from "../wire/events";
+import type { JsonValue, SourceLink } from "../wire/events";
 import { useChat } from "./chatContext";
 import { LoadCompleteButton } from "./LoadCompleteButton";
 
-const NO_SOURCES: readonly string[] = [];
+const NO_SOURCES: readonly SourceLink[] = [];
 
 interface Props {
   readonly run: RunView;
@@ -31,8 +31,7 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
       ? item.text
       : null;
   const content = full ?? (answer?.truncation ? (streamed ?? answer.content) : (answer?.content ?? streamed ?? ""));
-  const cited = answer === null ? NO_SOURCES : [...new Set([...answer.sources, ...citedSources(run)])];
-  const sources = useStableList(cited);
+  const sources = useStableList(answer === null ? NO_SOURCES : answerSources(answer, run));
   const load = () => api.text(`runs/${run.runId}/answer?text=1`);
   const isTruncated = answer?.truncation != null && streamed === null && full === null;
   return (
@@ -59,22 +58,31 @@ export const Message = memo(function Message({ run, item, isAnswer }: Props) {
   );
 });
 
-/** Whether the streamed text is the complete text of the answer, of which the log has only the beginning. */
+/** Whether the streamed text is the complete answer, if the log contains only the beginning of the answer. */
 function isComplete(text: string, beginning: JsonValue): boolean {
   return (
     typeof beginning === "string" && text.length > beginning.length && text.startsWith(beginning.replace(/…$/, ""))
   );
 }
 
-function citedSources(run: RunView): readonly string[] {
-  const sources = run.items.filter((item): item is SourceItem => item.kind === "source");
-  return sources.map((source) => source.url || source.title);
+/** The sources of the answer, and then those that only the agent's work has cited. */
+function answerSources(answer: AnswerView, run: RunView): readonly SourceLink[] {
+  const cited = run.items.filter((item): item is SourceItem => item.kind === "source");
+  const listed = new Set(answer.sourceLinks.map((source) => source.url || source.title));
+  const others = cited.filter(({ title, url }) => {
+    const isNew = !listed.has(url || title);
+    listed.add(url || title);
+    return isNew;
+  });
+  return [...answer.sourceLinks, ...others.map(({ title, url }) => ({ title, url }))];
 }
 
-/** Returns the previous list if the new one has equal elements, so that memoized components do not render again. */
-function useStableList<T>(list: readonly T[]): readonly T[] {
+/** Returns the previous list if the new one has equal sources, so that memoized components do not render again. */
+function useStableList(list: readonly SourceLink[]): readonly SourceLink[] {
   const last = useRef(list);
-  const isSame = list.length === last.current.length && list.every((one, index) => one === last.current[index]);
+  const isSame =
+    list.length === last.current.length &&
+    list.every(({ title, url }, index) => title === last.current[index]?.title && url === last.current[index]?.url);
   if (!isSame) last.current = list;
   return last.current;
 }

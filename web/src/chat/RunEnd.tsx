@@ -1,11 +1,11 @@
 import { memo } from "react";
-import { callLine, formatDuration, formatTokens, plural } from "../log/format";
+import { callLine, formatDuration, formatTokens, plural } from "../log/displayText";
 import { type RunView, runningTools, tokensOfRun } from "../log/viewModel";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { useElapsed } from "../ui/clock";
 import { StateIcon } from "../ui/StateIcon";
 
-const LIMITS: Record<string, string> = { max_steps: "It reached its limit of steps; this is what it had by then." };
+const LIMITS: Record<string, string> = { max_steps: "The agent reached its step limit; this is its answer so far." };
 
 /** The last row of a run: its outcome, duration and tokens, or its current activity while it runs. */
 export const RunEnd = memo(function RunEnd({ run }: { run: RunView }) {

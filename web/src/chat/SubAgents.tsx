@@ -1,6 +1,6 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId, useState } from "react";
-import { callLine, formatDuration, plural, subAgentTask } from "../log/format";
+import { callLine, formatDuration, plural } from "../log/displayText";
 import { type AgentView, type Item, type RunView, startedAgents } from "../log/viewModel";
 import { Button } from "../ui/Button";
 import { useElapsed } from "../ui/clock";
@@ -12,16 +12,15 @@ import { ToolRow } from "./ToolRow";
 import "./subAgents.css";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 
-/** Number of steps that are shown before the user asks for more; a sub-agent may have thousands. */
-const FIRST = 40;
+/** Number of steps of a sub-agent that are shown before the user asks for more. There may be thousands. */
+const INITIAL_STEPS = 40;
 
 interface SubAgent {
   readonly agent: AgentView;
-  readonly task: string;
   readonly starter: Item;
 }
 
-/** Sub-agents that worked at the same time, side by side where there is room. */
+/** Shows sub-agents that worked at the same time, side by side where there is room. */
 export const SubAgents = memo(function SubAgents({ run, items }: { run: RunView; items: readonly Item[] }) {
   const subAgents = items.flatMap((item) => subAgentsOf(run, item));
   return (
@@ -34,21 +33,20 @@ export const SubAgents = memo(function SubAgents({ run, items }: { run: RunView;
 });
 
 function subAgentsOf(run: RunView, item: Item): readonly SubAgent[] {
-  const task = item.kind === "tool" ? subAgentTask(item) : "";
-  return startedAgents(run, item).map((agent) => ({ agent, task, starter: item }));
+  return startedAgents(run, item).map((agent) => ({ agent, starter: item }));
 }
 
-function SubAgentPanel({ run, subAgent: { agent, task, starter } }: { run: RunView; subAgent: SubAgent }) {
+function SubAgentPanel({ run, subAgent: { agent, starter } }: { run: RunView; subAgent: SubAgent }) {
   const { focus } = useChat();
   const [isOpen, setOpen] = useExpanded(`${run.runId} lane ${agent.agentId}`, true);
   const [showsAll, setShowsAll] = useState(false);
   const id = useId();
   const items = visibleItems(run, agent.agentId);
-  const hidden = showsAll || focus !== null ? 0 : Math.max(0, items.length - FIRST);
+  const hidden = showsAll || focus !== null ? 0 : Math.max(0, items.length - INITIAL_STEPS);
   return (
     <section
       className={`lane lane-${agent.state}`}
-      aria-label={`Sub-agent ${escapeInvisible(agent.name)}`}
+      aria-label={`${agent.isBranch ? "Branch" : "Sub-agent"} ${escapeInvisible(agent.label)}`}
       data-item={starter.key}
     >
       <button
@@ -59,12 +57,12 @@ function SubAgentPanel({ run, subAgent: { agent, task, starter } }: { run: RunVi
         onClick={() => setOpen(!isOpen)}
       >
         <StateIcon state={agent.state} />
-        <span className="lane-name ellipsis">{escapeInvisible(agent.name)}</span>
+        <span className="lane-name ellipsis">{escapeInvisible(agent.label)}</span>
         <SubAgentActivity run={run} agent={agent} />
         <SubAgentTime agent={agent} />
         <ChevronRight className="chevron" size={14} aria-hidden="true" />
       </button>
-      {task !== "" && <p className="lane-task">{escapeBidi(task)}</p>}
+      {agent.task !== "" && <p className="lane-task">{escapeBidi(agent.task)}</p>}
       {isOpen && (
         <div id={id} className="lane-items">
           {hidden > 0 && (

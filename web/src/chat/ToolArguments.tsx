@@ -1,4 +1,4 @@
-/** The arguments of a call, split into code, short values and long texts. */
+/** Shows the arguments of a tool call, split into code, short values and long texts. */
 
 import { memo, type ReactNode } from "react";
 import { type CodeCall, codeOf } from "../log/codeArguments";
@@ -6,7 +6,7 @@ import type { Args } from "../log/viewModel";
 import { CodeBlock } from "../text/CodeBlock";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { JsonView } from "../text/JsonView";
-import { languageName } from "../text/languages";
+import { languageName } from "../text/programmingLanguages";
 import type { JsonObject, JsonValue } from "../wire/events";
 import "./approval.css";
 
@@ -50,10 +50,10 @@ function languageOf(args: JsonObject): string {
   return "";
 }
 
-/** Length above which code is shown as plain text, in parts. */
+/** Length in characters above which code is shown without highlighting and in parts. */
 const CODE_LIMIT = 100_000;
 
-/** Arguments of a call: highlighted code, then `head`, short values as JSON, and long texts. */
+/** Shows the arguments of a call: highlighted code, then the element `head`, short values as JSON, and long texts. */
 export const ToolArguments = memo(function ToolArguments({ parts, head }: { parts: ArgumentParts; head?: ReactNode }) {
   const { code, values, texts } = parts;
   return (

@@ -1,6 +1,6 @@
 import { type ReactNode, useMemo, useState } from "react";
 import { api, type ToolCall } from "../client/api";
-import { valueText } from "../log/format";
+import { valueText } from "../log/displayText";
 import type { RunView, ToolItem } from "../log/viewModel";
 import { ToolOutput } from "../text/AnsiText";
 import { JsonView } from "../text/JsonView";
@@ -22,10 +22,10 @@ export function findErrorText(result: string, error: string): string | null {
   return null;
 }
 
-const PREVIEW = 1200;
-const NO_RESULT_SEEN = "No result seen: the run ended without showing what became of this call.";
+const PREVIEW_LENGTH = 1200;
+const NO_RESULT_SEEN = "No result seen: the run ended before the result of this call was known.";
 
-/** Arguments, output and result of a call as previews, with buttons that load the complete values. */
+/** Shows previews of the arguments, output and result of a call, with buttons that load the complete values. */
 export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   const [full, setFull] = useState<ToolCall | null>(null);
   const [showsAll, setShowsAll] = useState(false);
@@ -40,8 +40,9 @@ export function ToolDetails({ run, tool }: { run: RunView; tool: ToolItem }) {
   const error = errorText ?? failed;
   const hasResult =
     tool.endedAt !== null && (tool.error === null || (failed !== null && errorText === null && result !== ""));
-  const isLong = [output, error ?? "", hasResult ? result : ""].some((text) => text.length > PREVIEW);
-  const shown = (text: string) => (showsAll || text.length <= PREVIEW ? text : `${text.slice(0, PREVIEW)}…`);
+  const isLong = [output, error ?? "", hasResult ? result : ""].some((text) => text.length > PREVIEW_LENGTH);
+  const shown = (text: string) =>
+    showsAll || text.length <= PREVIEW_LENGTH ? text : `${text.slice(0, PREVIEW_LENGTH)}…`;
   const approval = tool.approval === null ? undefined : run.items[tool.approval];
   /** The text to copy, or a function that fetches the complete text if the shown one is truncated. */
   const fullText = (text: string, isTruncated: boolean, of: (call: ToolCall) => string) =>

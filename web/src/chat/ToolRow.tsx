@@ -1,6 +1,6 @@
 import { ChevronRight } from "lucide-react";
 import { memo, useId } from "react";
-import { formatDuration } from "../log/format";
+import { formatDuration } from "../log/displayText";
 import { highlightMatches } from "../log/search";
 import type { RunView, ToolItem } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
@@ -9,7 +9,7 @@ import { StateIcon } from "../ui/StateIcon";
 import { useChat, useExpanded } from "./chatContext";
 import { ToolDetails } from "./ToolDetails";
 
-/** A text with the search terms marked. */
+/** Shows a text in which the terms of the current search are highlighted. */
 export function SearchHighlight({ text }: { text: string }) {
   const { searchTerms } = useChat();
   const shown = escapeInvisible(text);
@@ -29,7 +29,7 @@ interface Props {
   readonly title?: string;
 }
 
-/** Whether the props show the same call. The call's item also changes whenever its approval does. */
+/** Whether two sets of props show the same state of a call. Its item also changes whenever its approval does. */
 function isSameCall(one: Props, other: Props): boolean {
   return one.tool === other.tool && one.run.runId === other.run.runId;
 }

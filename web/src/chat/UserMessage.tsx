@@ -4,8 +4,10 @@ import { linkTo } from "../app/route";
 import { api } from "../client/api";
 import type { OutboxMessage } from "../client/outbox";
 import { AttachmentCard } from "../files/FileCard";
+import { inputText } from "../form/schemaFields";
+import { valueText } from "../log/displayText";
 import type { RunView } from "../log/viewModel";
-import { escapeBidi } from "../text/invisibleCharacters";
+import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
 import { useChat } from "./chatContext";
@@ -21,6 +23,7 @@ export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) 
       <div className="user-text" dir="auto">
         {escapeBidi(full ?? run.input)}
       </div>
+      <InputValues run={run} />
       {run.inputTruncation !== null && full === null && (
         <LoadCompleteButton what="the whole message" size={run.inputTruncation.size} load={load} onLoaded={setFull} />
       )}
@@ -45,7 +48,23 @@ export const UserMessage = memo(function UserMessage({ run }: { run: RunView }) 
   );
 });
 
-/** A message that has no run yet: it is being sent, queued, or was refused. */
+/** The values of an input object, unless the message already names them. */
+function InputValues({ run }: { run: RunView }) {
+  const values = Object.entries(run.inputValues ?? {});
+  if (values.every(([name]) => run.input.includes(name))) return null;
+  return (
+    <dl className="user-values" aria-label="Input values">
+      {values.map(([name, value]) => (
+        <div key={name}>
+          <dt>{escapeInvisible(name)}</dt>
+          <dd dir="auto">{escapeBidi(valueText(value))}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A message of the user without a run: it is being sent, is queued, or was refused. */
 export const PendingMessage = memo(function PendingMessage({ message }: { message: OutboxMessage }) {
   const { store } = useChat();
   const isBehind = useSyncExternalStore(store.subscribe, () =>
@@ -55,6 +74,9 @@ export const PendingMessage = memo(function PendingMessage({ message }: { messag
   return (
     <article className="user user-pending" aria-label="Message that waits">
       <div className="user-text">{message.text}</div>
+      {message.values?.input !== undefined && !message.isForm && (
+        <p className="quiet">{inputText(message.values.input)}</p>
+      )}
       <p className={message.error === null ? "quiet" : "tool-error"}>
         {word}
         {message.error !== null && (

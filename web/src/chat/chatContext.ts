@@ -2,6 +2,7 @@ import { createContext, useState } from "react";
 import { readStored, writeStored } from "../client/browserStorage";
 import type { SessionStore } from "../client/sessionStore";
 import { Store } from "../client/store";
+import type { FormValues } from "../form/answerSchema";
 import type { Item, RunView } from "../log/viewModel";
 import { useRequiredContext } from "../ui/hooks";
 
@@ -10,10 +11,12 @@ const MAX_STORED = 300;
 
 /** A decision about an approval that the user has not sent yet. */
 interface DecisionDraft {
-  readonly mode: "ask" | "edit" | "reject";
+  readonly mode: "ask" | "edit" | "reject" | "answer";
   /** The edited arguments as JSON. */
   readonly edited: string;
   readonly reason: string;
+  /** What the user has typed into the fields of the answer; null before the first change. */
+  readonly answer: FormValues | null;
 }
 
 /**
@@ -22,9 +25,9 @@ interface DecisionDraft {
  * Rows of a virtual list unmount when they are out of sight, so this state lives outside of them.
  */
 export class ChatState {
-  /** The user's choices whether the steps of a run are expanded, by run id. The browser stores the newest ones. */
+  /** Whether the user has expanded or collapsed the steps of a run, by run id. The browser stores the newest ones. */
   readonly expandedRuns = new Store<ReadonlyMap<string, boolean>>(new Map(readStored<[string, boolean][]>(KEY, [])));
-  /** The user's choices whether a row is expanded, by row key. */
+  /** Whether the user has expanded or collapsed a row, by row key. */
   readonly expandedRows = new Map<string, boolean>();
   /** Unsent decisions, by approval id. */
   readonly decisionDrafts = new Map<string, DecisionDraft>();
@@ -46,7 +49,7 @@ export interface ChatValue {
   readonly state: ChatState;
   /** Approvals whose decision is being sent. */
   readonly deciding: ReadonlySet<string>;
-  /** Key of the item that the URL names. */
+  /** Key of the item that the URL names; null if it names none. */
   readonly focus: string | null;
   readonly searchTerms: readonly string[];
   /** Scrolls the conversation to an item, or to the beginning of the run if `item` is null. */
@@ -57,7 +60,7 @@ export const ChatContext = createContext<ChatValue | null>(null);
 
 export const useChat = () => useRequiredContext(ChatContext);
 
-/** State of a row, stored in the map `kept` under the row's key, so that it survives unmounting. */
+/** State of a row that survives unmounting, because it is stored in the map `kept` under the row's key. */
 function useKeptState<T>(kept: Map<string, T>, key: string): [T | undefined, (value: T) => void] {
   const [value, setValue] = useState(() => kept.get(key));
   const change = (next: T) => {
@@ -73,7 +76,7 @@ export function useExpanded(key: string, initial: boolean): [boolean, (isExpande
   return [choice ?? initial, choose];
 }
 
-export const NO_DRAFT: DecisionDraft = { mode: "ask", edited: "", reason: "" };
+export const NO_DRAFT: DecisionDraft = { mode: "ask", edited: "", reason: "", answer: null };
 
 export function useDecisionDraft(approvalId: string): [DecisionDraft, (change: Partial<DecisionDraft>) => void] {
   const [draft = NO_DRAFT, setDraft] = useKeptState(useChat().state.decisionDrafts, approvalId);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/viewModel";
-import { dialectTranscripts, sourceTranscripts, transcript } from "../testing/golden";
+import { dialectTranscripts, sourceTranscripts, transcript } from "../testing/goldenTranscripts";
 import { sampleRun, type TimedEvent } from "../testing/sampleRuns";
 import { buildRunRows, groupSubAgents, outermostItem, RowBuilder, rowIndexOf, visibleItems } from "./chatRows";
 

@@ -1,4 +1,4 @@
-/** The conversation as a flat list of rows for the virtual list. Pure. */
+/** Converts a conversation to a flat list of rows, which the virtual list of the chat shows. Pure. */
 
 import type { OutboxMessage } from "../client/outbox";
 import { type ApprovalItem, type Item, type RunView, type SessionView, startedAgents } from "../log/viewModel";
@@ -83,7 +83,7 @@ function itemRow(run: RunView, item: Item, isAnswer: boolean, old: Row | undefin
   return { kind: "item", key: item.key, run, item, isAnswer };
 }
 
-/** The items of an agent that have their own row, in order. */
+/** Returns the items of an agent that are shown as rows, in order. */
 export function visibleItems(run: RunView, agentId: string): readonly Item[] {
   const places = run.agents.get(agentId)?.items ?? [];
   let steps = 0;
@@ -96,7 +96,7 @@ export function visibleItems(run: RunView, agentId: string): readonly Item[] {
   return items;
 }
 
-/** Whether an item has its own row, in an agent with this number of steps. */
+/** Whether an item is shown as a row. `steps` is the number of steps of its agent. */
 function isShown(item: Item, steps: number): boolean {
   switch (item.kind) {
     case "source":
@@ -143,7 +143,7 @@ function isCollapsible(item: Item): boolean {
   }
 }
 
-/** The item with the streamed answer. While the run has no answer: its last text, which may become the answer. */
+/** Returns the item with the streamed answer, or the last text of a run that has no answer yet. */
 function streamedAnswer(run: RunView, items: readonly Item[]): Item | null {
   if (run.answer !== null) return run.answer.item === null ? null : (run.items[run.answer.item] ?? null);
   for (let place = items.length - 1; place >= 0; place--) {

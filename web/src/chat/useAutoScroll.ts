@@ -1,7 +1,7 @@
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { distanceToEnd } from "../ui/hooks";
 
-/** Distance from the end, in px, that counts as the end. */
+/** Distance from the end, in px, within which an element counts as scrolled to its end. */
 export const END_TOLERANCE = 48;
 /** Time after an input event in which scrolling counts as the user's, and not as an effect of rows changing height. */
 const INPUT_MS = 1000;

@@ -8,7 +8,7 @@ import { type AutoScroll, END_TOLERANCE, USER_INPUT } from "./useAutoScroll";
 
 const STEP_MS = 50;
 const MAX_STEPS = 40;
-/** Number of consecutive equal positions after which the target counts as settled. */
+/** Number of consecutive checks with the same position after which the scroll target counts as settled. */
 const STABLE_STEPS = 4;
 const SEEK_MS = STEP_MS * MAX_STEPS;
 
@@ -50,7 +50,7 @@ function useScroller(list: List): Scroll {
   );
 }
 
-/** Scrolls once to the run or item that the URL names; without one, to the last question of an ended conversation. */
+/** Scrolls once to the run or item that the URL names. If it names none, to the last question of an ended session. */
 function useScrollToRoute(
   live: LiveSession,
   rows: readonly Row[],
@@ -129,7 +129,7 @@ function scrollUntilSettled(list: List, place: number, align: Align, key: string
     const box = list.box.current;
     const rows = list.rows.current;
     if (box === null || rows === null) return;
-    // `scrollToIndex` of the list is not used: it would go on after the user starts to scroll.
+    // `scrollToIndex` of the list is not used: it would continue after the user starts to scroll.
     if (element === null) box.scrollTop = offsetOf(rows, place, align);
     else element.scrollIntoView({ block: "center" });
     const now = box.scrollTop;

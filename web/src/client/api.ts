@@ -1,10 +1,10 @@
 /**
- * Requests to the server's HTTP interface, and the types of their responses: the part that the page uses. URLs are
+ * Sends requests to the server's HTTP interface, and defines the types of the responses that the page uses. URLs are
  * relative to the page, so any root path works.
  */
 
 import type { Args, RunState } from "../log/viewModel";
-import type { Decision, JsonValue } from "../wire/events";
+import type { Decision, JsonObject, JsonValue } from "../wire/events";
 
 export type SessionState = "idle" | "processing" | "completed" | "error" | "expired";
 
@@ -13,11 +13,22 @@ export interface AgentInfo {
   readonly title: string;
   readonly description: string;
   readonly framework: string;
-  /** How code of the agent's model is confined; "" if it runs no code. */
+  /** The sandbox that confines code that the agent's model writes; "" if the agent runs no code. */
   readonly sandbox?: string;
+  /** Why the strongest sandbox is not used; "" if it is. */
+  readonly sandbox_reason?: string;
   readonly default: boolean;
   /** Name of the model: `understudy` for the offline model, "" if it is not known. */
   readonly model?: string;
+  /** JSON Schema of the agent's input, if it takes more than a question. */
+  readonly input_schema?: JsonObject;
+  /** Key of the input that takes the question; "" if a question alone does not fit the agent. */
+  readonly question_key?: string;
+  readonly context_schema?: JsonObject;
+  /** JSON Schema of further context values. */
+  readonly configurable_schema?: JsonObject;
+  /** Whether requests may set context values: all, none, or those with these names. */
+  readonly context_from_request?: boolean | readonly string[];
 }
 
 export interface AgentList {
@@ -58,6 +69,7 @@ export interface ToolCall {
 export interface ApprovalDetails {
   readonly args: Args;
   readonly edited_args: Args | null;
+  readonly answered?: boolean;
   /** Whether the server has stored only the beginning of the arguments. */
   readonly truncated?: boolean;
   readonly state: "requested" | Decision;
@@ -80,7 +92,7 @@ export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The absolute URL of a path of the server. Links of the server already contain its root path. */
+/** Returns the absolute URL of a path on the server. Adds the server's root path if the path does not contain it. */
 export function serverUrl(path: string): string {
   const here = new URL(".", document.baseURI.replace(/[#?].*$/, ""));
   const below = path.startsWith(here.pathname) ? path.slice(here.pathname.length) : path.replace(/^\//, "");
@@ -101,7 +113,7 @@ export interface CurrentUser {
 /** Name of the window event for a request that the server refused because the browser has no valid API key. */
 export const UNAUTHORIZED = "limelight:unauthorized";
 
-/** Control characters, and the backslash, which browsers take for a slash. */
+/** Matches control characters, and the backslash, which browsers take for a slash. */
 const CONTROL = /[\x00-\x1f\x7f\\]/;
 
 export const api = {

@@ -1,5 +1,5 @@
 /**
- * Login with an API key, and the user that the key belongs to.
+ * Logs in with an API key, and loads the user that the key belongs to.
  *
  * The page sends the key once, at login. The server then sets it as an HttpOnly cookie, which the browser adds to every
  * request and which no script can read.
@@ -53,7 +53,7 @@ export function useCurrentUser(): CurrentUser | null {
     const abort = new AbortController();
     api.me(abort.signal).then(
       (found) => setUser(found.open ? null : found),
-      () => {}, // `useAgents` shows the error if the server cannot be reached
+      () => {}, // the request for the agents reports the error if the server cannot be reached
     );
     return () => abort.abort();
   }, []);

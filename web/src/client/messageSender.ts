@@ -1,5 +1,6 @@
-/** Sends the messages of one session, as many at a time as the server accepts, until each has a run. */
+/** Sends the user's messages in one session, as many at a time as the server accepts, until each has started a run. */
 
+import { inputText, type RunValues } from "../form/schemaFields";
 import type { SessionView } from "../log/viewModel";
 import { onOtherTabChange } from "./browserStorage";
 import { isInOutbox, loadOutbox, type OutboxMessage, outboxKeyPrefix, saveOutbox, withoutStarted } from "./outbox";
@@ -34,10 +35,10 @@ export class MessageSender {
     return this.messages;
   }
 
-  ask(text: string, ifBusy: OutboxMessage["ifBusy"]): void {
+  ask(text: string, ifBusy: OutboxMessage["ifBusy"], values: RunValues = {}): void {
     // Later than every other message, because messages are ordered by this time.
     const at = Math.max(Date.now(), ...this.messages.map((other) => other.at + 1));
-    this.update([...this.messages, { requestId: newId(), text, ifBusy, at, error: null, runId: null }]);
+    this.update([...this.messages, newMessage(text, ifBusy, at, values)]);
     this.sendPending();
   }
 
@@ -106,7 +107,8 @@ export class MessageSender {
       const room = MAX_IN_FLIGHT + (one.ifBusy === "cancel" ? 1 : 0);
       const isSent = this.inFlight.has(one.requestId) || this.inOtherTab.has(one.requestId);
       if (isSent || one.error !== null || one.runId !== null || this.inFlight.size >= room) continue;
-      const query = { type: "query", query: one.text, if_busy: one.ifBusy, request_id: one.requestId };
+      const text = one.isForm ? "" : one.text;
+      const query = { type: "query", query: text, ...one.values, if_busy: one.ifBusy, request_id: one.requestId };
       if (isTooLong(query)) this.updateOne(one.requestId, { error: "too long: at most 1 MB" });
       else if (this.send(query)) this.inFlight.add(one.requestId);
     }
@@ -125,6 +127,19 @@ export class MessageSender {
     this.changed(pending);
     this.sendPending();
   }
+}
+
+/** A message for the outbox. Without a text, it is described by its values. */
+export function newMessage(
+  text: string,
+  ifBusy: OutboxMessage["ifBusy"],
+  at: number,
+  values: RunValues = {},
+): OutboxMessage {
+  const message = { requestId: newId(), text, ifBusy, at, error: null, runId: null };
+  const isForm = text === "" && values.input !== undefined;
+  if (isForm) return { ...message, text: inputText(values.input ?? {}), values, isForm };
+  return Object.keys(values).length === 0 ? message : { ...message, values };
 }
 
 function isTooLong(message: object): boolean {

@@ -1,16 +1,22 @@
 /**
- * Messages of the user that are not runs yet. They survive a reload and are sent again after each reconnect; the
- * server starts one run for each `request_id`.
+ * The outbox: messages of the user that have not started a run yet. They survive a reload and are sent again after each
+ * reconnect; the server starts only one run for each `request_id`.
  *
  * Each message has its own storage key, so that two tabs of a session do not overwrite each other's messages.
  */
 
+import type { RunValues } from "../form/schemaFields";
 import type { SessionView } from "../log/viewModel";
 import { outboxKeys, readStored, writeStored } from "./browserStorage";
 
 export interface OutboxMessage {
   readonly requestId: string;
+  /** The message as it is shown. */
   readonly text: string;
+  /** What the user has filled into the agent's form. */
+  readonly values?: RunValues;
+  /** Whether `text` is only a description of the values, because the user has typed no message. */
+  readonly isForm?: boolean;
   readonly ifBusy: "wait" | "cancel";
   readonly at: number;
   /** The server's reason for refusing the message; null if it was not refused. Only `retry` sends it again. */
@@ -34,7 +40,7 @@ export function isInOutbox(sessionId: string, one: OutboxMessage): boolean {
   return readStored<OutboxMessage | null>(outboxKeyPrefix(sessionId) + one.requestId, null) !== null;
 }
 
-/** Stores the difference between two lists of messages. A message that another tab removed is not stored again. */
+/** Stores what has changed between two lists of messages. A message that another tab removed is not stored again. */
 export function saveOutbox(sessionId: string, before: readonly OutboxMessage[], after: readonly OutboxMessage[]): void {
   const old = new Map(before.map((one) => [one.requestId, one]));
   for (const one of after) {

@@ -1,6 +1,6 @@
-/** Complete texts for the search: fetches the arguments, output and result of tool calls that the log truncates. */
+/** Fetches the complete arguments, output and result of truncated tool calls, so that they can be searched. */
 
-import { valueText } from "../log/format";
+import { valueText } from "../log/displayText";
 import type { Item, RunView, ToolItem } from "../log/viewModel";
 import { api, type ToolCall } from "./api";
 import { Store } from "./store";

@@ -4,7 +4,9 @@ import { retry } from "./retry";
 const TOO_MANY_REQUESTS = 429;
 
 /**
- * Whether a session exists. Asks until the server answers; opening a socket instead would create the session.
+ * Returns whether a session exists. Repeats the request until the server answers.
+ *
+ * Opening a socket to find out would create the session.
  *
  * `onWait` is called with the delay before the next attempt, in ms. Rejects only when `signal` aborts.
  */
@@ -26,7 +28,7 @@ export function sessionExists(
   return retry(attempt, { signal, firstDelayMs: 1000, maxDelayMs: 8000, onError: (_, delayMs) => onWait(delayMs) });
 }
 
-/** Whether an error is a permanent refusal, so that a retry is useless. */
+/** Whether an error is a permanent refusal of the server, after which a retry is useless. */
 function isFinal(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== TOO_MANY_REQUESTS;
 }

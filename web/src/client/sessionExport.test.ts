@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { transcript } from "../testing/golden";
+import { transcript } from "../testing/goldenTranscripts";
 import type { LogRecord } from "../wire/events";
 import { SessionExport } from "./sessionExport";
 

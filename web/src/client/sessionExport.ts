@@ -40,7 +40,7 @@ async function* recordLines(sessionId: string, signal: AbortSignal): AsyncGenera
     }
     if (seq > before) attempts = 0;
     if (attempts >= MAX_ATTEMPTS)
-      throw new ApiError("The server breaks off in the middle of the log.", "unreachable", 0);
+      throw new ApiError("The server ended the stream before the end of the log.", "unreachable", 0);
   }
 }
 
@@ -125,7 +125,7 @@ async function save(lines: readonly string[], title: string, format: ExportForma
   if (!signal.aborted) download(fileName(title, "md"), [toMarkdown(title, runs)], "text/markdown");
 }
 
-/** The run with its full question and answer. Fetches them if the log truncates them. */
+/** Returns the run with its complete question and answer, which it fetches if the log truncates them. */
 async function withFullTexts(run: RunView, signal: AbortSignal): Promise<RunView> {
   const input = run.inputTruncation?.url ? await api.text(run.inputTruncation.url, signal) : run.input;
   const truncation = run.answer?.truncation;

@@ -27,13 +27,13 @@ function mergeFirstPage(
   return { entries: reuseUnchanged(old, [...page.sessions, ...tail]), isComplete: tail.length === 0 };
 }
 
-/** The list extended by another page. */
+/** Returns the list of sessions with another page appended. */
 function appendPage(old: readonly SessionEntry[], more: readonly SessionEntry[]): readonly SessionEntry[] {
   const known = new Set(old.map((entry) => entry.session_id));
   return [...old, ...more.filter((entry) => !known.has(entry.session_id))];
 }
 
-/** The new list, in which unchanged entries are the old objects. Returns the old list if nothing changed. */
+/** Replaces unchanged entries of the new list by the old objects. Returns the old list if nothing has changed. */
 function reuseUnchanged(old: readonly SessionEntry[], fresh: readonly SessionEntry[]): readonly SessionEntry[] {
   const known = new Map(old.map((entry) => [entry.session_id, entry]));
   const kept = fresh.map((entry) => {

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FakeSocket, newestSocket } from "../testing/fakeSocket";
-import { transcript } from "../testing/golden";
+import { transcript } from "../testing/goldenTranscripts";
 import { loadOutbox, saveOutbox } from "./outbox";
 import { SessionStore } from "./sessionStore";
 

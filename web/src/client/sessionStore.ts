@@ -5,10 +5,11 @@
  * After a reconnect the log continues at the last known record.
  */
 
+import type { RunValues } from "../form/schemaFields";
 import { addGap, reduce } from "../log/reduce";
 import { type ApprovalItem, type Args, EMPTY, isRunning, type RunView, type SessionView } from "../log/viewModel";
-import type { Decision, LogRecord } from "../wire/events";
-import { type Frame, parseFrame, type SessionInfo } from "../wire/frames";
+import type { JsonValue, LogRecord, RequestedDecision } from "../wire/events";
+import { type Frame, parseFrame, type SessionInfo } from "../wire/socketFrames";
 import { MessageSender } from "./messageSender";
 import type { OutboxMessage } from "./outbox";
 import { ReconnectingSocket, type SocketStatus } from "./reconnectingSocket";
@@ -39,12 +40,19 @@ const REDUCE_MS = 12;
 /** Longest time for which records are reduced without a pause in a hidden tab, in ms. */
 const HIDDEN_REDUCE_MS = 500;
 
+/** What belongs to a decision: the edited arguments, the reason of a rejection, or the answer. */
+interface DecisionDetails {
+  readonly args?: Args;
+  readonly reason?: string;
+  readonly answer?: JsonValue;
+}
+
 export class SessionStore extends Store<LiveSession> {
   private readonly socket: ReconnectingSocket;
   private readonly sender: MessageSender;
   private readonly received: LogRecord[] = [];
   private isReduceScheduled = false;
-  /** The highest `seq` of the log that the server has announced. */
+  /** The highest record number (`seq`) of the log that the server has announced. */
   private announcedEnd = 0;
   private reduced: SessionView = EMPTY;
   /** The first value of `announcedEnd`: records up to it existed before the page was opened. */
@@ -80,8 +88,8 @@ export class SessionStore extends Store<LiveSession> {
     });
   }
 
-  ask(text: string, ifBusy: OutboxMessage["ifBusy"]): void {
-    this.sender.ask(text, ifBusy);
+  ask(text: string, ifBusy: OutboxMessage["ifBusy"], values: RunValues = {}): void {
+    this.sender.ask(text, ifBusy, values);
   }
 
   /** Withdraws a message whose run has not started. */
@@ -100,7 +108,7 @@ export class SessionStore extends Store<LiveSession> {
     if (!this.socket.send({ type: "cancel" })) this.change({ notice: "Not connected: the agent was not stopped." });
   }
 
-  decide(asked: ApprovalItem, decision: Decision, more: { args?: Args; reason?: string } = {}): void {
+  decide(asked: ApprovalItem, decision: RequestedDecision, more: DecisionDetails = {}): void {
     const command = { type: "approve", approval_id: asked.approvalId, decision, ...more };
     if (!this.socket.send(command)) return this.change({ notice: "Not connected: your decision was not sent." });
     this.decisions.set(asked.approvalId, { command, isRepeated: false });

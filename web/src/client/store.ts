@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** A value with subscribers, in the form that React's `useSyncExternalStore` takes. */
+/** An observable value: it notifies its subscribers of changes. React components read it with `useStore`. */
 export class Store<T> {
   private readonly listeners = new Set<() => void>();
 

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "react";
+import type { RunValues } from "../form/schemaFields";
 import { readStored, writeStored } from "./browserStorage";
-import { newId } from "./messageSender";
+import { newId, newMessage } from "./messageSender";
 import { saveOutbox } from "./outbox";
 import { sessionExists } from "./sessionExists";
 import { type LiveSession, SessionStore } from "./sessionStore";
@@ -13,7 +14,7 @@ export interface OpenSession {
   readonly live: LiveSession | null;
   /** Whether no session has this id. */
   readonly isMissing: boolean;
-  /** Whether it is not known yet if the session exists, because the server cannot be reached. */
+  /** Whether the server cannot be reached, so that it is unknown whether the session exists. */
   readonly isWaiting: boolean;
 }
 
@@ -64,9 +65,9 @@ export function useSession(sessionId: string | null): OpenSession {
 }
 
 /** Creates a session id and stores its first message, which is sent when the session is opened. */
-export function createSession(text: string, agent: string): string {
+export function createSession(text: string, agent: string, values: RunValues = {}): string {
   const sessionId = newId();
   writeStored(`fresh.${sessionId}`, agent);
-  saveOutbox(sessionId, [], [{ requestId: newId(), text, ifBusy: "wait", at: Date.now(), error: null, runId: null }]);
+  saveOutbox(sessionId, [], [newMessage(text, "wait", Date.now(), values)]);
   return sessionId;
 }

@@ -5,7 +5,7 @@ import { Compartment, EditorState, type Extension, RangeSetBuilder } from "@code
 import { Decoration, EditorView, highlightSpecialChars, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { memo, useEffect, useRef } from "react";
-import { loadLanguage } from "../text/languages";
+import { loadLanguage } from "../text/programmingLanguages";
 import { distanceToEnd } from "../ui/hooks";
 import type { DiffLine } from "./diff";
 
@@ -52,7 +52,7 @@ interface Props {
 }
 
 /** Distance from the end, in px, within which the editor scrolls along with growing code. */
-const NEAR = 40;
+const NEAR_END_PX = 40;
 
 interface Editor {
   readonly view: EditorView;
@@ -63,7 +63,7 @@ interface Editor {
   lines: readonly DiffLine[] | null;
 }
 
-/** A read-only editor. It stays mounted while the code grows, and only the new text is inserted. */
+/** Shows code or a diff in a read-only editor. While the code grows, only the new text is inserted. */
 export const CodeEditor = memo(function CodeEditor({ text, language, label, lines }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const editor = useRef<Editor | null>(null);
@@ -115,7 +115,7 @@ function newEditor(parent: HTMLElement): Editor {
         EditorView.lineWrapping,
         compartments.language.of([]),
         compartments.label.of([]),
-        compartments.marks.of(marking(null)),
+        compartments.marks.of(lineGutter(null)),
         editorTheme,
       ],
     }),
@@ -127,12 +127,12 @@ function show(editor: Editor, text: string, lines: readonly DiffLine[] | null): 
   const { view, marks, text: before } = editor;
   const { scrollDOM } = view;
   const isGrowing = before !== "" && text.startsWith(before);
-  const isAtEnd = distanceToEnd(scrollDOM) < NEAR;
+  const isAtEnd = distanceToEnd(scrollDOM) < NEAR_END_PX;
   view.dispatch({
     changes: isGrowing
       ? { from: view.state.doc.length, insert: text.slice(before.length) }
       : { from: 0, to: view.state.doc.length, insert: text },
-    effects: lines === editor.lines ? [] : marks.reconfigure(marking(lines)),
+    effects: lines === editor.lines ? [] : marks.reconfigure(lineGutter(lines)),
   });
   editor.text = text;
   editor.lines = lines;
@@ -146,8 +146,8 @@ function show(editor: Editor, text: string, lines: readonly DiffLine[] | null): 
     });
 }
 
-/** The gutter with line numbers. For a diff: numbers of the newer version, and a mark for each changed line. */
-function marking(lines: readonly DiffLine[] | null): Extension {
+/** The gutter with line numbers; in a diff, those of the newer version and a mark for each changed line. */
+function lineGutter(lines: readonly DiffLine[] | null): Extension {
   if (lines === null) return lineNumbers();
   const signs = { same: " ", added: "+", removed: "−" };
   return [

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type ToolItem } from "../log/viewModel";
-import { recordsOf } from "../testing/golden";
+import { recordsOf } from "../testing/goldenTranscripts";
 import type { AnyEvent } from "../wire/events";
 import { MAX_OUTPUT, MAX_RESULT, visibleOutput } from "./CodeOutput";
 

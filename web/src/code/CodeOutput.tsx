@@ -1,7 +1,7 @@
-/** The end of a call's output and the beginning of its result, shown beside its code. */
+/** Shows the end of a call's output and the beginning of its result below its code. */
 
 import { memo, useRef } from "react";
-import { formatBytes, formatDuration, valueText } from "../log/format";
+import { formatBytes, formatDuration, valueText } from "../log/displayText";
 import type { OutputPiece, ToolItem } from "../log/viewModel";
 import { AnsiText } from "../text/AnsiText";
 import { Button } from "../ui/Button";
@@ -21,7 +21,7 @@ interface VisibleOutput {
   readonly omittedAfter: number | null;
 }
 
-/** The part of a call that is shown: the end of its output and the beginning of its result. */
+/** Returns the parts of a call that are shown: the end of its output and the beginning of its result. */
 export function visibleOutput(item: ToolItem): VisibleOutput {
   const pieces: OutputPiece[] = [];
   let room = MAX_OUTPUT;
@@ -49,7 +49,7 @@ interface Props {
   readonly onTerminal: ((item: ToolItem) => void) | undefined;
 }
 
-/** The live output and the result of a call. */
+/** Shows the live output and the result of a call. */
 export const CodeOutput = memo(function CodeOutput({ item, isComplete, onTerminal }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const onScroll = useStickToEnd(box, item.endedAt === null, item);
@@ -73,7 +73,7 @@ export const CodeOutput = memo(function CodeOutput({ item, isComplete, onTermina
         ref={box}
         role="region"
         aria-label="What it printed"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to get there
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reachable by keyboard
         tabIndex={0}
         onScroll={onScroll}
       >
@@ -84,7 +84,7 @@ export const CodeOutput = memo(function CodeOutput({ item, isComplete, onTermina
           </p>
         )}
         {pieces.map((piece, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: stretches of output have no other name
+          // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a piece of output
           <AnsiText key={index} className={`code-${piece.stream}`} text={piece.text} />
         ))}
         {result !== "" && (

@@ -4,16 +4,16 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { api } from "../client/api";
 import { reduce } from "../log/reduce";
 import { EMPTY, type SessionView, type ToolItem } from "../log/viewModel";
-import { recordsOf } from "../testing/golden";
+import { recordsOf } from "../testing/goldenTranscripts";
 import { pythonCall } from "../testing/sampleRuns";
-import { loadLanguage } from "../text/languages";
+import { loadLanguage } from "../text/programmingLanguages";
 import { download } from "../ui/download";
 import type { AnyEvent } from "../wire/events";
 import CodePane from "./CodePane";
 import { versionsOf } from "./codeVersions";
 
 vi.mock("../ui/download");
-vi.mock("../text/languages", { spy: true });
+vi.mock("../text/programmingLanguages", { spy: true });
 
 const EVENTS: AnyEvent[] = [
   { kind: "run_started", agent: "codact", turn: 1 },

@@ -2,7 +2,7 @@ import { ArrowDownToLine, ChevronDown, ChevronLeft, ChevronRight, CodeXml, Downl
 import { Fragment, memo, useMemo, useRef, useState } from "react";
 import { api } from "../client/api";
 import { codeOf } from "../log/codeArguments";
-import { formatBytes, formatDuration } from "../log/format";
+import { formatBytes, formatDuration } from "../log/displayText";
 import type { Item, RunView, ToolItem } from "../log/viewModel";
 import { Button } from "../ui/Button";
 import { CopyButton } from "../ui/CopyButton";
@@ -12,9 +12,9 @@ import { StateIcon } from "../ui/StateIcon";
 import { useShortcuts } from "../ui/useShortcuts";
 import { CodeEditor } from "./CodeEditor";
 import { CodeOutput } from "./CodeOutput";
+import { NEXT_VERSION, PREVIOUS_VERSION } from "./codeShortcuts";
 import { codeFileName, firstLine, type Version, type VersionCache, versionsOf } from "./codeVersions";
 import { diffLines } from "./diff";
-import { NEXT_VERSION, PREVIOUS_VERSION } from "./versionShortcuts";
 import "./code.css";
 
 interface VersionChoice {
@@ -25,7 +25,7 @@ interface VersionChoice {
   readonly follow: () => void;
 }
 
-/** The shown version: the newest one, until the user selects another in this pane or by selecting its call. */
+/** Returns the version of the code to show: the newest one, until the user selects another version or its call. */
 function useVersion(versions: readonly Version[], focus: ToolItem | null): VersionChoice {
   const [selected, setSelected] = useState<string | null>(null);
   const [lastFocus, setLastFocus] = useState<string | null>(null);
@@ -96,7 +96,7 @@ interface Props {
   readonly onTerminal?: (item: ToolItem) => void;
 }
 
-/** All versions of the code that the agent ran, with their output. */
+/** The code pane: all versions of the code that the agent ran, with their output. */
 const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: Props) {
   const pane = useRef<HTMLDivElement>(null);
   const [cache] = useState<VersionCache>(() => new WeakMap());
@@ -158,7 +158,7 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
         </Button>
         <span className="code-space" />
         {!choice.isFollowing && (
-          <Button variant="quiet" title="Show the newest step, always" onClick={choice.follow}>
+          <Button variant="quiet" title="Always show the newest step" onClick={choice.follow}>
             <ArrowDownToLine size={14} aria-hidden="true" />
             Follow
           </Button>
@@ -168,7 +168,7 @@ const CodePane = memo(function CodePane({ runs, focus, onSelect, onTerminal }: P
           className="code-toggle"
           aria-label="Changes"
           aria-pressed={showsChanges}
-          title="Changes since the step before"
+          title="Changes since the previous step"
           disabled={before === undefined}
           onClick={() => setShowsChanges(!showsChanges)}
         >

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/viewModel";
-import { recordsOf, sourceTranscripts } from "../testing/golden";
+import { recordsOf, sourceTranscripts } from "../testing/goldenTranscripts";
 import { pythonCall } from "../testing/sampleRuns";
 import type { AnyEvent } from "../wire/events";
 import { codeFileName, firstLine, type VersionCache, versionsOf } from "./codeVersions";

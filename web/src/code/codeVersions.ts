@@ -1,8 +1,8 @@
-/** All versions of the code that the agents ran, in the order in which they began. Pure. */
+/** Collects all versions of the code that the agents of a session ran, in order of their start. Pure. */
 
-import { type Code, codeOf, partialCode } from "../log/codeArguments";
+import { type Code, codeOf } from "../log/codeArguments";
 import { type RunView, runningTools, type ToolItem } from "../log/viewModel";
-import { fileExtension } from "../text/languages";
+import { fileExtension } from "../text/programmingLanguages";
 
 export interface Version {
   readonly key: string;
@@ -11,7 +11,7 @@ export interface Version {
   readonly code: Code;
 }
 
-/** Versions by call, so that an unchanged call has the same object and is not rendered again. */
+/** A cache of versions by call, so that an unchanged call keeps its object and is not rendered again. */
 export type VersionCache = WeakMap<ToolItem, Version | null>;
 
 export function versionsOf(runs: readonly RunView[], cache: VersionCache = new WeakMap()): Version[] {
@@ -35,17 +35,10 @@ function versionAt(run: RunView, index: number, cache: VersionCache): Version | 
   if (item?.kind !== "tool") return null;
   const before = cache.get(item);
   if (before !== undefined) return before;
-  const code = readable(item);
+  const code = codeOf(item);
   const version = code === null ? null : { key: item.key, turn: run.turn, item, code };
   cache.set(item, version);
   return version;
-}
-
-/** The code of a call, also if its arguments are truncated and therefore only the beginning of a JSON text. */
-function readable(item: ToolItem): Code | null {
-  const code = codeOf(item);
-  if (code === null || item.argsTruncation === null || typeof item.args !== "string") return code;
-  return { ...code, text: partialCode(item.args, item.codeKey === "" ? undefined : [item.codeKey]) ?? code.text };
 }
 
 /** The first line of the code that is neither a comment nor, if possible, an import. Used as a title. */

@@ -1,4 +1,4 @@
-/** Line diff of two texts. Pure. */
+/** Computes the line diff of two texts. Pure. */
 
 export interface DiffLine {
   readonly mark: "same" | "added" | "removed";
@@ -24,7 +24,7 @@ export function diffLines(before: string, after: string): DiffLine[] {
     end += 1;
   const marks = [
     ...now.slice(0, begin).map((text) => ({ mark: "same" as const, text })),
-    ...middle(old.slice(begin, old.length - end), now.slice(begin, now.length - end)),
+    ...diffMiddle(old.slice(begin, old.length - end), now.slice(begin, now.length - end)),
     ...now.slice(now.length - end).map((text) => ({ mark: "same" as const, text })),
   ];
   let number = 0;
@@ -37,7 +37,7 @@ export function diffLines(before: string, after: string): DiffLine[] {
 type ChangedLine = Pick<DiffLine, "mark" | "text">;
 
 /** Diffs the lines between the common start and end, by longest common subsequence. */
-function middle(old: readonly string[], now: readonly string[]): ChangedLine[] {
+function diffMiddle(old: readonly string[], now: readonly string[]): ChangedLine[] {
   const removed = (text: string): ChangedLine => ({ mark: "removed", text });
   const added = (text: string): ChangedLine => ({ mark: "added", text });
   if (old.length * now.length > MAX_PAIRS) return [...old.map(removed), ...now.map(added)];

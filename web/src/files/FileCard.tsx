@@ -11,7 +11,7 @@ import {
 } from "lucide-react";
 import { memo, useState } from "react";
 import { artifactUrl } from "../client/api";
-import { formatBytes } from "../log/format";
+import { formatBytes } from "../log/displayText";
 import type { ArtifactItem } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { SafeLink } from "../text/SafeLink";
@@ -33,7 +33,7 @@ export function FileIcon({ kind }: { kind: FileKind }) {
   return <Icon className="files-icon" size={16} aria-hidden="true" />;
 }
 
-/** A file name. Its text direction does not affect its neighbours, and its extension is never cut off. */
+/** Shows a file name. Its text direction does not affect its neighbours, and its extension is never cut off. */
 export function FileName({ name, mediaType }: { name: string; mediaType: string }) {
   const shown = escapeInvisible(name).replace(/\s+/g, " ").trim() || `unnamed ${mediaType.split("/", 1)[0] || "file"}`;
   const ending = /^(.+)(.{9})$/su.exec(shown);
@@ -83,7 +83,7 @@ export const ImagePreview = memo(function ImagePreview({ artifactId, name }: { a
   );
 });
 
-/** A file that an agent made, in the conversation. */
+/** The card of a file that an agent made, as the conversation shows it. */
 export const FileCard = memo(function FileCard({ item }: { item: ArtifactItem }) {
   const kind = kindOf(item.mediaType, item.name);
   return (
@@ -99,7 +99,7 @@ export const FileCard = memo(function FileCard({ item }: { item: ArtifactItem })
   );
 });
 
-/** A file that the user attached. An attached URL is shown as a link, because nothing is fetched from other servers. */
+/** The card of a file that the user attached. An attached URL is only a link: nothing is fetched from other servers. */
 export const AttachmentCard = memo(function AttachmentCard({ attachment }: { attachment: Attachment }) {
   const { name = "", media_type: mediaType, artifact_id: artifactId = "", url = "" } = attachment;
   const kind = kindOf(mediaType, name);

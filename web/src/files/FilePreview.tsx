@@ -34,7 +34,7 @@ export async function fetchText(artifactId: string, signal: AbortSignal, max = M
 
 type Loaded = { readonly text: string } | { readonly problem: string } | null;
 
-/** The content of a file. */
+/** Shows the content of a file: an image, a table, text, or why it cannot be shown. */
 export const FilePreview = memo(function FilePreview({ file }: { file: FileVersion }) {
   const kind = kindOf(file.mediaType, file.name);
   if (kind === "image") return <ImagePreview artifactId={file.artifactId} name={file.name} />;
@@ -92,7 +92,7 @@ function SheetTable({ text }: { text: string }) {
           <thead>
             <tr>
               {head?.map((value, column) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: a place in a sheet is its name
+                // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a row or a cell of a sheet
                 <th key={column} scope="col">
                   {escapeInvisible(value)}
                 </th>
@@ -101,10 +101,10 @@ function SheetTable({ text }: { text: string }) {
           </thead>
           <tbody>
             {body.map((row, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a place in a sheet is its name
+              // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a row or a cell of a sheet
               <tr key={index}>
                 {row.map((value, column) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: a place in a sheet is its name
+                  // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a row or a cell of a sheet
                   <td key={column} className={isNumber(value) ? "files-number" : undefined}>
                     {escapeInvisible(value)}
                   </td>

@@ -1,6 +1,6 @@
 import { ChevronRight, FolderOpen } from "lucide-react";
 import { memo, useId, useMemo, useState } from "react";
-import { formatBytes, plural } from "../log/format";
+import { formatBytes, plural } from "../log/displayText";
 import type { Item, RunView } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { SafeLink } from "../text/SafeLink";
@@ -17,7 +17,7 @@ interface FileRowProps {
   readonly isOpenAtFirst?: boolean;
 }
 
-/** One file: name, origin and content. */
+/** The row of one file: its name, its origin and its content. */
 const FileRow = memo(function FileRow({ file, onSelect, isOpenAtFirst = false }: FileRowProps) {
   const [isOpen, setOpen] = useState(isOpenAtFirst);
   const id = useId();
@@ -92,7 +92,7 @@ interface Props {
   readonly onSelect: (item: Item) => void;
 }
 
-/** All files of a session: made by agents or attached by the user. */
+/** The files pane: all files of a session that agents made or the user attached. */
 const FilesPane = memo(function FilesPane({ runs, onSelect }: Props) {
   const groups = useGroups(runs);
   if (groups.length === 0)
@@ -131,7 +131,7 @@ function isPicture({ newest }: FileGroup): boolean {
   return newest.item !== null && kindOf(newest.mediaType, newest.name) === "image";
 }
 
-/** The files of the runs. The list is built again only when a file is added, not with each token. */
+/** Returns the files of the runs. The list is built again only when a file is added, not with each token. */
 function useGroups(runs: readonly RunView[]): readonly FileGroup[] {
   const key = filesKey(runs);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key changes with the files

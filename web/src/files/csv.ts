@@ -2,11 +2,11 @@
 
 interface Sheet {
   readonly rows: readonly (readonly string[])[];
-  /** Whether the file has more rows than these. */
+  /** Whether the file has more rows than this sheet. */
   readonly isTruncated: boolean;
 }
 
-/** The most frequent separator of the first line. */
+/** Returns the separator that is most frequent in the first line. */
 function separatorOf(text: string): string {
   const line = text.split("\n", 1)[0] ?? "";
   const counts = [",", ";", "\t", "|"].map((sign) => ({ sign, count: line.split(sign).length }));

@@ -1,6 +1,6 @@
 /** Determines how a file is shown, from its media type and name. Pure. */
 
-import { languageName } from "../text/languages";
+import { languageName } from "../text/programmingLanguages";
 
 export type FileKind = "image" | "table" | "code" | "text" | "archive" | "other";
 

@@ -35,7 +35,7 @@ export function filesOf(runs: readonly RunView[]): FileGroup[] {
     if (same) same.push(version);
     else groups.set(key, [version]);
   }
-  return [...groups.values()].flatMap(grouped).sort((one, other) => other.newest.at - one.newest.at);
+  return [...groups.values()].flatMap(groupOf).sort((one, other) => other.newest.at - one.newest.at);
 }
 
 /** A key that changes when a run or a file is added, for memoizing `filesOf`. */
@@ -43,16 +43,16 @@ export function filesKey(runs: readonly RunView[]): string {
   return runs.map((run) => `${run.runId} ${run.attachments.length} ${artifactsOf(run).length}`).join();
 }
 
-function grouped(versions: FileVersion[]): FileGroup[] {
+function groupOf(versions: FileVersion[]): FileGroup[] {
   const [newest, ...older] = versions.toReversed();
   return newest === undefined ? [] : [{ key: newest.key, newest, older }];
 }
 
 function versionsOf(run: RunView): FileVersion[] {
-  return [...sentWith(run), ...madeIn(run)];
+  return [...attachedFiles(run), ...madeFiles(run)];
 }
 
-function sentWith(run: RunView): FileVersion[] {
+function attachedFiles(run: RunView): FileVersion[] {
   return run.attachments.map((attachment, index) => ({
     key: `${run.runId}/sent/${index}`,
     name: attachment.name ?? "",
@@ -68,7 +68,7 @@ function sentWith(run: RunView): FileVersion[] {
   }));
 }
 
-function madeIn(run: RunView): FileVersion[] {
+function madeFiles(run: RunView): FileVersion[] {
   const artifacts = artifactsOf(run);
   if (artifacts.length === 0) return [];
   const calls = new Map<string, ToolItem>();
@@ -84,7 +84,7 @@ function madeIn(run: RunView): FileVersion[] {
     url: "",
     item,
     madeBy: calls.get(item.callId) ?? null,
-    agent: run.agents.get(item.agentId)?.name ?? "",
+    agent: run.agents.get(item.agentId)?.label ?? "",
   }));
 }
 

@@ -5,9 +5,9 @@
  * parts stay the same objects, so that React does not render them again.
  */
 
-import type { AgentView, Item, OutputPiece, Progress, RunView, TerminalPiece, ToolItem } from "./viewModel";
+import type { AgentView, Item, OutputPiece, RunView, TerminalPiece, ToolItem } from "./viewModel";
 
-/** Length above which a terminal piece is not extended, because appending copies its text. */
+/** Length above which a piece of terminal output is not extended, because appending copies its text. */
 const MAX_PIECE_LENGTH = 64 * 1024;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -37,7 +37,7 @@ export class MutableRun {
     return index;
   }
 
-  /** Index of the open item of this name. */
+  /** Returns the index of the open item that was added with this name. */
   find(name: string): number | undefined {
     return this.run.open.get(name);
   }
@@ -107,24 +107,6 @@ export class MutableRun {
     else terminal.push({ item, kind, text });
   }
 
-  /**
-   * Marks calls, steps and sub-agents as stopped that the end of the run interrupted: those whose error is `reason`.
-   * Without this they would be shown as failed or rejected.
-   */
-  markInterrupted(reason: string): void {
-    const wasInterrupted = (part: { state: Progress; error: string | null }) =>
-      (part.state === "failed" || part.state === "rejected") && part.error === reason;
-    for (const [index, item] of this.run.items.entries()) {
-      if ((item.kind !== "tool" && item.kind !== "step") || !wasInterrupted(item)) continue;
-      const own = this.edit(index, "tool", "step");
-      if (own) own.state = "stopped";
-    }
-    for (const agent of this.run.agents.values()) {
-      const own = wasInterrupted(agent) ? this.agent(agent.agentId) : null;
-      if (own) own.state = "stopped";
-    }
-  }
-
   /** Closes the to-do list of an agent when the agent ends; there is no end event for lists. */
   endTodos(agentId: string, isDone: boolean): void {
     const list = this.edit(this.close(`todos ${agentId}`), "todos");
@@ -185,7 +167,7 @@ export class MutableRun {
     return needsCopy;
   }
 
-  /** The agent's list of item indices, as a mutable copy. The main agent's list if the agent is not known. */
+  /** Returns a mutable copy of the agent's list of item indices; that of the main agent if the agent is not known. */
   private listOf(agentId: string): number[] | null {
     const agent = this.agent(agentId) ?? this.agent("");
     if (agent === null) return null;

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { dialectTranscripts, sourceTranscripts, type Transcript } from "../testing/golden";
+import {
+  dialectTranscripts,
+  framesOf,
+  sourceTranscripts,
+  type Transcript,
+  transcript,
+} from "../testing/goldenTranscripts";
 import { deepFreeze, joinDeltas, randomChunks, seededRandom, withoutTimes } from "../testing/recordSlices";
 import { reduce } from "./reduce";
 import { EMPTY, type Item, type RunView, type SessionView } from "./viewModel";
@@ -95,3 +101,23 @@ function keepsIdentity(before: RunView | undefined, after: RunView): void {
   for (const list of ["terminal", "codes", "agents", "open"] as const)
     if (after[list] !== before[list]) expect(after[list], list).not.toEqual(before[list]);
 }
+
+it.each(["nested_answer", "answer_never_streamed"])(
+  "the answer of %s is the one that the server sends as typed",
+  (name) => {
+    const answer = reduce(EMPTY, transcript(name)).runs[0]?.answer;
+    const sent = framesOf(name).find((frame) => frame.type === "answer")?.data;
+    expect(answer).toMatchObject({ title: sent?.title, content: sent?.content, sources: sent?.sources });
+    expect(answer?.sourceLinks).toEqual(sent?.source_links);
+  },
+);
+
+it("a structured answer inside of an answer is text", () => {
+  const answer = reduce(EMPTY, transcript("nested_answer")).runs[0]?.answer;
+  expect(answer?.content).toBe('{"title":"inner","content":"They dance."}');
+  expect(answer?.sourceLinks).toEqual([
+    { title: "Bees", url: "https://example.org/bees" },
+    { title: "Winter", url: "https://example.org/winter" },
+    { title: "A book", url: "" },
+  ]);
+});

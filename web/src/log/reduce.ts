@@ -1,13 +1,10 @@
 /** The reducer: applies the records of the log to the view of a session. Pure; handles every kind of event. */
 
-import type { AnyEvent, LogRecord, Plan, PlanDelta, RunStarted } from "../wire/events";
+import type { AgentFinished, AgentStarted, AnyEvent, LogRecord, Plan, PlanDelta, RunStarted } from "../wire/events";
 import { MutableRun } from "./mutableRun";
 import * as toolCalls from "./toolCalls";
-import type { Gap, RunView, SessionView } from "./viewModel";
-import { addTokens, NO_TOKENS, truncationOf } from "./viewModel";
-
-/** The server's error text for calls and steps that were open when the agent ended. */
-const INTERRUPTED_BY_END = "the run ended before this did";
+import type { AgentView, Gap, RunView, SessionView } from "./viewModel";
+import { addTokens, endState, NO_TOKENS, truncationOf } from "./viewModel";
 
 /** Returns the view after these records. Records that the view already contains are skipped. */
 export function reduce(view: SessionView, records: readonly LogRecord[]): SessionView {
@@ -36,13 +33,14 @@ export function addGap(view: SessionView, gap: Gap): SessionView {
   return gap.to <= view.seq ? view : { ...view, seq: gap.to, gaps: [...view.gaps, gap] };
 }
 
-/** A run before any event. Its times are those of `record`, because `run_started` may be missing. */
+/** Returns an empty run that starts at the time of `record`, its first record. `run_started` may be missing. */
 function newRun(record: LogRecord): RunView {
   return {
     runId: record.run_id,
     agent: "",
     input: "",
     inputTruncation: null,
+    inputValues: null,
     attachments: [],
     turn: 0,
     state: "running",
@@ -53,7 +51,7 @@ function newRun(record: LogRecord): RunView {
     reason: "",
     failure: null,
     items: [],
-    agents: new Map([["", newAgent("", "", "", "", record.at)]]),
+    agents: new Map([["", newAgent({ kind: "agent_started", name: "" }, "", record.at)]]),
     answer: null,
     tools: 0,
     codes: [],
@@ -62,15 +60,18 @@ function newRun(record: LogRecord): RunView {
   };
 }
 
-function newAgent(agentId: string, name: string, parentId: string, callId: string, at: number) {
+function newAgent(event: AgentStarted, label: string, at: number): AgentView {
   return {
-    agentId,
-    name,
-    parentId,
-    callId,
+    agentId: event.agent_id ?? "",
+    name: event.name,
+    label,
+    isBranch: event.branch ?? false,
+    parentId: event.parent_id ?? "",
+    callId: event.call_id ?? "",
+    task: event.task ?? "",
     startedAt: at,
     endedAt: null,
-    state: "running" as const,
+    state: "running",
     error: null,
     status: "",
     model: "",
@@ -120,7 +121,7 @@ function applyEvent(draft: MutableRun, event: AnyEvent, at: number): void {
     case "agent_started":
       return startAgent(draft, event, at);
     case "agent_finished":
-      return finishAgent(draft, agentId, event.error ?? null, at);
+      return finishAgent(draft, agentId, event, at);
     case "source_cited":
       draft.add({ kind: "source", agentId, at, title: event.title, url: event.url ?? "", text: event.text ?? "" });
       return;
@@ -142,15 +143,12 @@ function applyEvent(draft: MutableRun, event: AnyEvent, at: number): void {
       return setAnswer(draft, event);
     case "run_finished":
       draft.run.code = event.code ?? "";
-      draft.markInterrupted(INTERRUPTED_BY_END);
       return endRun(draft, "finished", at);
     case "run_failed":
       draft.run.failure = { code: event.code, message: event.message, errorId: event.error_id ?? "" };
-      draft.markInterrupted(event.message);
       return endRun(draft, "failed", at);
     case "run_cancelled":
       draft.run.reason = event.reason ?? "";
-      draft.markInterrupted("stopped");
       return endRun(draft, "cancelled", at);
     default:
       // Events of unknown kinds, which a newer server may send, are skipped.
@@ -163,11 +161,12 @@ function startRun(draft: MutableRun, event: RunStarted, at: number): void {
   run.agent = event.agent;
   run.input = event.input ?? "";
   run.inputTruncation = truncationOf(event);
+  run.inputValues = event.input_values ?? null;
   run.attachments = event.attachments ?? [];
   run.turn = event.turn ?? 1;
   run.startedAt = at;
   const main = draft.agent("");
-  if (main) main.name = event.agent;
+  if (main) main.name = main.label = event.agent;
 }
 
 function setStatus(draft: MutableRun, agentId: string, text: string, at: number): void {
@@ -242,7 +241,7 @@ function applyStep(
   if (open === null) return;
   open.endedAt = at;
   open.error = event.error ?? null;
-  open.state = open.error === null ? "done" : "failed";
+  open.state = endState(event);
   open.durationMs = event.duration_ms ?? null;
   if (event.input_tokens == null && event.output_tokens == null) return;
   open.tokens = { input: event.input_tokens ?? 0, output: event.output_tokens ?? 0 };
@@ -253,20 +252,27 @@ function applyStep(
 function startAgent(draft: MutableRun, event: Extract<AnyEvent, { kind: "agent_started" }>, at: number): void {
   const agentId = event.agent_id ?? "";
   const parentId = event.parent_id ?? "";
-  draft.addAgent(newAgent(agentId, event.name, parentId, event.call_id ?? "", at));
+  draft.addAgent(newAgent(event, labelOf(draft.run, event.name, event.title ?? ""), at));
   const call = draft.edit(draft.find(`tool ${event.call_id ?? ""}`), "tool");
   if (call) call.agentIds = [...call.agentIds, agentId];
   else draft.add({ kind: "agent", agentId: parentId, at, childId: agentId });
 }
 
-function finishAgent(draft: MutableRun, agentId: string, error: string | null, at: number): void {
+/** Returns the label of a sub-agent that starts, which differs from those of the running sub-agents. */
+function labelOf(run: RunView, name: string, title: string): string {
+  if (title !== "") return `${name} · ${title}`;
+  const same = [...run.agents.values()].filter((agent) => agent.agentId !== "" && agent.name === name);
+  return same.some((agent) => agent.endedAt === null) ? `${name} ${same.length + 1}` : name;
+}
+
+function finishAgent(draft: MutableRun, agentId: string, event: AgentFinished, at: number): void {
   const agent = draft.agent(agentId);
   if (agent === null) return;
   agent.endedAt = at;
-  agent.error = error;
-  agent.state = error === null ? "done" : "failed";
+  agent.error = event.error ?? null;
+  agent.state = endState(event);
   endPlan(draft, agentId);
-  draft.endTodos(agentId, error === null);
+  draft.endTodos(agentId, agent.error === null);
 }
 
 function addUsage(draft: MutableRun, agentId: string, event: Extract<AnyEvent, { kind: "usage" }>): void {
@@ -282,6 +288,7 @@ function setAnswer(draft: MutableRun, event: Extract<AnyEvent, { kind: "final_an
     content: event.content ?? "",
     title: event.title ?? "",
     sources: event.sources ?? [],
+    sourceLinks: event.source_links ?? [],
     truncation: truncationOf(event),
     item: item < 0 ? null : item,
   };

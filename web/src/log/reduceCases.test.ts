@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { recordsOf, transcript } from "../testing/golden";
+import { recordsOf, transcript } from "../testing/goldenTranscripts";
 import { pythonCall } from "../testing/sampleRuns";
 import type { AnyEvent } from "../wire/events";
 import { codeOf } from "./codeArguments";
@@ -62,6 +62,30 @@ describe("sub-agents", () => {
     expect(run.agents.get("a3")).toMatchObject({ state: "done", parentId: "a1", status: "Reading", tools: 1 });
     expect(run.tools).toBe(3);
     expect(run.agents.get("")?.tools).toBe(2);
+  });
+});
+
+describe("branches", () => {
+  const run = golden("branches");
+
+  it("are sub-agents with their titles and their own items", () => {
+    expect([...run.agents.values()].map(({ label, isBranch }) => [label, isBranch])).toEqual([
+      ["demo", false],
+      ["write · bees", true],
+      ["write · wasps", true],
+    ]);
+    expect(kinds(run, "")).toEqual(["step", "agent", "agent", "step", "text"]);
+    expect(kinds(run, "write-2")).toEqual(["step", "text", "tool", "status"]);
+  });
+});
+
+describe("labels of sub-agents", () => {
+  const started = (agentId: string): AnyEvent => ({ kind: "agent_started", agent_id: agentId, name: "helper" });
+
+  it("have a number while another one of the name runs", () => {
+    const ended: AnyEvent[] = ["a1", "a2"].map((agentId) => ({ kind: "agent_finished", agent_id: agentId }));
+    const run = folded(started("a1"), started("a2"), ...ended, started("a3"));
+    expect([...run.agents.values()].map(({ label }) => label)).toEqual(["deep", "helper", "helper 2", "helper"]);
   });
 });
 
@@ -130,8 +154,11 @@ describe("approvals", () => {
   });
 
   it("make a rejected call rejected, not failed", () => {
-    const end: AnyEvent = { kind: "tool_finished", call_id: "c", result: "Error: rejected", error: "rejected" };
-    expect(call(folded(CODE, ask, decided("reject"), end), "c").state).toBe("rejected");
+    const end: AnyEvent = { kind: "tool_finished", call_id: "c", result: "Error: no", error: "no" };
+    expect(call(folded(CODE, ask, decided("reject")), "c").state).toBe("rejected");
+    expect(call(folded(CODE, ask, decided("reject"), { ...end, outcome: "rejected" }), "c").state).toBe("rejected");
+    expect(call(folded(CODE, ask, decided("reject"), end), "c").state).toBe("failed");
+    expect(call(golden("rejected"), "c1").state).toBe("rejected");
   });
 
   it("keep the run waiting until the last one is resolved", () => {
@@ -144,7 +171,7 @@ describe("approvals", () => {
       CODE,
       ask,
       decided("reject", { reason: "stopped", by: "system" }),
-      { kind: "tool_finished", call_id: "c", result: "Error: stopped", error: "stopped" },
+      { kind: "tool_finished", call_id: "c", result: "Error: stopped", error: "stopped", outcome: "stopped" },
       { kind: "run_cancelled", reason: "stopped by the user" },
     );
     expect(call(run, "c").state).toBe("stopped");
@@ -160,28 +187,27 @@ describe("the end of a run", () => {
   });
 
   it("stops what a failure interrupted, and leaves what failed before", () => {
-    const run = folded(
-      { kind: "step_started", number: 1 },
-      { ...CODE, call_id: "bad" } as AnyEvent,
-      { kind: "tool_finished", call_id: "bad", result: "Error: own", error: "own" },
-      { kind: "tool_started", call_id: "t", name: "task", args: {} },
-      { kind: "agent_started", agent_id: "a", name: "helper", call_id: "t" },
-      { kind: "agent_finished", agent_id: "a", error: "lost" },
-      { kind: "tool_finished", call_id: "t", result: "Error: lost", error: "lost" },
-      { kind: "step_finished", number: 1, error: "lost" },
-      { kind: "run_failed", code: "interrupted", message: "lost" },
-    );
-    expect(call(run, "bad").state).toBe("failed");
-    expect(call(run, "t").state).toBe("stopped");
-    expect(run.agents.get("a")?.state).toBe("stopped");
+    const run = golden("interrupted");
+    expect(call(run, "c2").state).toBe("failed");
+    expect(call(run, "c1").state).toBe("stopped");
+    expect(run.agents.get("a1")?.state).toBe("stopped");
     expect(run.items[0]).toMatchObject({ kind: "step", state: "stopped" });
     expect(run.agents.get("")?.state).toBe("failed");
   });
 
-  it("stops what a finished run left open", () => {
-    const error = "the run ended before this did";
-    const run = folded(CODE, { kind: "tool_finished", call_id: "c", error }, { kind: "run_finished" });
-    expect(call(run, "c").state).toBe("stopped");
+  it("does not read states from error texts", () => {
+    const run = folded(
+      { kind: "step_started", number: 1 },
+      CODE,
+      { kind: "agent_started", agent_id: "a", name: "helper" },
+      { kind: "agent_finished", agent_id: "a", error: "stopped" },
+      { kind: "tool_finished", call_id: "c", error: "stopped" },
+      { kind: "step_finished", number: 1, error: "stopped" },
+      { kind: "run_cancelled" },
+    );
+    expect(call(run, "c").state).toBe("failed");
+    expect(run.agents.get("a")?.state).toBe("failed");
+    expect(run.items[0]).toMatchObject({ kind: "step", state: "failed" });
   });
 
   it("leaves a call without a visible result unseen", () => {

@@ -1,8 +1,8 @@
-/** Search within a session: finds the items that match, and the search terms in a text. Pure. */
+/** Searches a session: finds the matching items, and marks the search terms in a text. Pure. */
 
 import { stripAnsi } from "../text/sanitizeAnsi";
 import type { JsonValue } from "../wire/events";
-import { valueText } from "./format";
+import { valueText } from "./displayText";
 import { type AgentView, type Item, type OutputPiece, type RunView, startedAgents } from "./viewModel";
 
 export interface Filter {
@@ -89,7 +89,7 @@ export function matches(
   return matchesAll(patterns, texts);
 }
 
-/** Failed sub-agents that an item started. */
+/** Returns the sub-agents of an item that have failed. */
 export function failedAgents(item: Item, run: RunView): readonly AgentView[] {
   return startedAgents(run, item).filter((agent) => agent.state === "failed");
 }
@@ -181,7 +181,7 @@ function textsOf(item: Item): string[] {
   }
 }
 
-/** The text of a value as it is shown, and also its unescaped strings if the JSON text contains escapes. */
+/** Returns the shown text of a value and, if it is JSON with escapes, also its unescaped strings. */
 function searchableTexts(value: JsonValue): string[] {
   const shown = valueText(value);
   return typeof value !== "string" && shown.includes("\\") ? [shown, stringsIn(value)] : [shown];

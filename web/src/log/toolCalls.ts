@@ -10,10 +10,10 @@ import type {
   ToolStarted,
 } from "../wire/events";
 import { codeOf } from "./codeArguments";
-import { callLine, valueText } from "./format";
+import { callLine, valueText } from "./displayText";
 import type { MutableRun, MutableToolItem } from "./mutableRun";
 import type { OutputPiece } from "./viewModel";
-import { truncationOf } from "./viewModel";
+import { endState, truncationOf } from "./viewModel";
 
 /** Number of characters of a call's output that stay in memory. The output is trimmed when it exceeds twice as much. */
 export const MAX_OUTPUT = 1024 * 1024;
@@ -99,14 +99,12 @@ export function finishCall(draft: MutableRun, event: ToolFinished, at: number): 
     tool.args = tool.argsText;
     addToPanes(draft, tool);
   }
-  const wasRejected = tool.state === "rejected";
   tool.endedAt = at;
   tool.durationMs = event.duration_ms ?? null;
   tool.result = event.result ?? "";
   tool.resultTruncation = truncationOf(event);
   tool.error = event.error ?? null;
-  if (tool.error === null) tool.state = event.result_seen === false ? "unseen" : "done";
-  else tool.state = wasRejected ? "rejected" : "failed";
+  tool.state = event.result_seen === false ? "unseen" : endState(event);
   draft.appendTerminal(tool.index, tool.error === null ? "result" : "error", valueText(tool.result));
 }
 
@@ -124,9 +122,12 @@ export function requestApproval(draft: MutableRun, event: ApprovalRequested, at:
       ...derivedFields(event),
       argsTruncation: truncationOf(event),
       decisions: event.decisions ?? ["approve", "edit", "reject"],
+      question: event.question ?? "",
+      answerSchema: event.answer_schema ?? null,
       expiresAt: event.expires_at ?? null,
       decision: null,
       editedArgs: null,
+      answered: false,
       reason: "",
       by: "",
       decidedAt: null,
@@ -145,6 +146,7 @@ export function resolveApproval(draft: MutableRun, event: ApprovalResolved, at: 
   if (approval === null) return;
   approval.decision = event.decision;
   approval.editedArgs = event.args ?? null;
+  approval.answered = event.answered ?? false;
   approval.reason = event.reason ?? "";
   approval.by = event.by ?? "";
   approval.decidedAt = at;
@@ -152,7 +154,7 @@ export function resolveApproval(draft: MutableRun, event: ApprovalResolved, at: 
   if (tool) {
     tool.state = event.decision === "reject" ? "rejected" : "running";
     tool.ranAt = at;
-    if (event.decision === "edit" && event.args != null) {
+    if (event.decision === "edit" && !approval.answered && event.args != null) {
       Object.assign(tool, derivedFields(event));
       tool.args = event.args;
       tool.argsTruncation = truncationOf(event);
@@ -161,7 +163,7 @@ export function resolveApproval(draft: MutableRun, event: ApprovalResolved, at: 
   if (!draft.isWaiting) draft.run.state = "running";
 }
 
-/** The fields that the server derives from the arguments of a call. */
+/** Returns the fields of an event that the server has derived from the arguments of a call, such as the summary. */
 function derivedFields(event: ToolStarted | ToolReady | ApprovalRequested | ApprovalResolved) {
   return { summary: event.summary ?? "", language: event.language ?? "", codeKey: event.code_key ?? "" };
 }
@@ -178,7 +180,7 @@ function append(pieces: OutputPiece[], piece: OutputPiece): void {
   else pieces[pieces.length - 1] = { stream: last.stream, text: last.text + piece.text };
 }
 
-/** The pieces that contain the last `size` characters of the output. */
+/** Returns the last `size` characters of the output, as pieces. */
 function tailOf(pieces: readonly OutputPiece[], size: number): readonly OutputPiece[] {
   let from = pieces.length;
   let room = size;

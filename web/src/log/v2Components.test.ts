@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { dialectTranscripts, messagesOf, type V2Message } from "../testing/golden";
+import { dialectTranscripts, messagesOf, type V2Message } from "../testing/goldenTranscripts";
 import { codeOf } from "./codeArguments";
 import { reduce } from "./reduce";
 import table from "./v2Components.json";
@@ -13,14 +13,16 @@ describe.each(dialectTranscripts())("$name", ({ name, records }) => {
 
   it("the server's messages are routed by the page's table", () => {
     for (const { metadata } of messages) {
-      const isCode = metadata.message_type === "tool_invocation" && metadata.code !== undefined;
+      const isCode = metadata.message_type === "tool_invocation" && (metadata.code ?? metadata.streaming) !== undefined;
       expect(metadata.component).toBe(isCode ? table.code_pane : PANES[metadata.message_type]);
     }
   });
 
-  it("the code equals what the server sends to the code pane", () => {
-    const sent = messages.filter(({ metadata }) => metadata.component === table.code_pane);
-    expect(codes(run)).toEqual(sent.map(({ metadata }) => [metadata.tool_id, metadata.code]));
+  it("the code of each call equals the last complete code that the server sends to the code pane", () => {
+    const sent = messages.filter(
+      ({ metadata: { component, code } }) => component === table.code_pane && code !== undefined,
+    );
+    expect(codes(run)).toEqual([...new Map(sent.map(({ metadata }) => [metadata.tool_id, metadata.code]))]);
   });
 
   it("the terminal equals the output and results that the server sends to it", () => {

@@ -1,11 +1,20 @@
 /**
- * Types of the view of a session: immutable values that `reduce` makes from records.
+ * Types of the view model of a session: immutable values that `reduce` makes from the records of its log.
  *
  * Items are ordered by their start. An item's `key` consists of its run's id and its index, so it is the same for all
  * readers of the log. This module does not depend on React, the clock or the network.
  */
 
-import type { Attachment, Decision, JsonObject, JsonValue, OutputStream, Todo } from "../wire/events";
+import type {
+  Attachment,
+  Decision,
+  JsonObject,
+  JsonValue,
+  Outcome,
+  OutputStream,
+  SourceLink,
+  Todo,
+} from "../wire/events";
 
 /** Arguments as an object, or the raw text if it is not valid JSON. */
 export type Args = JsonObject | string;
@@ -73,7 +82,7 @@ export interface ToolItem extends Base {
   readonly step: number | null;
 }
 
-/** A sub-agent that was not started by a tool call. Others are in `ToolItem.agentIds`. */
+/** A sub-agent that no tool call started. `ToolItem.agentIds` has the sub-agents that a call started. */
 export interface AgentItem extends Base {
   readonly kind: "agent";
   readonly childId: string;
@@ -121,10 +130,16 @@ export interface ApprovalItem extends Base {
   readonly codeKey: string;
   readonly argsTruncation: Truncation | null;
   readonly decisions: readonly Decision[];
+  /** What the agent asks, in its own words. */
+  readonly question: string;
+  /** The JSON Schema of the answer that the user may give; null if the request takes none. */
+  readonly answerSchema: JsonObject | null;
   readonly expiresAt: number | null;
   /** The decision; null while the approval is open. */
   readonly decision: Decision | null;
+  /** The edited arguments, or `{value: answer}` if the user has answered. */
   readonly editedArgs: Args | null;
+  readonly answered: boolean;
   readonly reason: string;
   readonly by: string;
   readonly decidedAt: number | null;
@@ -165,9 +180,15 @@ export interface Tokens {
 
 export interface AgentView {
   readonly agentId: string;
+  /** The agent's name, with a branch's title, or with a number if an agent of this name was running already. */
+  readonly label: string;
   readonly name: string;
+  /** Whether the agent is a branch: a part of its parent's work that runs beside other parts of it. */
+  readonly isBranch: boolean;
   readonly parentId: string;
   readonly callId: string;
+  /** The task of a sub-agent, chosen by the server; "" if it is not known. */
+  readonly task: string;
   readonly startedAt: number;
   readonly endedAt: number | null;
   readonly state: Progress;
@@ -188,12 +209,14 @@ export interface AnswerView {
   readonly content: JsonValue;
   readonly title: string;
   readonly sources: readonly string[];
+  /** The title and the URL of each source. */
+  readonly sourceLinks: readonly SourceLink[];
   readonly truncation: Truncation | null;
   /** Index of the text item that is the answer; null if the answer was not streamed. */
   readonly item: number | null;
 }
 
-/** A piece of the terminal's content: text of one call and kind. `item` is the index of the call. */
+/** A piece of the terminal's content: a call, or its output, result or error. `item` is the index of the call. */
 export interface TerminalPiece {
   readonly item: number;
   readonly kind: "call" | OutputStream | "result" | "error";
@@ -211,6 +234,8 @@ export interface RunView {
   readonly agent: string;
   readonly input: string;
   readonly inputTruncation: Truncation | null;
+  /** The values of the user's input object; null if the request had none, or if they are part of `input`. */
+  readonly inputValues: JsonObject | null;
   readonly attachments: readonly Attachment[];
   readonly turn: number;
   readonly state: RunState;
@@ -269,6 +294,11 @@ export function runningTools(run: RunView): readonly ToolItem[] {
 export function startedAgents(run: RunView, item: Item): readonly AgentView[] {
   const ids = item.kind === "agent" ? [item.childId] : item.kind === "tool" ? item.agentIds : [];
   return ids.map((id) => run.agents.get(id)).filter((agent) => agent !== undefined);
+}
+
+/** The state of a call, a step or an agent that has ended. The server decides whether it was stopped or rejected. */
+export function endState(event: { error?: string; outcome?: Outcome }): Progress {
+  return event.outcome || (event.error == null ? "done" : "failed");
 }
 
 /** Size and URL of the complete value of an event; null if the event is not truncated. */

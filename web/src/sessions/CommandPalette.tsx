@@ -10,7 +10,7 @@ import type { Command } from "../ui/useShortcuts";
 import { SessionIcon } from "./SessionRows";
 import "./palette.css";
 
-/** The commands whose text contains all words. Commands that begin with the text come first. Pure. */
+/** Returns the commands that contain all words of the text, those that begin with the text first. */
 function matchCommands(commands: readonly Command[], text: string): readonly Command[] {
   const wanted = text.trim().toLowerCase();
   if (wanted === "") return commands;
@@ -31,8 +31,8 @@ interface Props {
   onOpen: (id: string) => void;
 }
 
-const RECENT = 5;
-const FOUND = 20;
+const MAX_RECENT = 5;
+const MAX_FOUND = 20;
 
 /** The command palette: a dialog that finds sessions and commands. */
 export function CommandPalette({ open, onOpenChange, ...rest }: Props) {
@@ -45,7 +45,7 @@ export function CommandPalette({ open, onOpenChange, ...rest }: Props) {
 
 function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOpenChange"> & { onClose: () => void }) {
   const [text, setText] = useState("");
-  const { found, searching } = useFound(list, text);
+  const { found, searching } = useFoundSessions(list, text);
   const chosen = matchCommands(commands, text);
   const close = (run: () => void) => {
     onClose();
@@ -103,8 +103,8 @@ function Choices({ list, commands, onOpen, onClose }: Omit<Props, "open" | "onOp
   );
 }
 
-/** The sessions whose title contains the text, searched on the server. Without a text, the newest sessions. */
-function useFound(list: SessionList, text: string) {
+/** Returns the sessions whose title contains the text, which the server searches; without a text, the newest. */
+function useFoundSessions(list: SessionList, text: string) {
   const [results] = useState(() => new SessionList(false));
   const recent = useStore(list);
   const found = useStore(results);
@@ -112,9 +112,9 @@ function useFound(list: SessionList, text: string) {
   useEffect(() => results.search(wanted), [results, wanted]);
   if (wanted === "") {
     const entries = recent.q === "" ? recent.entries : found.entries;
-    return { found: entries.slice(0, RECENT), searching: false };
+    return { found: entries.slice(0, MAX_RECENT), searching: false };
   }
   const lower = wanted.toLowerCase();
   const entries = found.entries.filter((entry) => entry.title.toLowerCase().includes(lower));
-  return { found: entries.slice(0, FOUND), searching: found.loading || found.q !== wanted };
+  return { found: entries.slice(0, MAX_FOUND), searching: found.loading || found.q !== wanted };
 }

@@ -12,8 +12,8 @@ import {
 } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
 import { useNavigation } from "../app/NavigationContext";
+import { useStores } from "../app/pageStores";
 import { hashOf, linkTo } from "../app/route";
-import { useStores } from "../app/stores";
 import type { SessionEntry, SessionState } from "../client/api";
 import type { Progress } from "../log/viewModel";
 import { escapeBidi } from "../text/invisibleCharacters";
@@ -21,7 +21,7 @@ import { copyText } from "../ui/clipboard";
 import { Menu, MenuItem, MenuSeparator } from "../ui/Menu";
 import { StateIcon } from "../ui/StateIcon";
 import type { ShortcutInfo } from "../ui/useShortcuts";
-import { grouped, type ListRow, startOfDay } from "./dateGroups";
+import { type ListRow, rowsByDate, startOfDay } from "./dateGroups";
 
 const PROGRESS: Record<SessionState, Progress | null> = {
   processing: "running",
@@ -216,10 +216,10 @@ interface Props {
   onRemove: (entry: SessionEntry) => void;
 }
 
-const ROW = 34;
+const ROW_HEIGHT = 34;
 /** Distance from the end, in px, at which the next page is loaded. */
-const NEAR = 600;
-/** Number of animation frames to wait for a row to be mounted before it can get the focus. */
+const LOAD_MORE_PX = 600;
+/** Number of animation frames to wait until a row is mounted, so that it can get the focus. */
 const FOCUS_ATTEMPTS = 20;
 const STEPS: Record<string, (at: number, count: number) => number> = {
   ArrowDown: (at, count) => Math.min(at + 1, count - 1),
@@ -239,7 +239,7 @@ export const SESSION_SHORTCUTS: readonly ShortcutInfo[] = [
 /** The virtual list of sessions. Arrow keys move the focus, Enter opens, F2 renames and Delete deletes a session. */
 export function SessionRows({ entries, current, hasMore, onMore, onRename, onRemove }: Props) {
   const today = startOfDay(Date.now());
-  const rows = useMemo(() => grouped(entries, today), [entries, today]);
+  const rows = useMemo(() => rowsByDate(entries, today), [entries, today]);
   const [movedTo, setMovedTo] = useState<string | null>(null);
   const [previous, setPrevious] = useState<string | null>(null);
   const [renaming, setRenaming] = useState<string | null>(null);
@@ -255,7 +255,7 @@ export function SessionRows({ entries, current, hasMore, onMore, onRename, onRem
 
   const loadMoreNearEnd = () => {
     const list = virtual.current;
-    if (hasMore && list && list.scrollOffset + list.viewportSize > list.scrollSize - NEAR) onMore();
+    if (hasMore && list && list.scrollOffset + list.viewportSize > list.scrollSize - LOAD_MORE_PX) onMore();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || renaming !== null) return;
@@ -287,7 +287,7 @@ export function SessionRows({ entries, current, hasMore, onMore, onRename, onRem
         as="ul"
         item="li"
         data={rows}
-        itemSize={ROW}
+        itemSize={ROW_HEIGHT}
         keepMounted={mountedRows}
         onScroll={loadMoreNearEnd}
         onResize={loadMoreNearEnd}

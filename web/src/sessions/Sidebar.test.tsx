@@ -2,8 +2,8 @@ import { cleanup, render, screen, waitFor, within } from "@testing-library/react
 import userEvent from "@testing-library/user-event";
 import type { ReactNode } from "react";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
+import { Stores } from "../app/pageStores";
 import { HOME } from "../app/route";
-import { Stores } from "../app/stores";
 import type { AgentInfo } from "../client/api";
 import { fakeSessionServer, sessionEntry } from "../testing/fakeSessions";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
@@ -25,7 +25,15 @@ vi.mock("virtua", () => ({
 const AGENTS: AgentInfo[] = [
   { name: "deep", title: "Deep agent", description: "Plans.", framework: "langgraph", default: true },
   { name: "demo", title: "Demo", description: "Looks up.", framework: "function", default: false },
-  { name: "code", title: "Coder", description: "", framework: "smolagents", default: false, sandbox: "landlock" },
+  {
+    name: "code",
+    title: "Coder",
+    description: "",
+    framework: "smolagents",
+    default: false,
+    sandbox: "landlock",
+    sandbox_reason: "bubblewrap: it is not installed",
+  },
   { name: "open", title: "Open", description: "", framework: "smolagents", default: false, sandbox: "none" },
 ];
 
@@ -42,17 +50,17 @@ async function show(current: string | null = null) {
     openSession: vi.fn(),
     leaveSession: vi.fn(),
   };
-  const settings = { agents: AGENTS, version: "2.0.0", agent: AGENTS[0], chooseAgent: vi.fn() };
+  const agents = { agents: AGENTS, version: "2.0.0", agent: AGENTS[0], chooseAgent: vi.fn() };
   const stores = new Stores();
   const { container } = render(
     <TestStores stores={stores}>
-      <TestPage navigation={navigation} settings={settings}>
+      <TestPage navigation={navigation} agents={agents}>
         <Sidebar />
       </TestPage>
     </TestStores>,
   );
   await screen.findAllByRole("link");
-  return { user: userEvent.setup(), container, stores, ...navigation, ...settings };
+  return { user: userEvent.setup(), container, stores, ...navigation, ...agents };
 }
 
 function titles(): string[] {
@@ -189,7 +197,7 @@ test("the menus choose the agent and the theme", async () => {
   expect(chosen.getAttribute("aria-checked")).toBe("true");
   expect(chosen.textContent).toContain("default");
   const named = (name: RegExp) => screen.getByRole("menuitemradio", { name }).textContent;
-  expect(named(/Coder/)).toContain("smolagents · sandbox: landlock");
+  expect(named(/Coder/)).toContain("smolagents · sandbox: landlock (bubblewrap: it is not installed)");
   expect(named(/Open/)).toContain("smolagents · no sandbox");
   await user.click(screen.getByRole("menuitemradio", { name: /Demo/ }));
   expect(chooseAgent).toHaveBeenCalledWith("demo");

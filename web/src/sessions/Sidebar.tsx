@@ -1,9 +1,10 @@
 import { BookOpen, ChevronDown, Command, LogOut, Monitor, Moon, Plus, Search, Sun, X } from "lucide-react";
 import { useRef, useState } from "react";
+import { useAccount } from "../app/AccountContext";
+import { useAgents } from "../app/AgentsContext";
 import { useLayout } from "../app/LayoutContext";
 import { useNavigation } from "../app/NavigationContext";
-import { useSettings } from "../app/SettingsContext";
-import { useStores } from "../app/stores";
+import { useStores } from "../app/pageStores";
 import type { ThemeChoice } from "../app/theme";
 import { type AgentInfo, type SessionEntry, serverUrl } from "../client/api";
 import { useStore } from "../client/store";
@@ -15,10 +16,11 @@ import { SessionRows } from "./SessionRows";
 import { useSessionActions } from "./useSessionActions";
 import "./sessions.css";
 
-/** The sidebar: the list of sessions, and the settings. */
+/** The sidebar: the list of sessions, and below it the agent of new sessions, the theme and the sign-out. */
 export function Sidebar() {
   const { sessions: list } = useStores();
-  const { version, user, signOut, signOutError } = useSettings();
+  const { version } = useAgents();
+  const { user, signOut, signOutError } = useAccount();
   const { route, newSession } = useNavigation();
   const { setDialogOpen } = useLayout();
   const { entries, q, hasMore, loading, error } = useStore(list);
@@ -123,7 +125,7 @@ export function Sidebar() {
 
 /** The menu that chooses the agent of new sessions. */
 function AgentMenu() {
-  const { agents, agent, chooseAgent } = useSettings();
+  const { agents, agent, chooseAgent } = useAgents();
   const title = agent?.title || agent?.name || "No agent";
   return (
     <Menu
@@ -154,9 +156,10 @@ function AgentMenu() {
   );
 }
 
-/** The framework of an agent, how its code is confined, and whether it is the default. */
+/** Returns labels of an agent: its framework, its sandbox and why not a stronger one, and whether it is the default. */
 function agentTags(agent: AgentInfo): string[] {
-  const sandbox = agent.sandbox === "none" ? "no sandbox" : agent.sandbox ? `sandbox: ${agent.sandbox}` : "";
+  const level = agent.sandbox === "none" ? "no sandbox" : agent.sandbox ? `sandbox: ${agent.sandbox}` : "";
+  const sandbox = agent.sandbox_reason ? `${level} (${agent.sandbox_reason})` : level;
   return [agent.framework, sandbox, agent.default ? "default" : ""].filter((tag) => tag !== "");
 }
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import type { SessionEntry } from "../client/api";
-import { grouped, groupOf, startOfDay } from "./dateGroups";
+import { groupTitle, rowsByDate, startOfDay } from "./dateGroups";
 
 const today = startOfDay(new Date(2026, 2, 12, 15).getTime());
-const at = (...when: [number, number, number, number?]) => groupOf(new Date(...when).getTime(), today);
+const at = (...when: [number, number, number, number?]) => groupTitle(new Date(...when).getTime(), today);
 
 test("groups are days, a week, months, and years", () => {
   expect(at(2026, 2, 12)).toBe("Today");
@@ -19,7 +19,7 @@ test("groups are days, a week, months, and years", () => {
 
 test("each group has one heading", () => {
   const entry = (id: string, when: number) => ({ session_id: id, active_at: when }) as SessionEntry;
-  const rows = grouped([entry("a", today + 5), entry("b", today + 1), entry("c", today - 1)], today);
+  const rows = rowsByDate([entry("a", today + 5), entry("b", today + 1), entry("c", today - 1)], today);
   expect(rows.map((row) => (row.kind === "heading" ? row.title : row.entry.session_id))).toEqual([
     "Today",
     "a",
@@ -27,5 +27,5 @@ test("each group has one heading", () => {
     "Yesterday",
     "c",
   ]);
-  expect(grouped([], today)).toEqual([]);
+  expect(rowsByDate([], today)).toEqual([]);
 });

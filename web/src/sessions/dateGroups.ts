@@ -6,14 +6,14 @@ export type ListRow =
   | { readonly kind: "heading"; readonly title: string }
   | { readonly kind: "session"; readonly entry: SessionEntry };
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
-/** The rows of the list: entries, with a heading before each group. Entries must be ordered newest first. */
-export function grouped(entries: readonly SessionEntry[], today: number): ListRow[] {
+/** Returns the rows of the session list: the entries, newest first, with a heading before each group. */
+export function rowsByDate(entries: readonly SessionEntry[], today: number): ListRow[] {
   const rows: ListRow[] = [];
   let last = "";
   for (const entry of entries) {
-    const title = groupOf(entry.active_at, today);
+    const title = groupTitle(entry.active_at, today);
     if (title !== last) rows.push({ kind: "heading", title });
     last = title;
     rows.push({ kind: "session", entry });
@@ -21,11 +21,11 @@ export function grouped(entries: readonly SessionEntry[], today: number): ListRo
   return rows;
 }
 
-/** The heading of the group of a time, e.g. "Yesterday". `today` is the start of the current day. */
-export function groupOf(at: number, today: number): string {
+/** Returns the heading for sessions of this time, e.g. "Yesterday". `today` is the start of the current day. */
+export function groupTitle(at: number, today: number): string {
   if (at >= today) return "Today";
-  if (at >= startOfDay(today - DAY / 2)) return "Yesterday";
-  if (at >= startOfDay(today - 6.5 * DAY)) return "Previous 7 days";
+  if (at >= startOfDay(today - DAY_MS / 2)) return "Yesterday";
+  if (at >= startOfDay(today - 6.5 * DAY_MS)) return "Previous 7 days";
   const then = new Date(at);
   const year = then.getFullYear() === new Date(today).getFullYear() ? {} : ({ year: "numeric" } as const);
   return then.toLocaleDateString("en", { month: "long", ...year });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY } from "../log/viewModel";
-import { dialectTranscripts, sourceTranscripts } from "../testing/golden";
+import { dialectTranscripts, sourceTranscripts } from "../testing/goldenTranscripts";
 import type { AnyEvent, LogRecord } from "../wire/events";
 import { toMarkdown } from "./markdownExport";
 

@@ -1,6 +1,6 @@
 import { useMemo } from "react";
 import { useNavigation } from "../app/NavigationContext";
-import { useStores } from "../app/stores";
+import { useStores } from "../app/pageStores";
 
 interface SessionActions {
   rename(sessionId: string, title: string): void;

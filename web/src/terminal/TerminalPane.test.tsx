@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/viewModel";
-import { recordsOf } from "../testing/golden";
+import { recordsOf } from "../testing/goldenTranscripts";
 import { pythonCall } from "../testing/sampleRuns";
 import { stripAnsi } from "../text/sanitizeAnsi";
 import type { AnyEvent } from "../wire/events";

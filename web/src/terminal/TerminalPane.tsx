@@ -66,7 +66,7 @@ function FindBar({ field, onFind }: FindBarProps) {
 const MAX_TEXT = 10_000;
 const UPDATE_INTERVAL_MS = 1000;
 
-/** The end of the terminal's content as text for screen readers, updated at most once a second. */
+/** The end of the terminal's content as hidden text for screen readers, updated at most once a second. */
 const TerminalText = memo(function TerminalText({ runs }: { runs: readonly RunView[] }) {
   const [shown, setShown] = useState(runs);
   const newest = useRef(runs);
@@ -159,7 +159,7 @@ const TerminalPane = memo(function TerminalPane({ runs }: { runs: readonly RunVi
         className="terminal-screen"
         role="region"
         aria-label="Terminal output"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to get there
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so it must be reachable by keyboard
         tabIndex={0}
         onPointerDown={({ currentTarget }) => {
           currentTarget.dataset.by = "pointer";

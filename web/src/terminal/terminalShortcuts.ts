@@ -1,4 +1,4 @@
-/** The shortcuts of the terminal pane. In a module without xterm, because the list of shortcuts shows them too. */
+/** The shortcuts of the terminal pane. They are in a separate module, so that the list of shortcuts loads no xterm. */
 
 import type { ShortcutInfo } from "../ui/useShortcuts";
 

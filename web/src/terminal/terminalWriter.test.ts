@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/viewModel";
-import { dialectTranscripts, recordsOf, sourceTranscripts, transcript } from "../testing/golden";
+import { dialectTranscripts, recordsOf, sourceTranscripts, transcript } from "../testing/goldenTranscripts";
 import { joinDeltas, randomChunks, seededRandom } from "../testing/recordSlices";
 import { pythonCall } from "../testing/sampleRuns";
 import { stripAnsi } from "../text/sanitizeAnsi";

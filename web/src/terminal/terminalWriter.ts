@@ -5,7 +5,7 @@
  * so that no call can style or break the output of another one. Names of calls and titles of runs pass `stripAnsi`.
  */
 
-import { formatBytes } from "../log/format";
+import { formatBytes } from "../log/displayText";
 import type { RunView, TerminalPiece, ToolItem } from "../log/viewModel";
 import { AnsiSanitizer, stripAnsi } from "../text/sanitizeAnsi";
 
@@ -25,7 +25,7 @@ const BASE_STYLES: Record<TerminalPiece["kind"], string> = {
 /** Number of characters of a result or an error that are written. */
 export const MAX_RESULT = 2_000;
 const MAX_TITLE = 80;
-/** Number of characters to which a long write is cut; about as many as the terminal's scrollback holds. */
+/** Maximum number of characters per write, about as many as the terminal's scrollback holds. Longer text is cut. */
 export const MAX_WRITE = 2_000_000;
 const OMITTED = `${DIM}… what was before is left out${RESET_STYLE}\n`;
 
@@ -35,7 +35,7 @@ export interface Written {
   readonly text: string;
 }
 
-/** The part of a run that has been written. */
+/** How much of a run's terminal content has been written. */
 interface Progress {
   readonly runId: string;
   terminal: readonly TerminalPiece[];
@@ -57,7 +57,7 @@ export class TerminalWriter {
   /** Whether a style may be active in the terminal. It stays active between pieces of the same call and kind. */
   private isStyled = false;
 
-  /** The text that the runs have gained since the last call; the complete text if they are not a continuation. */
+  /** Returns the text that is new since the last call; all text if the runs do not continue those of the last call. */
   next(runs: readonly RunView[]): Written {
     const startOver = !this.isContinuation(runs);
     if (startOver) this.reset();
@@ -70,7 +70,7 @@ export class TerminalWriter {
     return { startOver, text: truncateStart(text) };
   }
 
-  /** Whether the written text is still the beginning of these runs' text. */
+  /** Whether these runs only extend the runs of the last call, so that the written text stays valid. */
   private isContinuation(runs: readonly RunView[]): boolean {
     return this.progress.every((written, index) => {
       const run = runs[index];
@@ -170,7 +170,7 @@ export class TerminalWriter {
   }
 }
 
-/** The terminal's content of these runs as plain text, for copying. */
+/** Returns the terminal's content of these runs as plain text, for copying. */
 export function plainTranscript(runs: readonly RunView[]): string {
   return stripAnsi(new TerminalWriter().next(runs).text).replaceAll("\r\n", "\n");
 }
@@ -197,10 +197,10 @@ function title(run: RunView): string {
   return line === "" ? "" : ` · ${line.length > MAX_TITLE ? `${line.slice(0, MAX_TITLE - 1)}…` : line}`;
 }
 
-/** The line of a call, prefixed by the name of the sub-agent that made it. */
+/** Returns the line that names a call, after the name of the sub-agent that made it. */
 function callName(run: RunView, item: number, call: string): string {
   const tool = callAt(run, item);
-  const agent = tool?.agentId ? (run.agents.get(tool.agentId)?.name ?? "") : "";
+  const agent = tool?.agentId ? (run.agents.get(tool.agentId)?.label ?? "") : "";
   const line = call || (tool?.name ?? "");
   return stripAnsi(agent ? `${agent} › ${line}` : line).replaceAll(/[\n\r\b]/g, " ");
 }
@@ -210,7 +210,7 @@ function callAt(run: RunView, item: number): ToolItem | null {
   return call?.kind === "tool" ? call : null;
 }
 
-/** Index of the first piece to write, so that at most about `MAX_WRITE` characters follow; at least `from`. */
+/** Returns the index of the first piece to write, at least `from`. At most about `MAX_WRITE` characters follow. */
 function firstToWrite(pieces: readonly TerminalPiece[], from: number): number {
   let room = MAX_WRITE;
   for (let index = pieces.length - 1; index > from; index--) {
@@ -220,7 +220,7 @@ function firstToWrite(pieces: readonly TerminalPiece[], from: number): number {
   return from;
 }
 
-/** The end of a text that is much longer than `MAX_WRITE`, after a note; other texts unchanged. */
+/** Cuts a text that is much longer than `MAX_WRITE` to its end, after a note. Returns other texts unchanged. */
 function truncateStart(text: string): string {
   if (text.length <= 1.5 * MAX_WRITE) return text;
   const tail = text.slice(-MAX_WRITE);

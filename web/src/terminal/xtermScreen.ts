@@ -57,7 +57,7 @@ function onThemeChange(changed: () => void): () => void {
 
 const SCROLLBACK = 20_000;
 /** Number of characters per write. xterm.js yields between writes, so that a long log does not block the page. */
-const PIECE = 16 * 1024;
+const WRITE_SIZE = 16 * 1024;
 const CLEAR_SCREEN = "\u001bc";
 const HIDE_CURSOR = "\u001b[?25l";
 
@@ -110,7 +110,7 @@ export class XtermScreen {
 
   write({ startOver, text }: Written): void {
     if (startOver) this.terminal.write(CLEAR_SCREEN + HIDE_CURSOR);
-    for (let at = 0; at < text.length; at += PIECE) this.terminal.write(text.slice(at, at + PIECE));
+    for (let at = 0; at < text.length; at += WRITE_SIZE) this.terminal.write(text.slice(at, at + WRITE_SIZE));
   }
 
   /** Scrolls by a number of lines, by a page, or to the beginning or the end. */

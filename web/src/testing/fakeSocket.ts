@@ -1,4 +1,4 @@
-/** A fake WebSocket that tests open, feed and close. */
+/** A fake WebSocket. Tests open it, feed it messages and close it. */
 export class FakeSocket {
   static all: FakeSocket[] = [];
   static readonly CONNECTING = 0;

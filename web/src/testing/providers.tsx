@@ -2,31 +2,31 @@
 
 import type { ReactNode } from "react";
 import { vi } from "vitest";
+import { type Account, AccountContext } from "../app/AccountContext";
+import { type Agents, AgentsContext } from "../app/AgentsContext";
 import { type Layout, LayoutContext } from "../app/LayoutContext";
 import { type Navigation, NavigationContext } from "../app/NavigationContext";
+import { Stores, StoresContext } from "../app/pageStores";
 import { HOME } from "../app/route";
-import { type Settings, SettingsContext } from "../app/SettingsContext";
-import { Stores, StoresContext } from "../app/stores";
 import { ChatContext, ChatState, type ChatValue } from "../chat/chatContext";
 
 interface PageValues {
-  readonly settings?: Partial<Settings>;
+  readonly account?: Partial<Account>;
+  readonly agents?: Partial<Agents>;
   readonly navigation?: Partial<Navigation>;
   readonly layout?: Partial<Layout>;
 }
 
 /** Wraps a component in all contexts of the page, with new stores and mock functions. */
-export function TestPage({ children, settings, navigation, layout }: PageValues & { children: ReactNode }) {
-  const allSettings: Settings = {
+export function TestPage({ children, account, agents, navigation, layout }: PageValues & { children: ReactNode }) {
+  const allAccount: Account = { user: null, signOut: vi.fn(), signOutError: "", ...account };
+  const allAgents: Agents = {
     agents: [],
     version: "",
     agentsError: null,
     agent: undefined,
     chooseAgent: vi.fn(),
-    user: null,
-    signOut: vi.fn(),
-    signOutError: "",
-    ...settings,
+    ...agents,
   };
   const allNavigation: Navigation = {
     route: HOME,
@@ -42,11 +42,13 @@ export function TestPage({ children, settings, navigation, layout }: PageValues 
   };
   const allLayout = { isNarrow: false, openDialogs: new Set(), setDialogOpen: vi.fn(), ...layout } as unknown as Layout;
   return (
-    <SettingsContext value={allSettings}>
-      <NavigationContext value={allNavigation}>
-        <LayoutContext value={allLayout}>{children}</LayoutContext>
-      </NavigationContext>
-    </SettingsContext>
+    <AccountContext value={allAccount}>
+      <AgentsContext value={allAgents}>
+        <NavigationContext value={allNavigation}>
+          <LayoutContext value={allLayout}>{children}</LayoutContext>
+        </NavigationContext>
+      </AgentsContext>
+    </AccountContext>
   );
 }
 

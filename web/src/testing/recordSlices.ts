@@ -2,7 +2,7 @@
 
 import type { LogRecord } from "../wire/events";
 
-/** A pseudo-random generator with a fixed seed. */
+/** Returns a pseudo-random number generator with a fixed seed. */
 export function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -54,7 +54,7 @@ function deltaKey({ run_id, event }: LogRecord): string | null {
   }
 }
 
-/** The value with each time set to 0. */
+/** Returns a copy of the value in which each time is 0. */
 export function withoutTimes(value: unknown): unknown {
   if (value instanceof Map) return new Map([...value].map(([key, one]) => [key, withoutTimes(one)]));
   if (Array.isArray(value)) return value.map(withoutTimes);
@@ -65,7 +65,7 @@ export function withoutTimes(value: unknown): unknown {
   );
 }
 
-/** The value, deeply frozen. */
+/** Freezes a value and everything in it, and returns it. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   if (value instanceof Map) {

@@ -1,10 +1,10 @@
-/** Runs for tests: golden transcripts, and runs made of timed events. */
+/** Builds runs for tests, from golden transcripts or from timed events. */
 
-import { truncateLine } from "../log/format";
+import { truncateLine } from "../log/displayText";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView, type SessionView } from "../log/viewModel";
 import type { AnyEvent, ToolStarted } from "../wire/events";
-import { transcript } from "./golden";
+import { transcript } from "./goldenTranscripts";
 
 export const START = 1_700_000_000_000;
 
@@ -29,7 +29,8 @@ export function sampleRun(...events: readonly TimedEvent[]): RunView {
   return onlyRun(sampleSession([[0, { kind: "run_started", agent: "deep", input: "go" }], ...events]));
 }
 
-/** The start of a call that runs Python, with the server's derived fields. If `code` is null, its arguments stream. */
+/** Returns the start event of a call that runs Python, with the fields that the server derives. If `code` is null, its
+ * arguments are still streaming. */
 export function pythonCall(callId: string, code: string | null, name = "python"): ToolStarted {
   const begun = { kind: "tool_started", call_id: callId, name, language: "python" } as const;
   return code === null ? begun : { ...begun, args: { code }, summary: truncateLine(code), code_key: "code" };

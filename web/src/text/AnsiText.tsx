@@ -3,7 +3,7 @@ import { Button } from "../ui/Button";
 import { type AnsiSpan, ansiSpans, ansiTail } from "./ansi";
 import "./text.css";
 
-/** Text with ANSI styles. */
+/** Shows text with its ANSI styles, such as colours. */
 export const AnsiText = memo(function AnsiText({ text, className = "" }: { text: string; className?: string }) {
   return (
     <span className={className}>
@@ -14,15 +14,15 @@ export const AnsiText = memo(function AnsiText({ text, className = "" }: { text:
 
 function Spans({ of }: { of: readonly AnsiSpan[] }) {
   return of.map((span, index) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: the order is all that they are known by
+    // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a span
     <span key={index} className={span.className || undefined}>
       {span.text}
     </span>
   ));
 }
 
-const PREVIEW = 1_200;
-const PART = 20_000;
+const PREVIEW_LENGTH = 1_200;
+const PART_LENGTH = 20_000;
 
 interface ToolOutputProps {
   readonly text: string;
@@ -32,10 +32,10 @@ interface ToolOutputProps {
   readonly isTruncated: boolean;
 }
 
-/** The end of a tool's output, with its styles. */
+/** Shows the end of a tool's output, with its ANSI styles. */
 export const ToolOutput = memo(function ToolOutput({ text, isPreview, isTruncated }: ToolOutputProps) {
   const [parts, setParts] = useState(1);
-  const length = isPreview ? PREVIEW : PART * parts;
+  const length = isPreview ? PREVIEW_LENGTH : PART_LENGTH * parts;
   const shown = useMemo(() => ansiTail(text, length), [text, length]);
   return (
     <div className="text-value">

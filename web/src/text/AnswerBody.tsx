@@ -1,21 +1,19 @@
 import { memo, useMemo } from "react";
-import type { JsonValue } from "../wire/events";
-import { type Source, sourceOf } from "./answerSources";
+import type { JsonValue, SourceLink } from "../wire/events";
 import { escapeBidi } from "./invisibleCharacters";
 import { JsonView } from "./JsonView";
 import { Markdown } from "./Markdown";
 import { SafeLink } from "./SafeLink";
-import { hostname, safeUrl } from "./urls";
+import { hostname, safeUrl } from "./safeUrls";
 import "./text.css";
 
-function SourceLine({ source }: { source: Source }) {
-  const { title, address } = source;
-  if (!address) return <>{escapeBidi(title)}</>;
-  const host = hostname(address);
-  const label = escapeBidi(title || address);
+function SourceLine({ source: { title, url } }: { source: SourceLink }) {
+  if (!url) return <>{escapeBidi(title)}</>;
+  const host = hostname(url);
+  const label = escapeBidi(title || url);
   return (
     <>
-      <SafeLink href={address} label={label}>
+      <SafeLink href={url} label={label}>
         {label}
       </SafeLink>
       {title && host && <span className="text-address"> — {host}</span>}
@@ -23,7 +21,7 @@ function SourceLine({ source }: { source: Source }) {
   );
 }
 
-/** An answer as a document: title, content, and numbered sources that citations such as `[1]` link to. */
+/** Shows an answer as a document: title, content, and numbered sources to which citations such as `[1]` link. */
 export const AnswerBody = memo(function AnswerBody({
   title,
   content,
@@ -32,11 +30,10 @@ export const AnswerBody = memo(function AnswerBody({
 }: {
   title: string;
   content: JsonValue;
-  sources: readonly string[];
+  sources: readonly SourceLink[];
   streaming?: boolean;
 }) {
-  const listed = useMemo(() => sources.map(sourceOf), [sources]);
-  const addresses = useMemo(() => listed.map((source) => safeUrl(source.address)), [listed]);
+  const addresses = useMemo(() => sources.map((source) => safeUrl(source.url)), [sources]);
   return (
     <article className="text-answer">
       {title && (
@@ -49,12 +46,12 @@ export const AnswerBody = memo(function AnswerBody({
       ) : (
         <JsonView value={content} />
       )}
-      {listed.length > 0 && (
+      {sources.length > 0 && (
         <section className="text-sources">
           <h3>Sources</h3>
           <ol>
-            {listed.map((source, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: its number is its name
+            {sources.map((source, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a source
               <li key={index}>
                 <SourceLine source={source} />
               </li>

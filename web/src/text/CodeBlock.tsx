@@ -4,7 +4,7 @@ import { HighlightedCode } from "./HighlightedCode";
 import { escapeInvisible } from "./invisibleCharacters";
 import "./text.css";
 
-/** Code with its language and a copy button. */
+/** Shows code with the name of its language and a copy button. */
 export const CodeBlock = memo(function CodeBlock({ code, language }: { code: string; language: string }) {
   return (
     <figure className="text-code">

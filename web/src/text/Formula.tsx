@@ -30,7 +30,7 @@ const OPTIONS = {
   output: "htmlAndMathml",
 };
 
-/** A formula. Shows its source until KaTeX is loaded, or if KaTeX rejects it. */
+/** Shows a TeX formula with KaTeX; its source until KaTeX is loaded, or if KaTeX rejects it. */
 export const Formula = memo(function Formula({ source }: { source: string }) {
   const place = useRef<HTMLSpanElement>(null);
   const [render, setRender] = useState<Render | undefined>(() => loadedRender);

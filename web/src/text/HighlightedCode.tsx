@@ -1,21 +1,21 @@
 import { memo, useEffect, useMemo, useState } from "react";
-import type { HighlightedSpan, IncrementalParser } from "./highlighting";
 import { escapeInvisible } from "./invisibleCharacters";
-import { languageName, loadLanguage } from "./languages";
+import { languageName, loadLanguage } from "./programmingLanguages";
+import type { HighlightedSpan, IncrementalParser } from "./syntaxHighlighting";
 import "./text.css";
 
-/** Length above which code is not highlighted. */
-const LIMIT = 100_000;
+/** Length in characters above which code is not highlighted. */
+const MAX_HIGHLIGHTED_LENGTH = 100_000;
 
 type Highlight = (code: string) => readonly HighlightedSpan[];
 
 const factories = new Map<string, () => Highlight>();
 
-/** Loads a language. Returns a function that makes a highlighter for growing code; null if the language is unknown. */
+/** Loads a language and returns a factory of highlighters for growing code; null if the language is unknown. */
 async function load(name: string): Promise<(() => Highlight) | null> {
   const [support, { IncrementalParser, highlightSpans }] = await Promise.all([
     loadLanguage(name),
-    import("./highlighting"),
+    import("./syntaxHighlighting"),
   ]);
   if (!support) return null;
   const make = () => {
@@ -46,16 +46,16 @@ function useHighlight(language: string): Highlight | null {
   return highlight?.name === name ? highlight.of : null;
 }
 
-/** Highlighted code. It is plain until its language is loaded. */
+/** Shows code with syntax highlighting, plain until the parser of its language is loaded. */
 export const HighlightedCode = memo(function HighlightedCode({ code, language }: { code: string; language: string }) {
   const shown = useMemo(() => escapeInvisible(code), [code]);
-  const highlight = useHighlight(shown.length > LIMIT ? "" : language);
+  const highlight = useHighlight(shown.length > MAX_HIGHLIGHTED_LENGTH ? "" : language);
   const pieces = useMemo(() => highlight?.(shown) ?? [{ text: shown, style: "" }], [highlight, shown]);
   return (
     <code className="text-highlighted">
       {pieces.map((piece, index) =>
         piece.style ? (
-          // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other name, and only the last ones change
+          // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a piece, and only the last ones change
           <span key={index} className={`code-${piece.style}`}>
             {piece.text}
           </span>

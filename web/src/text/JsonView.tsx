@@ -5,7 +5,7 @@ import { HighlightedCode } from "./HighlightedCode";
 import { escapeInvisible } from "./invisibleCharacters";
 import "./text.css";
 
-const PART = 20_000;
+const PART_LENGTH = 20_000;
 const JSON_LIMIT = 500_000;
 
 export interface Shown {
@@ -13,7 +13,7 @@ export interface Shown {
   readonly language: "json" | "";
 }
 
-/** The text of a value for display. JSON is formatted, also if it is in a string; other strings are unchanged. */
+/** The text and language in which a value is shown. JSON is formatted, also inside a string; other strings stay. */
 export function shownValue(value: JsonValue): Shown {
   if (typeof value !== "string") return { text: JSON.stringify(value, null, 2), language: "json" };
   const text = value.trim();
@@ -29,15 +29,15 @@ export function shownValue(value: JsonValue): Shown {
   return { text: value, language: "" };
 }
 
-/** The end of a part of this length, moved by one if it would split a surrogate pair. */
-function end(text: string, length: number): number {
+/** The length of the shown part of a text: `length`, or one more if that would split a surrogate pair. */
+function partEnd(text: string, length: number): number {
   const code = text.charCodeAt(length - 1);
   return code >= 0xd800 && code < 0xdc00 ? length + 1 : length;
 }
 
 /**
- * Arguments or a result of a tool. Long ones are shown in parts. `isText` shows a string unchanged, also if
- * it is JSON.
+ * Shows arguments or a result of a tool, long ones in parts. With `isText`, a string is shown unchanged, even if it is
+ * JSON.
  */
 export const JsonView = memo(function JsonView({ value, isText = false }: { value: JsonValue; isText?: boolean }) {
   const { text, language } = useMemo(
@@ -45,8 +45,8 @@ export const JsonView = memo(function JsonView({ value, isText = false }: { valu
     [value, isText],
   );
   const [parts, setParts] = useState(1);
-  const length = PART * parts;
-  const part = text.length > length ? text.slice(0, end(text, length)) : text;
+  const length = PART_LENGTH * parts;
+  const part = text.length > length ? text.slice(0, partEnd(text, length)) : text;
   const rest = text.length - part.length;
   return (
     <div className="text-value">

@@ -25,7 +25,7 @@ interface ProseProps {
   readonly isGrowing?: boolean;
 }
 
-/** One block of prose, parsed only when its text changes. */
+/** Shows one block of Markdown, which is parsed only when its text changes. */
 export const Prose = memo(
   function Prose({ text, isGrowing = false }: ProseProps) {
     if (text.length > PROSE_LIMIT) return <pre className="text-plain">{escapeInvisible(text)}</pre>;
@@ -57,7 +57,7 @@ function isSame(one: PassageProps, other: PassageProps): boolean {
   );
 }
 
-/** A memoized group of blocks, so that a new token does not compare all blocks of a long text. */
+/** A group of consecutive blocks that is memoized as a whole, so that a new token costs little in a long text. */
 const Passage = memo(function Passage({ blocks, lines, sources, open }: PassageProps) {
   const last = open ? blocks.at(-1) : undefined;
   return blocks.map((block) => {
@@ -86,7 +86,7 @@ const Notes = memo(function Notes({ notes }: { notes: readonly Footnote[] }) {
 });
 
 /**
- * Markdown of the log. It produces no HTML and fetches nothing.
+ * Shows untrusted Markdown, such as an answer, as React elements. It renders no HTML and fetches nothing.
  *
  * `streaming` means that the end is still being written; `sources` are the targets of `[1]`, `[2]`…
  */

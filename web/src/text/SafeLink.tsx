@@ -1,9 +1,9 @@
 import type { MouseEvent, ReactNode } from "react";
 import { escapeInvisible } from "./invisibleCharacters";
-import { anchorOf, hostname, isMisleading, safeUrl } from "./urls";
+import { anchorOf, hostname, isMisleading, safeUrl } from "./safeUrls";
 
-/** Scrolls to an anchor in the same text without changing the URL, whose fragment is the page's route. */
-function go(event: MouseEvent<HTMLAnchorElement>, place: string) {
+/** Scrolls to an anchor in the same text. The URL stays, because its fragment is the page's route. */
+function scrollToAnchor(event: MouseEvent<HTMLAnchorElement>, place: string) {
   event.preventDefault();
   const places = event.currentTarget.closest(".text")?.querySelectorAll<HTMLElement>("[data-anchor]") ?? [];
   const target = [...places].find((element) => element.dataset.anchor === place);
@@ -11,12 +11,12 @@ function go(event: MouseEvent<HTMLAnchorElement>, place: string) {
   target?.focus({ preventScroll: true });
 }
 
-/** A link, if its target is safe; otherwise its text with the URL beside it. */
+/** Shows a link if its target is safe, otherwise its text with the URL beside it. */
 export function SafeLink({ href, label, children }: { href: string; label: string; children: ReactNode }) {
   const place = anchorOf(href);
   if (place !== null) {
     return (
-      <a href={`#${encodeURIComponent(place)}`} onClick={(event) => go(event, place)}>
+      <a href={`#${encodeURIComponent(place)}`} onClick={(event) => scrollToAnchor(event, place)}>
         {children}
       </a>
     );

@@ -22,7 +22,7 @@ interface Style {
   flags: Set<string>;
 }
 
-/** Flags by the code that sets them. */
+/** Class names of text styles, such as bold, by the ANSI code that turns them on. */
 const FLAGS_ON: Record<number, string> = {
   1: "bold",
   2: "dim",
@@ -31,7 +31,7 @@ const FLAGS_ON: Record<number, string> = {
   7: "inverse",
   9: "struck",
 };
-/** Flags by the code that resets them. */
+/** Class names of text styles, such as bold, by the ANSI code that turns them off. */
 const FLAGS_OFF: Record<number, readonly string[]> = {
   22: ["bold", "dim"],
   23: ["italic"],
@@ -74,7 +74,7 @@ interface AnsiTail {
   readonly isTruncated: boolean;
 }
 
-/** Number of characters that are read for each shown character, because progress bars overwrite most output. */
+/** Number of characters that are read for each character to show, because progress bars overwrite most output. */
 const OVERPRINT_FACTOR = 16;
 
 /** The last `length` visible characters of an ANSI text, after carriage returns and backspaces are applied. */
@@ -162,7 +162,7 @@ function paletteColour(index: number): Name | "" {
   return nearestColour([Math.floor(cube / 36) * 51, (Math.floor(cube / 6) % 6) * 51, (cube % 6) * 51]);
 }
 
-/** The name of the colour that is nearest to an RGB value. */
+/** Returns the name of the colour that is nearest to an RGB value. */
 function nearestColour([red = 0, green = 0, blue = 0]: readonly number[]): Name {
   const high = Math.max(red, green, blue);
   const low = Math.min(red, green, blue);

@@ -122,7 +122,15 @@ describe("hostile text is harmless", () => {
       expectHarmless(render(<CodeBlock code={text} language={text} />).container);
       expectHarmless(
         render(
-          <AnswerBody title={text} content={`${text} [1][2]`} sources={[text, `{"url": ${JSON.stringify(text)}}`]} />,
+          <AnswerBody
+            title={text}
+            content={`${text} [1][2]`}
+            sources={[
+              { title: text, url: "" },
+              { title: "", url: text },
+              { title: text, url: text },
+            ]}
+          />,
         ).container,
       );
     },

@@ -9,7 +9,7 @@ describe("parseBlocks", () => {
     ["a loose list is one", "- a\n\n- b\n\n  more\n\nend", ["- a\n\n- b\n\n  more", "end"]],
     ["a fence ends a paragraph", "a\n```py\nx\n\ny\n```\nb", ["a", "```py\nx\n\ny\n```", "b"]],
     ["a fence that is never closed", "a\n\n~~~\nx\n\n```\n", ["a", "~~~\nx\n\n```"]],
-    ["inline code of three backticks is no fence", "```x``` y\n\nb", ["```x``` y", "b"]],
+    ["inline code of three backticks is not a fence", "```x``` y\n\nb", ["```x``` y", "b"]],
     ["code of an item stays in it", "- a\n  ```\n  x\n\n  y\n  ```\n\nb", ["- a\n  ```\n  x\n\n  y\n  ```", "b"]],
     ["indented code stays together", "    a\n\n    b\n\nc", ["a\n\n    b", "c"]],
     ["a fence may be set in a little", "a\n  ```\nx\n\ny\n  ```\nb", ["a", "```\nx\n\ny\n  ```", "b"]],

@@ -6,7 +6,7 @@
  */
 
 export interface Block {
-  /** Offset in the text. It identifies the block while the text grows. */
+  /** Offset of the block in the text. It identifies the block while the text grows. */
   readonly start: number;
   readonly kind: "prose" | "fence" | "footnote";
   readonly text: string;
@@ -119,7 +119,7 @@ interface Fence {
   readonly code: string;
 }
 
-/** The language and the code of a `fence` block. */
+/** Returns the language and the code of a block of fenced code. */
 export function parseFence(text: string): Fence {
   const lines = text.replace(/\r\n/g, "\n").split("\n");
   const first = FENCE.exec(lines[0] ?? "");

@@ -10,7 +10,7 @@ import { CodeBlock } from "./CodeBlock";
 import { Formula } from "./Formula";
 import { escapeInvisible } from "./invisibleCharacters";
 import { SafeLink } from "./SafeLink";
-import { safeImage, safeUrl } from "./urls";
+import { safeImage, safeUrl } from "./safeUrls";
 
 const LETTER = /\p{L}/u;
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
@@ -20,9 +20,9 @@ function isRightToLeft(text: string): boolean {
   return RIGHT_TO_LEFT.test(LETTER.exec(text)?.[0] ?? "");
 }
 
-const SHOWN = 120;
+const MAX_URL_LENGTH = 120;
 
-/** An image that is not fetched: its description and its URL. A click opens it in a new tab. */
+/** Shows the description and URL of an image on another server, which is not fetched. A click opens it in a tab. */
 function RemoteImage({ address, alt }: { address: string; alt: string }) {
   const href = safeUrl(address);
   const where = escapeInvisible(address);
@@ -30,7 +30,9 @@ function RemoteImage({ address, alt }: { address: string; alt: string }) {
     <>
       <ImageOff size={14} aria-hidden="true" />
       <span className="text-image-alt">{escapeInvisible(alt) || "Image"}</span>
-      <span className="text-address">{where.length > SHOWN ? `${where.slice(0, SHOWN)}…` : where}</span>
+      <span className="text-address">
+        {where.length > MAX_URL_LENGTH ? `${where.slice(0, MAX_URL_LENGTH)}…` : where}
+      </span>
     </>
   );
   if (href === null || !href.startsWith("http")) return <span className="text-image-away">{words}</span>;
@@ -47,7 +49,7 @@ function RemoteImage({ address, alt }: { address: string; alt: string }) {
   );
 }
 
-function asTabs(table: HTMLTableElement | null): string {
+function toTabSeparated(table: HTMLTableElement | null): string {
   const cell = (element: HTMLTableCellElement) => (element.textContent ?? "").replace(/[\t\n]+/g, " ").trim();
   return [...(table?.rows ?? [])].map((row) => [...row.cells].map(cell).join("\t")).join("\n");
 }
@@ -62,7 +64,7 @@ export function Table({ children }: { children: ReactNode }) {
         <table ref={table}>{children}</table>
       </section>
       <div className="text-table-copy">
-        <CopyButton text={() => asTabs(table.current)} label="Copy table" />
+        <CopyButton text={() => toTabSeparated(table.current)} label="Copy table" />
       </div>
     </div>
   );
@@ -85,7 +87,7 @@ const property = (node: Element | undefined, name: string) => {
 };
 
 /** A heading of a text. Its level is one below that in the text, because the page has its own headings. */
-const heading = (Tag: "h2" | "h3" | "h4" | "h5" | "h6", look: string) =>
+const headingElement = (Tag: "h2" | "h3" | "h4" | "h5" | "h6", look: string) =>
   function Heading({ node, children }: Props) {
     return (
       <Tag className={look} dir="auto" data-anchor={property(node, "dataAnchor")} tabIndex={-1}>
@@ -94,7 +96,7 @@ const heading = (Tag: "h2" | "h3" | "h4" | "h5" | "h6", look: string) =>
     );
   };
 
-const cell = (Tag: "td" | "th") =>
+const cellElement = (Tag: "td" | "th") =>
   function Cell({ node, children }: Props) {
     const align = property(node, "align");
     const known = align === "right" || align === "center" ? align : undefined;
@@ -105,8 +107,8 @@ const cell = (Tag: "td" | "th") =>
     );
   };
 
-/** Lists and quotes. Their direction is computed, because `dir=auto` ignores children that have `dir=auto` too. */
-const box = (Tag: "ul" | "ol" | "blockquote") =>
+/** A list or a quote. Its text direction is computed, because `dir=auto` ignores children that have `dir=auto` too. */
+const blockElement = (Tag: "ul" | "ol" | "blockquote") =>
   function Box({ node, ...rest }: Props) {
     return <Tag {...rest} dir={isRightToLeft(textIn(node)) ? "rtl" : undefined} />;
   };
@@ -147,18 +149,18 @@ function Task({ node }: Props) {
 }
 
 export const ELEMENTS: Partial<Components> = {
-  h1: heading("h2", "text-h1"),
-  h2: heading("h3", "text-h2"),
-  h3: heading("h4", "text-h3"),
-  h4: heading("h5", "text-h4"),
-  h5: heading("h6", "text-h4"),
-  h6: heading("h6", "text-h4"),
+  h1: headingElement("h2", "text-h1"),
+  h2: headingElement("h3", "text-h2"),
+  h3: headingElement("h4", "text-h3"),
+  h4: headingElement("h5", "text-h4"),
+  h5: headingElement("h6", "text-h4"),
+  h6: headingElement("h6", "text-h4"),
   p: ({ children }) => <p dir="auto">{children}</p>,
-  ul: box("ul"),
-  ol: box("ol"),
-  blockquote: box("blockquote"),
-  td: cell("td"),
-  th: cell("th"),
+  ul: blockElement("ul"),
+  ol: blockElement("ol"),
+  blockquote: blockElement("blockquote"),
+  td: cellElement("td"),
+  th: cellElement("th"),
   a: Link,
   img: Image,
   code: Code,

@@ -77,7 +77,7 @@ export class ReferenceCollector {
   }
 }
 
-/** A block's text, followed by the definitions that the block uses. */
+/** Returns the text of a block, followed by the definitions to which the block refers. */
 export function withReferences(block: Block, lines: References["lines"]): string {
   if (lines.size === 0 || block.kind !== "prose") return block.text;
   const used = labelsOf(block).flatMap((label) => lines.get(label) ?? []);

@@ -14,7 +14,7 @@ import { type Processor, unified } from "unified";
 import { SKIP, visit } from "unist-util-visit";
 import { encodeFormulas, rehypeFormulas } from "./formulas";
 import { escapeBidi } from "./invisibleCharacters";
-import { slugOf } from "./urls";
+import { slugOf } from "./safeUrls";
 
 const ATTRIBUTES: Record<string, readonly string[]> = {
   a: ["href", "title", "dataNote"],
@@ -72,7 +72,7 @@ function onlyKnown() {
   };
 }
 
-/** The element of a footnote mark. The definition that `markdownReferences.ts` appends contains only the number. */
+/** Returns the element of a footnote mark, a link to the footnote with this number. */
 function mark(node: FootnoteReference, number: string): Element {
   const link: Element = {
     type: "element",
@@ -102,21 +102,21 @@ const processor = unified()
 
 /** Length above which a block is not parsed, because parsing would take too long. */
 export const PROSE_LIMIT = 100_000;
-const KEPT = 800;
-const KEPT_LENGTH = 4000;
+const MAX_CACHED_TREES = 800;
+const MAX_CACHED_LENGTH = 4000;
 const treeCache = new Map<string, Root>();
 
 /**
- * The tree of a block. Trees of short finished blocks are cached, because rows unmount and mount while the user
- * scrolls.
+ * Parses a block and returns its element tree. Trees of short finished blocks are cached, because rows unmount and
+ * mount while the user scrolls.
  */
 export function parseMarkdown(text: string, isGrowing = false): Root {
   const before = treeCache.get(text);
   if (before) return before;
   const source = encodeFormulas(escapeBidi(text));
   const tree = processor.runSync(processor.parse(source));
-  if (!isGrowing && text.length <= KEPT_LENGTH) {
-    const oldest = treeCache.size >= KEPT ? treeCache.keys().next().value : undefined;
+  if (!isGrowing && text.length <= MAX_CACHED_LENGTH) {
+    const oldest = treeCache.size >= MAX_CACHED_TREES ? treeCache.keys().next().value : undefined;
     if (oldest !== undefined) treeCache.delete(oldest);
     treeCache.set(text, tree);
   }

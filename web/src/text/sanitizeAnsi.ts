@@ -1,5 +1,5 @@
 /**
- * Removes dangerous ANSI escape sequences and control characters from untrusted text. Pure.
+ * Removes dangerous ANSI escape sequences and control characters from untrusted text.
  *
  * A terminal executes the sequences that it receives: they can set the title and the clipboard, make links, request
  * answers that arrive as typed input, hide text or make the screen unusable. Only text styles and "erase in line" pass;
@@ -17,9 +17,9 @@ const STRINGS_8BIT = new Set(["\u009d", "\u0090"]);
 /** Characters that change the direction of the following text, so that it is displayed in another order. */
 export const BIDI_OVERRIDES = /[\u202a-\u202e\u2066-\u2069]/g;
 const REPLACEMENT = "\ufffd";
-/** Fast path for text without control characters. */
+/** Matches text without control characters, which is processed at once. */
 const PLAIN_RUN = /[^\u0000-\u0007\u000b\u000c\u000e-\u001f\u007f-\u009f]+/y;
-/** Fast path for a complete style sequence. */
+/** Matches a complete ANSI style sequence, which is processed at once. */
 const STYLE_RUN = /\u001b\[([0-9;:]{0,32})m/y;
 
 /** Length above which a sequence is invalid, so that an unterminated sequence does not remove all following text. */
@@ -29,13 +29,13 @@ const MAX_STRING = 4096;
 
 type State = "text" | "escape" | "designation" | "control" | "string" | "string end";
 
-/** Decides what remains of text, control characters and `ESC [` sequences. */
+/** The rules of a sanitizer: what remains of text, control characters and `ESC [` sequences. */
 interface Policy {
   /** Whether 8-bit control characters start sequences too. */
   readonly isEightBit: boolean;
   text(run: string): string;
   control(char: string): string;
-  /** Returns what remains of the sequence `ESC [ parameters final`. */
+  /** Returns the text that replaces the sequence `ESC [ parameters final`: an allowed sequence, or "". */
   csi(parameters: string, final: string): string;
 }
 

@@ -1,9 +1,9 @@
 import { memo, useState } from "react";
-import { formatDuration, formatTokens, plural } from "../log/format";
+import { formatDuration, formatTokens, plural } from "../log/displayText";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { StateIcon } from "../ui/StateIcon";
-import type { AgentSummary, Summary } from "./summary";
+import type { AgentSummary, Summary } from "./agentSummary";
 
 const MAX_COLLAPSED = 6;
 
@@ -41,8 +41,8 @@ export const AgentTable = memo(function AgentTable({ summary }: { summary: Summa
               <td className="timeline-wide" />
               <td>{formatDuration(summary.ms)}</td>
               <td>{summary.tools.toLocaleString("en")}</td>
-              <td>{amount(tokens.input)}</td>
-              <td>{amount(tokens.output)}</td>
+              <td>{tokenCount(tokens.input)}</td>
+              <td>{tokenCount(tokens.output)}</td>
             </tr>
           </tfoot>
         )}
@@ -78,13 +78,13 @@ function AgentRow({ agent }: { agent: AgentSummary }) {
       <td className="timeline-wide">{share}</td>
       <td>{formatDuration(agent.ms)}</td>
       <td>{agent.tools.toLocaleString("en")}</td>
-      <td>{amount(agent.tokens.input)}</td>
-      <td>{amount(agent.tokens.output)}</td>
+      <td>{tokenCount(agent.tokens.input)}</td>
+      <td>{tokenCount(agent.tokens.output)}</td>
     </tr>
   );
 }
 
 /** A number of tokens; a dash for 0, because the framework may not report tokens. */
-function amount(tokens: number): string {
+function tokenCount(tokens: number): string {
   return tokens > 0 ? formatTokens(tokens) : "–";
 }

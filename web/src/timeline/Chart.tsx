@@ -13,7 +13,7 @@ import {
   useState,
 } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
-import { formatExactDuration } from "../log/format";
+import { formatExactDuration } from "../log/displayText";
 import type { Item } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
@@ -45,15 +45,15 @@ interface AxisProps {
   readonly children: ReactNode;
 }
 
-/** Width of the word "now", in px. */
-const NOW_ROOM = 40;
+/** Space in px that the label "now" needs on the time axis. */
+const NOW_LABEL_WIDTH = 40;
 
 /** The time axis. It scrolls horizontally together with the bars, but not vertically. */
 function Axis({ inner, timeline: { span, isRunning }, geometry, step, page, children }: AxisProps) {
   const { labels, width, scale } = geometry;
   const from = ((page - 1) * width) / scale;
   const to = Math.max(Math.min(span, ((page + 2) * width) / scale), width / scale);
-  const isFree = (at: number) => !isRunning || Math.abs(at - span) * scale > NOW_ROOM;
+  const isFree = (at: number) => !isRunning || Math.abs(at - span) * scale > NOW_LABEL_WIDTH;
   const marks = ticks(from, to, step).filter((tick) => isFree(tick.at));
   return (
     <div className="timeline-axis">
@@ -110,11 +110,11 @@ interface ChartRowProps {
   readonly isSelected: boolean;
 }
 
-const DEEPEST = 8;
+const MAX_INDENT = 8;
 
 /** One row of the chart. Its clicks and keys are handled by `Chart`. */
 const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, isActive, isSelected }: ChartRowProps) {
-  const deep = Math.min(row.depth, DEEPEST);
+  const deep = Math.min(row.depth, MAX_INDENT);
   const end = row.end * scale;
   const isSeen = row.state !== "unseen";
   return (
@@ -130,7 +130,7 @@ const ChartRow = memo(function ChartRow({ id, row, index, scale, labels, isActiv
     >
       <div className="timeline-label" style={{ width: labels }}>
         {Array.from({ length: deep }, (_, level) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines of the indentation have no other name
+          // biome-ignore lint/suspicious/noArrayIndexKey: the index identifies a line of the indentation
           <span key={level} className="timeline-indent" aria-hidden="true" />
         ))}
         <StateIcon state={row.state} size={14} />
@@ -161,7 +161,7 @@ interface Props {
   readonly onSelect: (row: TimelineRow) => void;
 }
 
-const ROW = 28;
+const ROW_HEIGHT = 28;
 const TICK_GAP = 64;
 
 /**
@@ -286,7 +286,7 @@ export const Chart = memo(function Chart({ timeline, focus, onSelect }: Props) {
             ref={list}
             data={rows}
             scrollRef={scroller}
-            itemSize={ROW}
+            itemSize={ROW_HEIGHT}
             keepMounted={mounted}
             as={ListContainer}
           >

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Item, RunView } from "../log/viewModel";
 import { goldenSession, onlyRun, sampleRun, sampleSession } from "../testing/sampleRuns";
 import TimelinePane from "./TimelinePane";
+import { TIMELINE_SHORTCUTS } from "./timelineShortcuts";
 
 const SIZE = { width: 600, height: 600 };
 
@@ -79,6 +80,27 @@ describe("the timeline", () => {
     fireEvent.keyDown(tree, { key: "ArrowDown" });
     fireEvent.keyDown(tree, { key: "Enter" });
     expect(onSelect).toHaveBeenLastCalledWith(itemNamed(run, "c1"));
+  });
+
+  it("handles each key that the list of shortcuts names", () => {
+    show(onlyRun(goldenSession("sub_agents")));
+    const names: Record<string, string> = {
+      up: "ArrowUp",
+      down: "ArrowDown",
+      left: "ArrowLeft",
+      right: "ArrowRight",
+      pageup: "PageUp",
+      pagedown: "PageDown",
+      home: "Home",
+      end: "End",
+      enter: "Enter",
+      plus: "+",
+    };
+    for (const { keys } of TIMELINE_SHORTCUTS) {
+      const isIgnored = fireEvent.keyDown(screen.getByRole("tree"), { key: names[keys] ?? keys });
+      expect(isIgnored, keys).toBe(false);
+    }
+    expect(fireEvent.keyDown(screen.getByRole("tree"), { key: "x" })).toBe(true);
   });
 
   it("marks the row that is selected elsewhere", () => {

@@ -5,9 +5,9 @@ import { escapeInvisible } from "../text/invisibleCharacters";
 import { Button } from "../ui/Button";
 import { useNow } from "../ui/clock";
 import { AgentTable } from "./AgentTable";
+import { summarize } from "./agentSummary";
 import { Chart } from "./Chart";
 import { layout, type RowCache, type TimelineRow } from "./layout";
-import { summarize } from "./summary";
 import "./timeline.css";
 
 interface Snapshot {
@@ -19,7 +19,7 @@ interface Snapshot {
 const LONG_RUN_ITEMS = 2000;
 const LONG_RUN_INTERVAL_MS = 1000;
 
-/** The run as it was at the last tick of the clock, because the chart need not change with each token. */
+/** Returns the run as it was at the last tick of the clock, because the chart need not change with each token. */
 function useThrottledRun(run: RunView): Snapshot {
   const running = isRunning(run);
   const now = useNow(running);
@@ -38,14 +38,14 @@ interface TurnPickerProps {
   readonly onSelectRun: (run: RunView) => void;
 }
 
-const LINE = 60;
+const MAX_TITLE_LENGTH = 60;
 /** Number of turns that the menu lists before and after the shown turn. */
-const NEAR = 100;
+const LISTED_TURNS = 100;
 
 /** The menu that chooses the shown turn of the session. */
 const TurnPicker = memo(function TurnPicker({ runs, run, onSelectRun }: TurnPickerProps) {
   const at = runs.findIndex((one) => one.runId === run.runId);
-  const first = Math.max(0, at - NEAR);
+  const first = Math.max(0, at - LISTED_TURNS);
   const go = (to: number) => {
     const next = runs[to];
     if (next) onSelectRun(next);
@@ -62,9 +62,9 @@ const TurnPicker = memo(function TurnPicker({ runs, run, onSelectRun }: TurnPick
         <ChevronLeft size={15} aria-hidden="true" />
       </Button>
       <select aria-label="Turn" value={at} onChange={(event) => go(Number(event.target.value))}>
-        {runs.slice(first, at + NEAR + 1).map((one, index) => (
+        {runs.slice(first, at + LISTED_TURNS + 1).map((one, index) => (
           <option key={one.runId} value={first + index}>
-            {`Turn ${one.turn || first + index + 1} · ${escapeInvisible(one.input.slice(0, LINE)).replace(/\s+/g, " ")}`}
+            {`Turn ${one.turn || first + index + 1} · ${escapeInvisible(one.input.slice(0, MAX_TITLE_LENGTH)).replace(/\s+/g, " ")}`}
           </option>
         ))}
       </select>

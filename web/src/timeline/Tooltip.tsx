@@ -1,5 +1,5 @@
 import { type RefObject, useCallback, useState } from "react";
-import { formatExactDuration, formatTokens } from "../log/format";
+import { formatExactDuration, formatTokens } from "../log/displayText";
 import { escapeInvisible } from "../text/invisibleCharacters";
 import { STATE_LABELS } from "../ui/StateIcon";
 import type { TimelineRow } from "./layout";
@@ -12,7 +12,7 @@ interface TooltipPosition {
   readonly bottom: number | null;
 }
 
-/** Details of the row under the pointer or with the focus. Hidden from screen readers, which read the row itself. */
+/** The tooltip with details of the row under the pointer or with the focus. Screen readers read the row itself. */
 export function Tooltip({ row, place }: { row: TimelineRow; place: TooltipPosition }) {
   const waited = row.parts.filter((part) => part.kind === "wait").reduce((sum, part) => sum + part.end - part.begin, 0);
   const { left, top, bottom } = place;
@@ -56,7 +56,7 @@ interface TooltipControl {
   readonly show: (row: HTMLElement, x: { pointer: number } | { chart: number }) => void;
 }
 
-/** Positions the tooltip below its row, or above it where there is no room. */
+/** Shows and hides the tooltip, below its row or above it where there is no room. */
 export function useTooltip(chart: RefObject<HTMLElement | null>): TooltipControl {
   const [tooltip, setTooltip] = useState<TooltipPosition | null>(null);
   const hide = useCallback(() => setTooltip(null), []);

@@ -1,8 +1,8 @@
-/** Keyboard navigation between rows of the timeline. Pure. */
+/** Keyboard navigation between rows of the timeline. Pure. `timelineShortcuts.ts` lists the keys for the user. */
 
 import type { TimelineRow } from "./layout";
 
-const PAGE = 10;
+const PAGE_ROWS = 10;
 
 /** Index of the row that a key moves to; null if it is not a navigation key. */
 export function nextRow(rows: readonly TimelineRow[], from: number, key: string): number | null {
@@ -15,9 +15,9 @@ export function nextRow(rows: readonly TimelineRow[], from: number, key: string)
     case "ArrowUp":
       return Math.max(0, from - 1);
     case "PageDown":
-      return Math.min(last, from + PAGE);
+      return Math.min(last, from + PAGE_ROWS);
     case "PageUp":
-      return Math.max(0, from - PAGE);
+      return Math.max(0, from - PAGE_ROWS);
     case "Home":
       return 0;
     case "End":

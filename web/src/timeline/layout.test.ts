@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { reduce } from "../log/reduce";
 import { EMPTY, type RunView } from "../log/viewModel";
-import { dialectTranscripts, sourceTranscripts } from "../testing/golden";
+import { dialectTranscripts, sourceTranscripts } from "../testing/goldenTranscripts";
 import { goldenSession, onlyRun, START, sampleRun, type TimedEvent } from "../testing/sampleRuns";
 import { layout, type RowCache, type TimelineRow } from "./layout";
 
@@ -145,7 +145,7 @@ describe("sample runs", () => {
     expect(openAfter).not.toEqual(openBefore);
   });
 
-  it("labels a text as the answer as soon as it is one", () => {
+  it("labels a text as the answer as soon as it is known to be the answer", () => {
     const text: TimedEvent[] = [
       [1, { kind: "text_delta", message_id: "m", text: "So." }],
       [2, { kind: "text_finished", message_id: "m" }],

@@ -1,10 +1,10 @@
 /**
- * Lays out a run as rows of the timeline. Pure.
+ * Computes the rows of the timeline for a run, with their bars. Pure.
  *
  * All times are ms since the run's start. An item without an end extends to now, or to the end of the run.
  */
 
-import { truncateLine } from "../log/format";
+import { truncateLine } from "../log/displayText";
 import type { AgentView, ApprovalItem, Item, Progress, RunView, StepItem, Tokens } from "../log/viewModel";
 import { isRunning, tokensOf } from "../log/viewModel";
 
@@ -14,7 +14,7 @@ interface RowName {
 }
 
 /** Number of characters in which the first line of a text is searched, so that a long text is not read completely. */
-const HEAD = 400;
+const SEARCHED_LENGTH = 400;
 
 function rowName(item: Item, run: RunView): RowName {
   switch (item.kind) {
@@ -40,7 +40,7 @@ function stepName(kind: string, number: number): string {
 }
 
 function firstLine(text: string): string {
-  return truncateLine(text.slice(0, HEAD));
+  return truncateLine(text.slice(0, SEARCHED_LENGTH));
 }
 
 interface Span {
@@ -151,7 +151,7 @@ interface EndedRow {
   readonly isAnswer: boolean;
 }
 
-/** Rows of ended items, which do not change. Cached, because a running run is laid out several times a second. */
+/** A cache of the rows of ended items, which do not change. A live run is laid out several times a second. */
 export type RowCache = WeakMap<Item, EndedRow>;
 
 function hasEnded(item: Item): boolean {
@@ -182,14 +182,14 @@ class TimelineBuilder {
     }
   }
 
-  /** The call that started an agent; null if none did. */
+  /** Returns the call that started an agent; null if no call did. */
   startOf(agent: AgentView): Item | null {
     return agent.callId ? (this.calls.get(agent.callId) ?? null) : null;
   }
 
   addAgent(agent: AgentView, depth: number, item: Item | null): void {
     const extent = this.extent(agent.startedAt, agent.endedAt);
-    const name = { label: agent.name || "agent", about: extent.isOpen ? agent.status : (agent.error ?? "") };
+    const name = { label: agent.label || "agent", about: extent.isOpen ? agent.status : (agent.error ?? "") };
     const key = `agent ${agent.agentId}`;
     const state = agentState(this.run, agent);
     this.add({ kind: "agent", key, depth, item, state, tokens: tokensOf(agent) }, extent, name);

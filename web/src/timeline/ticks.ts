@@ -22,7 +22,7 @@ export function tickStep(scale: number, gap: number): number {
   return STEPS.find((step) => step >= least) ?? Math.ceil(Math.min(least, Number.MAX_SAFE_INTEGER) / day) * day;
 }
 
-/** The ticks between two times. */
+/** Returns the ticks between two times, one at each multiple of `step`. */
 export function ticks(from: number, to: number, step: number): Tick[] {
   const marks: Tick[] = [];
   for (let at = Math.max(0, Math.ceil(from / step)) * step; at <= to; at += step)

@@ -1,4 +1,4 @@
-/** The zoom of the timeline. Its scale is in px per ms. */
+/** The zoom of the timeline: computes its scale in px per ms, and lets the user change it. */
 
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 
@@ -12,7 +12,7 @@ export function fitScale(width: number, span: number): number {
   return Math.max(40, width - END_ROOM) / Math.max(1, span);
 }
 
-/** The scale within its limits; null if it shows the complete run. */
+/** Restricts a requested scale to its limits. Returns null if at this scale the complete run is visible. */
 export function clampScale(requestedScale: number, width: number, span: number): number | null {
   const fit = fitScale(width, span);
   const most = Math.max(fit, Math.min(MAX_SCALE, MAX_TRACK / Math.max(1, span)));
@@ -36,7 +36,7 @@ export function useZoom(scroller: RefObject<HTMLElement | null>, labels: number,
   const [requestedScale, setRequestedScale] = useState<number | null>(null);
   const scaleOverride = requestedScale === null ? null : clampScale(requestedScale, width, span);
   const scale = scaleOverride ?? fitScale(width, span);
-  /** The time that must stay at its position `x` while the scale changes. */
+  /** A time that stays at its horizontal position `x` while the scale changes. */
   const anchor = useRef<{ time: number; x: number } | null>(null);
   const latest = useRef({ scale, width, span });
   useLayoutEffect(() => {

@@ -5,7 +5,7 @@ import { copyText } from "./clipboard";
 
 type State = "idle" | "copying" | "copied" | "failed";
 
-const WORDS = { copying: "Copying …", copied: "Copied", failed: "Could not copy" };
+const LABELS = { copying: "Copying …", copied: "Copied", failed: "Could not copy" };
 const ICONS = { idle: Copy, copying: Copy, copied: Check, failed: X };
 const SHOWN_MS = { copied: 1500, failed: 5000 };
 
@@ -33,7 +33,7 @@ export function CopyButton({
       setState("failed");
     }
   };
-  const words = state === "idle" ? label : WORDS[state];
+  const words = state === "idle" ? label : LABELS[state];
   const Icon = ICONS[state];
   return (
     <Button variant="quiet" aria-label={words} title={words} onClick={copy}>

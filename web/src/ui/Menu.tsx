@@ -12,7 +12,7 @@ interface MenuProps {
   side?: "top" | "bottom";
   open?: boolean;
   onOpenChange?: (open: boolean) => void;
-  /** Called when the menu closes. `event.preventDefault()` prevents that the trigger gets the focus back. */
+  /** Called when the menu closes. `event.preventDefault()` keeps the focus from returning to the trigger. */
   onCloseAutoFocus?: (event: Event) => void;
   children: ReactNode;
 }
@@ -51,7 +51,7 @@ export function Menu({
 
 interface ItemProps {
   icon?: LucideIcon;
-  /** The key that has the same effect as the item. */
+  /** The keyboard shortcut of the item, shown beside it. */
   hint?: string;
   danger?: boolean;
   onSelect: () => void;

@@ -32,7 +32,7 @@ export const STATE_LABELS: Record<Progress, string> = {
   unseen: "no result seen",
 };
 
-/** The coloured icon of a state, with a label for screen readers. */
+/** The coloured icon for the state of a run, an agent or a tool call, with a label for screen readers. */
 export function StateIcon({ state, size = 15 }: { state: Progress | "pending"; size?: number }) {
   const Icon = state === "pending" ? CircleDashed : ICONS[state];
   const word = state === "pending" ? "pending" : STATE_LABELS[state];

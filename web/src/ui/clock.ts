@@ -1,4 +1,4 @@
-/** The clock for all times on the page that count up. */
+/** The clock of the page, from which all durations that count up are computed. */
 
 import { createContext, useContext, useSyncExternalStore } from "react";
 import { Store } from "../client/store";

@@ -9,7 +9,7 @@ import {
   useSyncExternalStore,
 } from "react";
 
-/** The current width of an element in px; `atFirst` until it is measured. */
+/** Returns the current width of an element in px; `atFirst` until it is measured. */
 export function useElementWidth(ref: RefObject<HTMLElement | null>, atFirst: number): number {
   const [width, setWidth] = useState(atFirst);
   useLayoutEffect(() => {
@@ -37,12 +37,12 @@ export function useMediaQuery(query: string): boolean {
   return useSyncExternalStore(watch, () => matchMedia(query).matches);
 }
 
-/** Distance in px of a scrolling element from its end. */
+/** Returns how far a scrolling element is from its end, in px. */
 export function distanceToEnd({ scrollHeight, scrollTop, clientHeight }: Element): number {
   return scrollHeight - scrollTop - clientHeight;
 }
 
-const NEAR = 24;
+const NEAR_END_PX = 24;
 
 /** Keeps a scrolling element at its end while `isRunning`, unless the user scrolls away. Returns the scroll handler. */
 export function useStickToEnd(scroller: RefObject<HTMLElement | null>, isRunning: boolean, shown: unknown): () => void {
@@ -59,13 +59,13 @@ export function useStickToEnd(scroller: RefObject<HTMLElement | null>, isRunning
     if (element === null) return;
     const { scrollLeft, scrollWidth, clientWidth } = element;
     isAt.current = {
-      right: scrollWidth > clientWidth && scrollLeft + clientWidth >= scrollWidth - NEAR,
-      bottom: distanceToEnd(element) <= NEAR,
+      right: scrollWidth > clientWidth && scrollLeft + clientWidth >= scrollWidth - NEAR_END_PX,
+      bottom: distanceToEnd(element) <= NEAR_END_PX,
     };
   }, [scroller]);
 }
 
-/** The value of a context without a default. Throws outside of the context's provider. */
+/** Returns the value of a context that has no default. Throws outside of the context's provider. */
 export function useRequiredContext<T>(context: Context<T | null>): T {
   const value = useContext(context);
   if (value === null) throw new Error("a component is outside of the provider of its context");

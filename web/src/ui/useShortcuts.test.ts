@@ -125,4 +125,6 @@ test("keyLabels returns the labels of the keys", () => {
   expect(keyLabels("mod+shift+o", true)).toEqual(["⌘", "⇧", "O"]);
   expect(keyLabels("mod+k", false)).toEqual(["Ctrl", "K"]);
   expect(keyLabels("g c", false)).toEqual(["G", "C"]);
+  expect(keyLabels("plus", false)).toEqual(["+"]);
+  expect(keyLabels("-", false)).toEqual(["-"]);
 });

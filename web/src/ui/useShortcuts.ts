@@ -1,4 +1,4 @@
-/** Keyboard shortcuts of the page. `mod` is ⌘ on a Mac and Ctrl elsewhere; "g c" is a sequence of two keys. */
+/** Handles keyboard shortcuts. `mod` is ⌘ on a Mac and Ctrl elsewhere; "g c" is a sequence of two keys. */
 
 import type { LucideIcon } from "lucide-react";
 import { useEffect, useRef } from "react";
@@ -112,7 +112,7 @@ const KEY_NAMES: Record<string, string> = {
   space: " ",
 };
 
-/** Whether a dialog or a menu is open, which handles keys itself. */
+/** Whether a dialog or a menu is open. It handles keys itself. */
 export function isOverlayOpen(): boolean {
   return document.querySelector(OVERLAYS) !== null;
 }
@@ -151,6 +151,11 @@ function keyLabel(key: string, mac: boolean): string {
     right: "→",
     space: "Space",
     delete: "Del",
+    home: "Home",
+    end: "End",
+    pageup: "PgUp",
+    pagedown: "PgDn",
+    plus: "+", // in `keys` a plus sign separates the keys of a combination
   };
   return labels[key] ?? key.toUpperCase();
 }

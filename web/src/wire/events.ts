@@ -1,7 +1,7 @@
-// Made from src/limelight/events.py by `make types`: change that.
+// `make types` generates this file from src/limelight/events.py. Do not edit it.
 // A field that is absent has its default: "", 0, false or nothing, unless its comment says otherwise.
 
-/** Any JSON value; what a tool is called with and what it returns. */
+/** Any JSON value, such as an argument or a result of a tool. */
 export type JsonValue = JsonObject | readonly JsonValue[] | string | number | boolean | null;
 
 export interface JsonObject {
@@ -13,6 +13,10 @@ export type TodoStatus = "pending" | "in_progress" | "completed";
 export type OutputStream = "stdout" | "stderr";
 
 export type Decision = "approve" | "edit" | "reject";
+
+export type RequestedDecision = "approve" | "edit" | "reject" | "respond";
+
+export type Outcome = "" | "failed" | "stopped" | "rejected";
 
 /** One item of a plan. */
 export interface Todo {
@@ -26,6 +30,13 @@ export interface Attachment {
   readonly name?: string;
   readonly artifact_id?: string;
   readonly url?: string;
+}
+
+/** The title and the URL of one source of an answer. `title` is "" if the source is only a URL. */
+export interface SourceLink {
+  readonly title: string;
+  /** The URL, which begins with `http://` or `https://`; "" if the source has none. */
+  readonly url: string;
 }
 
 /** The run began: the agent, the user's input, and the settings that a dialect needs to encode the run. */
@@ -45,12 +56,14 @@ export interface RunStarted {
   /** The `traceparent` header (W3C Trace Context) of the request that started the run. */
   readonly traceparent?: string;
   readonly attachments?: readonly Attachment[];
+  /** The values of the request's input object. Large ones are left out here, and are part of `input` as text. */
+  readonly input_values?: JsonObject;
   readonly truncated?: boolean;
   readonly size?: number;
   readonly result_url?: string;
 }
 
-/** A short text about the progress of the run, for people. It contains no results. */
+/** A short text for people about the progress of the run. It contains no results. */
 export interface Status {
   readonly kind: "status";
   readonly agent_id?: string;
@@ -125,6 +138,7 @@ export interface StepFinished {
   readonly output_tokens?: number;
   readonly duration_ms?: number;
   readonly error?: string;
+  readonly outcome?: Outcome;
 }
 
 /**
@@ -189,7 +203,9 @@ export interface ToolOutputDelta {
 /**
  * The tool call ended. If it failed, `error` is the error message, and `result` is "Error: " and that message.
  *
- * A call without an error succeeded, unless `result_seen` is False: then its outcome is unknown.
+ * A call without an error succeeded, unless `result_seen` is False: then it is unknown whether it succeeded. A call
+ * with an error failed, unless `outcome` is set: then it was stopped or rejected. The server sets `outcome`; sources
+ * may leave it empty.
  */
 export interface ToolFinished {
   readonly kind: "tool_finished";
@@ -197,6 +213,7 @@ export interface ToolFinished {
   readonly call_id: string;
   readonly result?: JsonValue;
   readonly error?: string;
+  readonly outcome?: Outcome;
   /** False if the agent ended without reporting a result; `result` is then "No result seen". Absent: `true`. */
   readonly result_seen?: boolean;
   readonly duration_ms?: number;
@@ -205,13 +222,23 @@ export interface ToolFinished {
   readonly result_url?: string;
 }
 
-/** A sub-agent started. `agent_id` is its id, `parent_id` the parent agent, `call_id` the call that started it. */
+/**
+ * A sub-agent started. `agent_id` is its id, `parent_id` the parent agent, `call_id` the call that started it.
+ *
+ * The server derives `task` from the arguments of that call (`display_fields.py`), unless the source sets it.
+ */
 export interface AgentStarted {
   readonly kind: "agent_started";
   readonly agent_id?: string;
   readonly name: string;
   readonly parent_id?: string;
   readonly call_id?: string;
+  /** The task of the sub-agent, as text of at most 2,000 characters; "" if it is not known. */
+  readonly task?: string;
+  /** What distinguishes the sub-agent from others with its name: its main input, or a number; "" if nothing does. */
+  readonly title?: string;
+  /** Whether the sub-agent is a branch: a part of its parent's work that runs beside other parts of it. */
+  readonly branch?: boolean;
 }
 
 /** The sub-agent ended. Its report is the result of the tool call that started the sub-agent. */
@@ -219,11 +246,13 @@ export interface AgentFinished {
   readonly kind: "agent_finished";
   readonly agent_id?: string;
   readonly error?: string;
+  readonly outcome?: Outcome;
 }
 
 /**
  * The agent waits for the decision of a person. `expires_at` is in ms since the epoch.
  *
+ * A request with an `answer_schema` is also a question: the person may send an answer, which counts as an `edit`.
  * `summary`, `language` and `code_key` are derived as in `ToolStarted`.
  */
 export interface ApprovalRequested {
@@ -238,6 +267,10 @@ export interface ApprovalRequested {
   readonly call_id?: string;
   /** Absent: `["approve", "edit", "reject"]`. */
   readonly decisions?: readonly Decision[];
+  /** What the agent asks, in its own words; "" if it only names the tool and the arguments. */
+  readonly question?: string;
+  /** The JSON Schema of an answer; `{}` accepts any value, and None means that the request takes no answer. */
+  readonly answer_schema?: JsonObject;
   readonly expires_at?: number;
   readonly truncated?: boolean;
   readonly size?: number;
@@ -247,7 +280,8 @@ export interface ApprovalRequested {
 /**
  * The approval was decided by a person, expired or was withdrawn. `by` is the user, or `system`.
  *
- * `args` are the edited arguments. `summary`, `language` and `code_key` are derived as in `ToolStarted`.
+ * `args` are the edited arguments, or the answer: `{"value": answer}`. `summary`, `language` and `code_key` are
+ * derived as in `ToolStarted`.
  */
 export interface ApprovalResolved {
   readonly kind: "approval_resolved";
@@ -255,6 +289,8 @@ export interface ApprovalResolved {
   readonly approval_id: string;
   readonly decision: Decision;
   readonly args?: JsonObject | string;
+  /** Whether the person has answered the question of the request. The decision is then `edit`. */
+  readonly answered?: boolean;
   readonly summary?: string;
   readonly language?: string;
   readonly code_key?: string;
@@ -308,21 +344,23 @@ export interface FinalAnswer {
   readonly message_id?: string;
   readonly title?: string;
   readonly sources?: readonly string[];
-  /** The object that the agent answered, if it contains more than the other fields. */
+  /** The title and the URL of each source, in the order of `sources`. The server derives them. */
+  readonly source_links?: readonly SourceLink[];
+  /** The answer as an object, if the agent answered with one that contains more than the other fields. */
   readonly data?: JsonObject;
   readonly truncated?: boolean;
   readonly size?: number;
   readonly result_url?: string;
 }
 
-/** Terminal: the agent finished. `code` names the limit that ended the run, e.g. `max_steps`; "" if none. */
+/** Terminal event: the agent finished. `code` names the limit that ended the run, e.g. `max_steps`; "" if none. */
 export interface RunFinished {
   readonly kind: "run_finished";
   readonly agent_id?: string;
   readonly code?: string;
 }
 
-/** Terminal: the run failed. The server's log has the complete error under `error_id`. */
+/** Terminal event: the run failed. The server's log has the complete error under `error_id`. */
 export interface RunFailed {
   readonly kind: "run_failed";
   readonly agent_id?: string;
@@ -331,14 +369,14 @@ export interface RunFailed {
   readonly error_id?: string;
 }
 
-/** Terminal: the run was stopped. */
+/** Terminal event: the run was stopped. */
 export interface RunCancelled {
   readonly kind: "run_cancelled";
   readonly agent_id?: string;
   readonly reason?: string;
 }
 
-/** What a log holds. */
+/** Any event of a log. */
 export type AnyEvent =
   | RunStarted
   | Status
@@ -367,7 +405,7 @@ export type AnyEvent =
   | RunFailed
   | RunCancelled;
 
-/** What ends a run. */
+/** An event that ends a run. */
 export type Terminal = RunFinished | RunFailed | RunCancelled;
 
 export type EventKind = AnyEvent["kind"];

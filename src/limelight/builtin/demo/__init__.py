@@ -1,1 +1,1 @@
-"""The demo: an agent that works with real files and needs no model."""
+"""The built-in agent `demo`, which works with real files and needs no model."""

@@ -27,10 +27,10 @@ from limelight.messages import Message
 from limelight.sources.base import Context, FileMade, Item
 
 SECONDS_PER_WORD = 0.012
-"""Pause between two words of streamed text, about that of a model."""
+"""Pause between two words of streamed text; about the speed of a model."""
 REPORT = "report.md"
 MAX_QUESTION_CHARACTERS = 100
-"""Maximum length of the question where a text quotes it."""
+"""Length limit for the user's question where the demo quotes it."""
 WAIT_SECONDS = 3
 STOP_WORDS = frozenset(
     re.findall(
@@ -80,7 +80,7 @@ async def demo(messages: list[Message], ctx: Context) -> AsyncIterator[str | Ite
 
 
 async def _write_report(report: str, ctx: Context, *, asks: bool) -> AsyncIterator[Item]:
-    """Write the report file of the demo. If `asks` is true, ask a person for approval first."""
+    """Write the demo's report file; with `asks`, only after a person's approval."""
     args = {"name": REPORT}
     yield ToolStarted(call_id="note", name="write_file", args=args)
     if asks and not (answer := await ctx.approve("write_file", args, call_id="note", decisions=("approve", "reject"))):
@@ -123,7 +123,10 @@ async def _research(
 async def _call(
     call_id: str, name: str, args: dict[str, Any], work: Callable[[], Any], agent_id: str = ""
 ) -> AsyncIterator[AnyEvent]:
-    """Run a tool of the demo in a thread, because a slow disk must not block the event loop, and yield its events."""
+    """Yield the events of one tool call of the demo.
+
+    The tool runs in a thread, so that a slow disk does not block the event loop.
+    """
     yield ToolStarted(agent_id=agent_id, call_id=call_id, name=name, args=args)
     yield await _run_tool(call_id, work, agent_id)
 
@@ -146,7 +149,7 @@ def _plan(done: int) -> Plan:
 
 
 async def _words(text: str) -> AsyncIterator[str]:
-    """Yield a text word by word, at about the speed of a model."""
+    """Yield a text word by word, with pauses, at about the speed of a model."""
     for piece in re.findall(r"\s*\S+|\s+$", text):
         yield piece
         await asyncio.sleep(SECONDS_PER_WORD)
@@ -158,7 +161,7 @@ def _report_text(question: str, hits: list[dict[str, Any]]) -> str:
 
 
 def _short(question: str) -> str:
-    """Return the user's question on one line, truncated to the maximum length."""
+    """Return the user's question on one line, cut to MAX_QUESTION_CHARACTERS."""
     line = " ".join(question.split())
     if len(line) <= MAX_QUESTION_CHARACTERS:
         return line
@@ -179,5 +182,5 @@ def _answer(question: str, hits: list[dict[str, Any]]) -> str:
 
 
 def create_demo_agent(_: AgentConfig) -> Callable[..., Any]:
-    """Return the demo agent for the catalogue. The configuration is ignored, because the demo has no settings."""
+    """Return the demo agent for the catalogue of built-in agents. It has no settings, so the argument is ignored."""
     return demo

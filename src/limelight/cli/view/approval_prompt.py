@@ -4,19 +4,32 @@ The approval dialogue updates the prompt while the person types; the live view d
 """
 
 import re
-from typing import Any, Literal
+from typing import Literal
 
 from rich.text import Text
 
-from limelight.cli.view.render import approval_subject, format_duration, shorten_arguments
+from limelight.answer_schemas import choices
+from limelight.cli.view.render import (
+    INTERRUPT,
+    QUESTION_LINES,
+    approval_subject,
+    format_duration,
+    question_lines,
+    shorten_arguments,
+)
 from limelight.cli.view.sanitize import one_line, sanitize
 from limelight.events import ApprovalRequested
+from limelight.json_schema import Schema
+from limelight.json_values import fields_of
 
 BAR = "┃ "
 MIN_WIDTH = 20
 FRAME_LINES = 5
-"""The number of lines of a prompt besides those of the arguments."""
+"""Number of lines that a prompt needs in addition to the lines of the arguments."""
 CHOICES = {"approve": "[a]pprove", "edit": "[e]dit", "reject": "[r]eject"}
+ANSWER = "[t]ype an answer"
+MAX_CHOICES = 9
+"""Maximum number of listed answers that a prompt shows."""
 SHOW_ALL = "[s]how all"
 
 _KEY = re.compile(r"\x1b[\[O][0-9;]*[A-Za-z~]|.", re.DOTALL)
@@ -35,7 +48,7 @@ class LineEditor:
         self.cursor = len(self.text)
 
     def feed(self, keys: str) -> Literal["enter", "escape"] | None:
-        """Apply key presses up to Enter or Escape. Later keys are dropped: they were not meant for this line."""
+        """Apply key presses up to Enter or Escape. Keys after that are dropped: they were not meant for this line."""
         for key in _KEY.findall(keys):
             if key in ("\r", "\n"):
                 return "enter"
@@ -79,16 +92,20 @@ class LineEditor:
         return shown[:at], shown[at : at + 1], shown[at + 1 :]
 
 
+def numbered_choices(schema: Schema) -> list[str]:
+    """Return the answers that a schema lists as numbered lines, with their descriptions."""
+    listed = choices(schema) or choices(fields_of(schema.get("items")))
+    return [
+        f"{number} {choice.label}" + (f": {choice.description}" if choice.description else "")
+        for number, choice in enumerate(listed, 1)
+    ]
+
+
 class ApprovalPrompt:
-    """The prompt for an open approval request. `hint` says what to type, `notice` why the last input was invalid."""
+    """The prompt for an open approval. `hint` says what to type, `notice` why the last input was invalid."""
 
     def __init__(self, request: ApprovalRequested, agent: str) -> None:
-        self.approval_id = request.approval_id
-        self.name = request.name
-        self.args: dict[str, Any] | str = request.args
-        self.truncated = request.truncated
-        self.decisions = request.decisions
-        self.expires_at = request.expires_at
+        self.request = request
         self.agent = agent
         self.hint = ""
         self.notice = ""
@@ -97,12 +114,16 @@ class ApprovalPrompt:
     def draw(self, width: int, height: int, now: float) -> list[Text]:
         """Return the lines of the prompt for a screen of this size. `now` is the time in milliseconds."""
         room = max(MIN_WIDTH, width - len(BAR) - 1)
-        subject = approval_subject(self.name, self.args)
-        args, cut = shorten_arguments(subject.args, room - 2, max(1, height - FRAME_LINES))
-        title = f"{one_line(self.agent, 40)} {'asks' if subject.is_question else 'asks for approval'}: "
-        cut = cut or self.truncated or (subject.is_question and len(title) + len(subject.title) > room)
+        subject = approval_subject(self.request.name, self.request.args, self.request.question)
+        question = question_lines(subject.question, room - 2, min(QUESTION_LINES, max(1, height - FRAME_LINES)))
+        listed = self._listed(room - 2)
+        left = height - FRAME_LINES - len(question) - len(listed)
+        args, cut = shorten_arguments(subject.args, room - 2, max(1, left))
+        is_question = subject.is_question or "approve" not in self.request.decisions
+        title = f"{one_line(self.agent, 40)} {'asks' if is_question else 'asks for approval'}: "
+        cut = cut or self.request.truncated or (subject.is_question and len(title) + len(subject.title) > room)
         lines = [Text(title, "yellow").append(subject.title, "bold")]
-        lines += [Text(f"  {line}") for line in args]
+        lines += [Text(f"  {line}") for line in (*question, *args, *listed)]
         lines.append(Text(self._expiry(now), "dim"))
         lines.append(Text(sanitize(self.hint) or self._choices(cut), "bold" if not self.hint else ""))
         if self.notice:
@@ -112,11 +133,19 @@ class ApprovalPrompt:
         return [Text(no_wrap=True, overflow="ellipsis").append(BAR, "yellow").append_text(line) for line in lines]
 
     def _choices(self, cut: bool) -> str:
-        words = [CHOICES[decision] for decision in self.decisions]
+        words = [CHOICES[decision] for decision in self.request.decisions]
+        if self.request.answer_schema is not None:
+            is_question = self.request.name == INTERRUPT or "approve" not in self.request.decisions
+            words.insert(0 if is_question else len(words), ANSWER)
         return "  ".join([*words, SHOW_ALL] if cut else words)
 
+    def _listed(self, width: int) -> list[str]:
+        """Return a numbered line for each answer that the request lists."""
+        lines = numbered_choices(self.request.answer_schema or {})
+        return [one_line(line, width) for line in lines[:MAX_CHOICES]]
+
     def _expiry(self, now: float) -> str:
-        if self.expires_at is None:
+        if self.request.expires_at is None:
             return "It waits without a time limit."
-        left = max(0, round((self.expires_at - now) / 1000))
-        return f"Without an answer it is a no in {format_duration(left * 1000) if left >= 60 else f'{left} s'}."
+        left = max(0, round((self.request.expires_at - now) / 1000))
+        return f"Without a decision it is rejected in {format_duration(left * 1000) if left >= 60 else f'{left} s'}."

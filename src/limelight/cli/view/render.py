@@ -8,12 +8,21 @@ from rich.cells import cell_len, set_cell_size
 from limelight.cli.view.run_state import Approval, RunState, ToolCall
 from limelight.cli.view.sanitize import one_line, sanitize
 from limelight.dialects.base import text_of
-from limelight.events import NO_RESULT_SEEN, Plan, RunCancelled, RunFailed, RunFinished
+from limelight.events import NO_RESULT_SEEN, Plan, RunCancelled, RunFailed, RunFinished, RunStarted
+from limelight.sources.input_schemas import input_text
 
 Args = dict[str, Any] | str
 """Arguments of a tool call: an object, or a text if they are not valid JSON or truncated to a preview."""
 
-STATE_MARKS = {"running": "▸", "waiting": "?", "done": "✓", "failed": "✗", "unseen": "○"}
+STATE_MARKS = {
+    "running": "▸",
+    "waiting": "?",
+    "done": "✓",
+    "failed": "✗",
+    "stopped": "■",
+    "rejected": "⊘",
+    "unseen": "○",
+}
 TODO_MARKS = {"pending": "·", "in_progress": "▸", "completed": "✓"}
 
 QUESTION_KEYS = ("question", "prompt", "message", "text", "title", "description", "value")
@@ -21,6 +30,7 @@ QUESTION_KEYS = ("question", "prompt", "message", "text", "title", "description"
 INTERRUPT = "interrupt"
 """The `name` of an approval request that is not about a tool, but from `interrupt(…)` in a LangGraph graph."""
 
+QUESTION_WIDTH = 100
 SUMMARY_WIDTH = 60
 MIN_ARGUMENT_CELLS = 12
 """Minimum width of the argument in a call's line. If less is left, the error moves to a second line."""
@@ -30,6 +40,8 @@ LINES_PER_ARGUMENT = 5
 """Maximum number of lines shown of one argument, so that the arguments after it are visible too."""
 APPROVAL_WIDTH, APPROVAL_LINES = 160, 20
 """Maximum width and number of the argument lines of an approval. `limelight approve --list` shows all."""
+QUESTION_LINES = 6
+"""Maximum number of lines shown of the question of an approval request."""
 MAX_CODE_LINES = 30
 LINE_WIDTH = 200
 SOURCE_WIDTH = 2000
@@ -38,6 +50,13 @@ SOURCE_WIDTH = 2000
 _LINE_BREAK = re.compile(r"[\n\t]")
 _HEADING = re.compile(r"#{1,6}\s+")
 _BOLD = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
+
+
+def input_line(event: RunStarted) -> str:
+    """Return the user's input as one line: the question, and the values of an input object that are not in it."""
+    values = event.input_values or {}
+    rest = {} if all(name in event.input for name in values) else values
+    return "  ".join(one_line(text, QUESTION_WIDTH) for text in (event.input, input_text(rest)) if text)
 
 
 def format_duration(milliseconds: int | None) -> str:
@@ -49,13 +68,8 @@ def format_duration(milliseconds: int | None) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
-def summary(call: ToolCall) -> str:
-    """Return the summary of a call, which the server has derived from the arguments, on one line."""
-    return one_line(call.summary, SUMMARY_WIDTH)
-
-
 def argument_lines(args: Args) -> list[list[str]]:
-    """Return the lines of each argument: `name = value`, or a value of several lines below `name =`."""
+    """Return the lines of each argument of a call: `name = value`, or a value of several lines below `name =`."""
     if isinstance(args, str):
         return [sanitize(args).splitlines() or [""]]
     return [_argument(name, text_of(value)) for name, value in args.items()]
@@ -70,7 +84,7 @@ def _argument(name: str, value: str) -> list[str]:
 
 
 def shorten_arguments(args: Args, width: int, max_lines: int) -> tuple[list[str], bool]:
-    """Format arguments in `max_lines` lines of `width` characters. Returns the lines and whether anything was cut."""
+    """Format arguments in at most `max_lines` lines of `width` characters. Returns the lines and whether one is cut."""
     found: list[str] = []
     cut = False
     for lines in argument_lines(args):
@@ -102,7 +116,7 @@ def _cut(line: str, width: int) -> str:
 
 def call_line(call: ToolCall, owner: str = "", *, with_argument: bool = True) -> str:
     """Format a call as one line of any length: `✓ read_file bees.md  3 ms`."""
-    argument = summary(call) if with_argument else ""
+    argument = one_line(call.summary, SUMMARY_WIDTH) if with_argument else ""
     return _join(_call_head(call, owner), argument, [_call_outcome(call), format_duration(call.duration_ms)])
 
 
@@ -111,7 +125,8 @@ def call_rows(call: ToolCall, owner: str, width: int) -> list[str]:
 
     The argument is cut to fit. If too little of it would be left, the error moves to a second row.
     """
-    argument, outcome, duration = summary(call), _call_outcome(call), format_duration(call.duration_ms)
+    argument, outcome = one_line(call.summary, SUMMARY_WIDTH), _call_outcome(call)
+    duration = format_duration(call.duration_ms)
     head = _cut_cells(_call_head(call, owner), max(MIN_ARGUMENT_CELLS, width - cell_len(duration) - 2))
     space = _argument_cells(head, [outcome, duration], width)
     if not outcome or space >= min(cell_len(argument), MIN_ARGUMENT_CELLS):
@@ -125,7 +140,13 @@ def _call_head(call: ToolCall, owner: str) -> str:
 
 
 def _call_outcome(call: ToolCall) -> str:
-    return NO_RESULT_SEEN.lower() if call.state == "unseen" else one_line(call.error, 200)
+    match call.state:
+        case "stopped" | "rejected":
+            return call.state
+        case "unseen":
+            return NO_RESULT_SEEN.lower()
+        case _:
+            return one_line(call.error, 200)
 
 
 def _join(head: str, argument: str, more: list[str]) -> str:
@@ -144,7 +165,7 @@ def _cut_cells(text: str, cells: int) -> str:
 
 
 def code_lines(call: ToolCall) -> list[str]:
-    """Return the code that a call runs, prefixed with `>`; [] if the line of the call shows all of it."""
+    """Return the lines of the code that a call runs, prefixed with `>`; [] if `call_line` already shows all of it."""
     code = call.args.get(call.code_key) if isinstance(call.args, dict) else None
     if not isinstance(code, str) or (len(code.strip()) <= SUMMARY_WIDTH and "\n" not in code.strip()):
         return []
@@ -161,14 +182,15 @@ def output_lines(call: ToolCall) -> list[str]:
 
 
 class Subject(NamedTuple):
-    """The subject of an approval request: `title` is the name of a tool, or the question of a LangGraph graph.
+    """What an approval request is about: `title` is the name of a tool, or the question of a LangGraph graph.
 
-    `args` are the arguments that the title does not show.
+    `args` are the arguments that the title does not show, `question` is the text of a tool's question.
     """
 
     title: str
     args: Args
     is_question: bool = False
+    question: str = ""
 
     @property
     def name(self) -> str:
@@ -176,43 +198,59 @@ class Subject(NamedTuple):
         return f'"{self.title}"' if self.is_question else self.title
 
 
-def approval_subject(name: str, args: Args) -> Subject:
-    """Return the subject of a request. A question that is cut in the title is also in `args`."""
+def approval_subject(name: str, args: Args, question: str = "") -> Subject:
+    """Return what an approval request is about. A question that is cut in the title is also in `args`.
+
+    `question` is the text of the request; requests in older logs have it only in their arguments.
+    """
     if name == INTERRUPT and isinstance(args, dict):
-        key = next((key for key in QUESTION_KEYS if isinstance(args.get(key), str) and args[key].strip()), None)
+        texts = {key: args[key].strip() for key in args if isinstance(args[key], str) and args[key].strip()}
+        key = next((key for key in texts if texts[key] == question), None)
+        key = key or next((key for key in QUESTION_KEYS if key in texts), None)
         if key is not None:
-            title, question = one_line(args[key], SUBJECT_WIDTH), sanitize(args[key]).strip()
+            title, text = one_line(args[key], SUBJECT_WIDTH), sanitize(args[key]).strip()
             rest = {other: value for other, value in args.items() if other != key}
-            return Subject(title, rest if title == question else args, is_question=True)
-    return Subject(one_line(name, SUBJECT_WIDTH), args)
+            return Subject(title, rest if title == text else args, is_question=True)
+    return Subject(one_line(name, SUBJECT_WIDTH), args, question=question)
+
+
+def question_lines(question: str, width: int, max_lines: int) -> list[str]:
+    """Return the first lines of a question, without empty lines, each cut to `width` characters."""
+    lines = [line.rstrip() for line in sanitize(question).splitlines() if line.strip()]
+    return [_cut(line, width) for line in (lines if len(lines) <= max_lines else [*lines[: max_lines - 1], "…"])]
 
 
 def approval_lines(approval: Approval, *, with_name: bool = True) -> list[str]:
-    """Format a request or its decision: `✗ send_mail rejected by ann: too long`, and below it arguments or changes.
+    """Format an approval request or its decision, as `✗ send_mail rejected by ann`, with arguments or changes below it.
 
     `with_name=False` omits name and arguments, for use below the line of the call, which shows them.
     """
-    subject = approval_subject(approval.name, approval.args)
+    subject = approval_subject(approval.name, approval.args, approval.question)
     with_name = with_name or subject.is_question
     head = _approval_head(approval, subject, f"{subject.name} " if with_name else "")
     if approval.decision == "edit":
-        changes = approval_changes(approval.name, approval.args, approval.edited_args)
+        changes = approval_changes(approval.name, approval.args, approval.edited_args, answered=approval.answered)
         return [head, *(f"    {line}" for line in changes)]
-    if approval.decision is not None or not with_name:
+    if approval.decision is not None:
         return [head]
+    asked = [f"    {line}" for line in question_lines(subject.question, APPROVAL_WIDTH, QUESTION_LINES)]
+    if not with_name:
+        return [head, *asked]
     lines, cut = shorten_arguments(subject.args, APPROVAL_WIDTH, APPROVAL_LINES)
-    return [head, *(f"    {line}" for line in lines), *(["    …"] if cut else [])]
+    return [head, *asked, *(f"    {line}" for line in lines), *(["    …"] if cut else [])]
 
 
-def approval_changes(name: str, args: Args, edited: Args | None) -> list[str]:
-    """Return the lines for the changes of an edit; for the answer to a question, the line `value = …`."""
+def approval_changes(name: str, args: Args, edited: Args | None, *, answered: bool = False) -> list[str]:
+    """Return the lines for the arguments that a decision has changed; `value = …` for the answer to a question."""
+    if answered and isinstance(edited, dict):
+        return [f"answer = {one_line(text_of(edited.get('value')), APPROVAL_WIDTH)}"]
     if approval_subject(name, args).is_question and isinstance(edited, dict) and edited.keys() == {"value"}:
         return [f"value = {one_line(text_of(edited['value']), APPROVAL_WIDTH)}"]
     return change_lines(args, edited)
 
 
 def _approval_head(approval: Approval, subject: Subject, name: str) -> str:
-    by = "" if approval.by == "system" else f" by {one_line(approval.by, 60) or 'somebody'}"
+    by = "" if approval.by == "system" else f" by {one_line(approval.by, 60) or 'an unknown user'}"
     match approval.decision:
         case None:
             needs = "waits for an answer" if subject.is_question else "needs an approval"
@@ -220,10 +258,10 @@ def _approval_head(approval: Approval, subject: Subject, name: str) -> str:
         case "approve":
             return f"✓ {name}approved{by}"
         case "edit":
-            return f"✓ {name}{'answered' if subject.is_question else 'approved with changes'}{by}"
+            return f"✓ {name}{'answered' if subject.is_question or approval.answered else 'approved with changes'}{by}"
         case "reject":
             expired = (approval.by, approval.reason) == ("system", "expired")
-            reason = "nobody decided in time" if expired else one_line(approval.reason, 200)
+            reason = "no decision in time" if expired else one_line(approval.reason, 200)
             return f"✗ {name}rejected{by}" + (f": {reason}" if reason else "")
 
 
@@ -260,8 +298,9 @@ def late_title_lines(state: RunState) -> list[str]:
 
 
 def source_lines(state: RunState) -> list[str]:
-    """Format the sources of the answer as a list; [] if there are none."""
-    return ["Sources:", *(f"- {one_line(source, SOURCE_WIDTH)}" for source in state.sources)] if state.sources else []
+    """Format the sources of the answer as a list of titles and URLs; [] if there are none."""
+    sources = (" — ".join(filter(None, (source.title, source.url))) for source in state.sources)
+    return ["Sources:", *(f"- {one_line(source, SOURCE_WIDTH)}" for source in sources)] if state.sources else []
 
 
 def end_line(state: RunState) -> str:

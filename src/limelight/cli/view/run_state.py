@@ -1,10 +1,12 @@
-"""The state of a run that the terminal views draw, computed from its Records. Pure."""
+"""The state of a run for the terminal views: messages, calls, plans and the answer, built from its Records. Pure."""
 
+from collections import Counter
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from limelight.dialects.base import is_structured, text_of
+from limelight.dialects.base import agent_label, is_structured, text_of
+from limelight.display_fields import streamed_code
 from limelight.events import (
     AgentFinished,
     AgentStarted,
@@ -22,23 +24,28 @@ from limelight.events import (
     RunFinished,
     RunStarted,
     SourceCited,
+    SourceLink,
     Status,
     StepFinished,
     Terminal,
     TextDelta,
     Todo,
+    ToolArgsDelta,
     ToolFinished,
     ToolOutputDelta,
     ToolReady,
     ToolStarted,
 )
+from limelight.streamed_json import FirstFieldDecoder
 
+PYTHON = "python"
+"""The language whose code is drawn while the agent writes it."""
 MAX_OUTPUT = 4000
-"""Maximum length of a tool's output in characters. Of longer output only the end is stored."""
+"""Maximum length of a tool's output, and of code that streams, in characters. Of longer text only the end is stored."""
 
 
-class Message(msgspec.Struct):
-    """A text that an agent has written, with the deltas received so far."""
+class StreamedText(msgspec.Struct):
+    """A text of an agent that arrives in pieces: the deltas received so far."""
 
     agent_id: str
     deltas: list[str] = []
@@ -46,6 +53,10 @@ class Message(msgspec.Struct):
     @property
     def text(self) -> str:
         return "".join(self.deltas)
+
+
+class Message(StreamedText):
+    """A message that an agent has written."""
 
 
 class Approval(msgspec.Struct):
@@ -60,7 +71,9 @@ class Approval(msgspec.Struct):
     by: str = ""
     reason: str = ""
     edited_args: dict[str, Any] | str | None = None
-    """The changed arguments, if the decision is `edit`."""
+    """The changed arguments if the decision is `edit`, or the answer: `{"value": answer}`."""
+    question: str = ""
+    answered: bool = False
 
 
 class ToolCall(msgspec.Struct):
@@ -70,7 +83,7 @@ class ToolCall(msgspec.Struct):
     agent_id: str
     name: str
     args: dict[str, Any] | str | None
-    state: Literal["running", "waiting", "done", "failed", "unseen"] = "running"
+    state: Literal["running", "waiting", "done", "failed", "stopped", "rejected", "unseen"] = "running"
     """The progress of the call. `unseen` means that it has ended and Limelight did not see its result."""
     duration_ms: int | None = None
     error: str = ""
@@ -81,10 +94,12 @@ class ToolCall(msgspec.Struct):
     """The argument that describes the call best, as text."""
     code_key: str = ""
     """The name of the argument that contains the code to run; "" if there is none."""
+    streamed_code: str = ""
+    """The end of the Python code that the agent is writing; "" when the arguments are complete."""
 
     @property
     def ended(self) -> bool:
-        return self.state in ("done", "failed", "unseen")
+        return self.state not in ("running", "waiting")
 
 
 class SubAgent(msgspec.Struct):
@@ -92,20 +107,17 @@ class SubAgent(msgspec.Struct):
 
     agent_id: str
     name: str
+    """The name, with the title of a branch, or with a number if a sub-agent of this name was running already."""
     depth: int
-    state: Literal["running", "done", "failed"] = "running"
+    state: Literal["running", "done", "failed", "stopped", "rejected"] = "running"
+    agent_name: str = ""
+    """The name without title and number."""
 
 
-class PlanText(msgspec.Struct):
+class PlanText(StreamedText):
     """A plan that an agent has written as text. Plans that are lists of todos are in `RunState.todos` instead."""
 
-    agent_id: str
-    deltas: list[str] = []
     streaming: bool = False
-
-    @property
-    def text(self) -> str:
-        return "".join(self.deltas)
 
 
 class Note(msgspec.Struct):
@@ -120,7 +132,7 @@ ItemT = TypeVar("ItemT", bound=Item)
 
 
 class RunState:
-    """The state of one run. `items` are everything to draw, in the order in which they began."""
+    """The state of one run. `items` has its messages, calls and notes in the order in which they began."""
 
     def __init__(self) -> None:
         self.started: RunStarted | None = None
@@ -133,13 +145,17 @@ class RunState:
         self.answer = ""
         """The answer; "" if it was streamed and is therefore a Message in `items`."""
         self.title = ""
-        self.sources: tuple[str, ...] = ()
+        self.sources: tuple[SourceLink, ...] = ()
         self.items: list[Item] = []
         self.calls: dict[str, ToolCall] = {}
         self.messages: dict[str, Message] = {}
         self.sub_agents: dict[str, SubAgent] = {}
         self.approvals: dict[str, Approval] = {}
+        self._name_counts: Counter[str] = Counter()
+        """How many sub-agents have had the same name."""
         self._streaming_plans: dict[str, PlanText] = {}
+        self._streaming_code: dict[str, FirstFieldDecoder] = {}
+        """The decoders of the arguments of Python tools, by `call_id`."""
 
     def depth(self, agent_id: str) -> int:
         """Return the nesting depth of an agent; 0 is the main agent."""
@@ -153,12 +169,12 @@ class RunState:
         return "the agent" if self.started is None else self.started.agent
 
     def owner(self, agent_id: str) -> str:
-        """Return a prefix that names the sub-agent; "" for the main agent, or if there is only one sub-agent."""
+        """Return the name of a sub-agent as a prefix for its lines; "" for the main agent or the only sub-agent."""
         sub_agent = self.sub_agents.get(agent_id)
         return f"{sub_agent.name}: " if sub_agent is not None and len(self.sub_agents) > 1 else ""
 
     def feed(self, record: Record) -> None:
-        """Update the state with one Record."""
+        """Update the state of the run with one Record."""
         event = record.event
         match event:
             case RunStarted():
@@ -184,6 +200,14 @@ class RunState:
             case _:
                 self._feed_work(event)
 
+    def _label(self, event: AgentStarted) -> str:
+        """Return the name of a sub-agent that starts, different from the names of those that run."""
+        self._name_counts[event.name] += 1
+        is_running = any(a.state == "running" and a.agent_name == event.name for a in self.sub_agents.values())
+        if event.title or not is_running:
+            return agent_label(event)
+        return f"{event.name} {self._name_counts[event.name]}"
+
     def _finish_plan(self, agent_id: str) -> PlanText | None:
         """Mark the plan that the agent is streaming as complete, and return it; None if there is none."""
         plan = self._streaming_plans.pop(agent_id, None)
@@ -204,12 +228,12 @@ class RunState:
             self.todos.pop(event.agent_id, None)
 
     def _set_answer(self, event: FinalAnswer) -> None:
-        """Store the answer with its title and sources.
+        """Store the answer of the run with its title and sources.
 
         The text of a streamed answer is already in `items` and stays there, unless it is the last item and has a title,
         sources or data: then it moves to `answer`, so that it is drawn below the title.
         """
-        self.title, self.sources = event.title, event.sources
+        self.title, self.sources = event.title, event.source_links
         message = self.messages.get(event.message_id) if event.message_id is not None else None
         is_last = message is not None and self.items[-1] is message
         if is_last and is_structured(event) and not event.truncated:
@@ -224,13 +248,20 @@ class RunState:
                 call = ToolCall(event.call_id, event.agent_id, event.name, event.args)
                 call.summary, call.code_key = event.summary, event.code_key
                 self.calls[event.call_id] = self._add(call)
+                if event.args is None and event.language == PYTHON:
+                    self._streaming_code[event.call_id] = streamed_code()
+            case ToolArgsDelta() if event.call_id in self._streaming_code:
+                code = self._streaming_code[event.call_id].feed(event.text)
+                call = self.calls[event.call_id]
+                call.streamed_code = (call.streamed_code + code)[-MAX_OUTPUT:]
             case ToolReady() | ToolOutputDelta() | ToolFinished() if event.call_id in self.calls:
                 self._feed_call(self.calls[event.call_id], event)
             case AgentStarted():
-                depth = self.depth(event.parent_id) + 1
-                self.sub_agents[event.agent_id] = self._add(SubAgent(event.agent_id, event.name, depth))
+                depth, label = self.depth(event.parent_id) + 1, self._label(event)
+                sub_agent = SubAgent(event.agent_id, label, depth, agent_name=event.name)
+                self.sub_agents[event.agent_id] = self._add(sub_agent)
             case AgentFinished() if event.agent_id in self.sub_agents:
-                self.sub_agents[event.agent_id].state = "failed" if event.error else "done"
+                self.sub_agents[event.agent_id].state = event.outcome or ("failed" if event.error else "done")
                 self._finish_plan(event.agent_id)
             case ApprovalRequested():
                 self._request_approval(event)
@@ -241,24 +272,27 @@ class RunState:
             case SourceCited():
                 self._add(Note(event.agent_id, f"@ {event.title} {event.url}".rstrip()))
             case _:
-                pass  # steps, usage, reasoning and argument deltas are not drawn
+                pass  # steps, usage, reasoning and the arguments of other tools are not drawn
 
     def _feed_call(self, call: ToolCall, event: ToolReady | ToolOutputDelta | ToolFinished) -> None:
         match event:
             case ToolReady():
                 call.args, call.summary, call.code_key = event.args, event.summary, event.code_key
+                call.streamed_code = ""
+                self._streaming_code.pop(event.call_id, None)
             case ToolOutputDelta():
                 output = call.output + event.text
                 call.output_cut = call.output_cut or len(output) > MAX_OUTPUT
                 call.output = output[-MAX_OUTPUT:]
             case ToolFinished():
-                call.state = "failed" if event.error is not None else "done" if event.result_seen else "unseen"
+                ended = "failed" if event.error is not None else "done" if event.result_seen else "unseen"
+                call.state = event.outcome or ended
                 call.duration_ms, call.error = event.duration_ms, event.error or ""
 
     def _request_approval(self, event: ApprovalRequested) -> None:
         call = self.calls.get(event.call_id) or self._requesting_call(event)
         call_id = "" if call is None else call.call_id
-        approval = Approval(event.approval_id, event.agent_id, call_id, event.name, event.args)
+        approval = Approval(event.approval_id, event.agent_id, call_id, event.name, event.args, question=event.question)
         self.approvals[event.approval_id] = approval
         if call is None:
             self._add(approval)
@@ -277,12 +311,13 @@ class RunState:
 
     def _resolve_approval(self, approval: Approval, event: ApprovalResolved) -> None:
         approval.decision, approval.by, approval.reason = event.decision, event.by, event.reason
+        approval.answered = event.answered
         call = self.calls.get(approval.call_id)
         if call is not None:
             call.state = "waiting" if any(one.decision is None for one in call.approvals) else "running"
         if event.decision == "edit":
             approval.edited_args = event.args
-            if call is not None:
+            if call is not None and not event.answered:
                 call.args, call.summary, call.code_key = event.args, event.summary, event.code_key
 
     def _add(self, item: ItemT) -> ItemT:

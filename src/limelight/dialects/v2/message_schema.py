@@ -1,4 +1,4 @@
-"""The schema of a v2 message: its types, the pane of each type, and its metadata.
+"""The schema of v2 messages: their types, the client's pane for each type, and their metadata.
 
 The dialect writes messages as plain dicts, because that is faster; tests compare the dicts with these types. The
 specification of the API and the page's table of panes are generated from this module.
@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, TypedDict, get_args
 
 import msgspec
 
-from limelight.events import Decision, OutputStream, TodoStatus
+from limelight.events import Decision, Outcome, OutputStream, TodoStatus
 
 Component = Literal["chat", "webide", "terminal"]
-"""The panes of a client."""
+"""Names of the panes of a v2 client: parts of its screen."""
 
 MessageType = Literal[
     "user",
@@ -45,14 +45,14 @@ PANES: dict[str, Component] = {
     message_type: "terminal" if message_type in ("execution_logs", "observation") else "chat"
     for message_type in get_args(MessageType)
 }
-"""The pane that shows each type of message."""
+"""The client's pane for each type of message."""
 
 CODE_PANE: Component = "webide"
-"""The pane that shows the `tool_invocation` of a Python tool."""
+"""The client's pane for a `tool_invocation` message with Python code."""
 
 
 def pane_of(message_type: str, *, is_code: bool = False) -> Component:
-    """Return the pane for a message. `is_code` says that the message contains Python code."""
+    """Return the client's pane for a message; `is_code` means that the message contains Python code."""
     return CODE_PANE if is_code and message_type == "tool_invocation" else PANES[message_type]
 
 
@@ -94,6 +94,8 @@ class Metadata(Routing, total=False):
     agent_id: str
     agent_name: str
     depth: int
+    agent_title: Annotated[str, msgspec.Meta(description="What distinguishes a sub-agent from others of its name")]
+    is_branch: Annotated[bool, msgspec.Meta(description="True if a sub-agent is a branch of its parent")]
     # Streamed texts
     streaming: bool
     is_delta: bool
@@ -131,6 +133,7 @@ class Metadata(Routing, total=False):
     stream: OutputStream
     output_lines: int
     has_error: bool
+    outcome: Outcome
     result_seen: bool
     execution_duration: float
     # Footers
@@ -155,7 +158,10 @@ class Metadata(Routing, total=False):
     approval_id: str
     args: dict[str, Any] | str | None
     decisions: list[Decision]
+    question: str
+    answer_schema: dict[str, Any]
     decision: Decision
+    answered: bool
     expires_at: int | None
     by: str
     artifact_id: str

@@ -1,4 +1,4 @@
-"""Previews: the first characters of a text, and a summary of a tool's arguments. Pure.
+"""Shortens texts and tool arguments to previews for v2 messages, without cutting a visible character apart. Pure.
 
 A preview does not end inside of a grapheme: one character for the reader, which may consist of several code points.
 The rules are those of Unicode text segmentation (UAX 29), as far as the standard library has the data for them.
@@ -15,18 +15,18 @@ SUMMARY_CHARS = 40
 RAW_SUMMARY_CHARS = 100
 ZERO_WIDTH_JOINER = "\u200d"
 EXTENDERS = "\u200c\u200d\u0e33\u0eb3"
-"""Code points that continue a grapheme although they are not marks: joiners, and two vowel signs."""
+"""Code points that continue a visible character although they are not marks: joiners, and two vowel signs."""
 VIRAMA = 9
-"""The combining class of a virama, a sign that binds the next consonant to the previous one."""
+"""Unicode's combining class of viramas, signs that bind the next consonant to the previous one."""
 
 
 def preview(text: str, limit: int = THOUGHT_CHARS) -> str:
-    """Return the first `limit` characters, followed by "..." if the text is longer."""
+    """Return the first `limit` characters of a text, followed by "..." if the text is longer."""
     return text if len(text) <= limit else text[: _grapheme_boundary(text, limit)] + "..."
 
 
 def args_summary(args: dict[str, Any] | str) -> str:
-    """Return a short summary of the first arguments of a call, for the badge of the call."""
+    """Return a short text with the first arguments of a tool call, for the call's badge."""
     if isinstance(args, str):
         return preview(args, RAW_SUMMARY_CHARS)
     first = list(args.items())[:SUMMARY_ARGS]
@@ -35,7 +35,7 @@ def args_summary(args: dict[str, Any] | str) -> str:
 
 
 def _grapheme_boundary(text: str, limit: int) -> int:
-    """Return the last grapheme boundary at or before `limit`; `limit` if the text before it is one grapheme."""
+    """Return the last end of a visible character at or before `limit`; `limit` if one character is longer."""
     return next((index for index in range(limit, 0, -1) if not _is_inside_grapheme(text, index)), limit)
 
 
@@ -49,7 +49,7 @@ def _is_inside_grapheme(text: str, index: int) -> bool:
 
 
 def _extends_grapheme(character: str) -> bool:
-    """Whether a code point continues a grapheme: a mark, skin tone, tag of a flag, or Hangul vowel or final."""
+    """Whether a code point continues a visible character: a mark, skin tone, flag's tag, or Hangul vowel or final."""
     if character.isascii():
         return False
     code = ord(character)

@@ -1,4 +1,4 @@
-"""Writes the headers and footers of the steps and plans of one agent.
+"""Writes the v2 messages at the beginning (header) and end (footer) of an agent's steps and plans.
 
 Some frameworks report steps. For others (and plain functions), steps are implicit: a step is a text and the tool calls
 that follow it. A plan always has a header and a footer, whether it is a planning step, inside of an action step or
@@ -16,32 +16,32 @@ SEPARATOR = "-----"
 
 
 class Steps:
-    """Writes the headers and footers of one agent's steps, and numbers the messages inside of them."""
+    """Writes the header and footer of one agent's steps, and numbers the messages in them."""
 
-    def __init__(self, writer: MessageWriter, agent_id: str, *, live: bool) -> None:
+    def __init__(self, writer: MessageWriter, agent_id: str) -> None:
         self._writer = writer
         self._agent_id = agent_id
-        self._plans = Plans(writer, agent_id, live=live)
+        self._plans = Plans(writer, agent_id)
         self._framework_has_steps = False
         self._is_implicit = False
         self._has_tool_calls = False
-        """Whether tools were called since the implicit step began."""
+        """Whether tools were called since the current step began, if the framework does not report steps."""
         self._open_calls = 0
         self._open_kind = ""
-        """The kind of the open step, "" if none is open."""
+        """The kind of the open step; "" if none is open."""
         self._pending_end: StepFinished | None = None
-        """The end of the open step, if its footer is not written yet."""
+        """The event that ended the open step, until the step's footer is written."""
         self._input_tokens: int | None = None
         self._output_tokens: int | None = None
         self.number: int | None = None
 
     @property
     def metadata(self) -> Metadata:
-        """The metadata keys that every message of an action step has."""
+        """The metadata keys that every message in an action step has."""
         return {"step_type": "action", **step_number(self.number)}
 
     def start(self, event: StepStarted) -> None:
-        """Begin a step that the framework reports."""
+        """Write the header of a step that the framework reports."""
         self.close()
         self._framework_has_steps, self._is_implicit = True, False
         if event.step_kind == "planning":
@@ -53,8 +53,8 @@ class Steps:
     def finish(self, event: StepFinished, *, has_open_text: bool) -> None:
         """End a step that the framework reports.
 
-        The footer is written after an open text of the step. If the step failed, it is written at the next event, which
-        shows whether the error concerns only the step or ends the run.
+        The footer is written after an open text of the step. If the step has an error, it is written at the next event,
+        which may be the end of the run, with the same error.
         """
         self._pending_end = event
         self._end_plan()
@@ -62,17 +62,17 @@ class Steps:
             self._end_step()
 
     def finish_pending(self) -> None:
-        """Write the footer of the step, if an open text or an error has delayed the footer."""
+        """Write the footer of a step whose footer had to wait for an open text or an error."""
         if self._pending_end is not None:
             self._end_step()
 
-    def drop_error(self, reason: str) -> None:
-        """Do not report the error of the step if it equals `reason`, with which the agent or the run ends."""
-        if self._pending_end is not None and self._pending_end.error == reason:
+    def drop_repeated_error(self, message: str) -> None:
+        """Discard the error of a failed step if the agent or the run fails with the same message, to show it once."""
+        if self._pending_end is not None and self._pending_end.error == message:
             self._pending_end = msgspec.structs.replace(self._pending_end, error=None)
 
     def begin_text(self) -> None:
-        """Prepare for a text. A text after tool calls begins the next implicit step."""
+        """Prepare for a text; after tool calls, it begins a new step if the framework does not report steps."""
         self.finish_pending()
         if self._framework_has_steps or self._open_kind:
             if not (self._is_implicit and self._has_tool_calls) or self._open_calls:
@@ -81,7 +81,7 @@ class Steps:
         self._begin_implicit_step()
 
     def begin_tool_call(self) -> None:
-        """Prepare for a tool call. A call without an open step begins an implicit step."""
+        """Prepare for a tool call; it begins a step if none is open."""
         self.finish_pending()
         if not self._framework_has_steps and not self._open_kind:
             self._begin_implicit_step()
@@ -92,22 +92,22 @@ class Steps:
         self._open_calls -= 1
 
     def add_usage(self, event: Usage) -> None:
-        """Add the tokens of a model request to an implicit step. Steps of a framework come with their token counts."""
+        """Add a model request's tokens to the open step, if the framework does not report steps itself."""
         if self._is_implicit and self._open_kind:
             self._input_tokens = (self._input_tokens or 0) + event.input_tokens
             self._output_tokens = (self._output_tokens or 0) + event.output_tokens
 
     def plan_fits(self, event: PlanDelta) -> bool:
-        """Whether a delta of a plan fits into the current message."""
+        """Whether a delta joined from several of the agent's plan fits into the current message."""
         return self._plans.fits(event)
 
     def append_plan(self, event: PlanDelta) -> None:
-        """Write a delta of a plan."""
+        """Write a delta of the agent's plan."""
         self._begin_plan()
         self._plans.append(event)
 
     def finish_plan(self, event: Plan) -> None:
-        """Write a complete plan, or the rest of a plan that came in deltas."""
+        """Write a complete plan of the agent, or the rest of a plan that was streamed."""
         self._begin_plan()
         self._plans.finish(event)
         self._end_plan()
@@ -118,7 +118,7 @@ class Steps:
         self._end_plan()
 
     def close(self) -> None:
-        """End the open plan and the open step."""
+        """End the agent's open plan and open step."""
         self._end_plan()
         self._end_step()
 
@@ -131,7 +131,8 @@ class Steps:
             self._write_footer(cost(self._input_tokens, self._output_tokens, None) if self._is_implicit else {})
 
     def _write_error(self, event: StepFinished) -> None:
-        if event.error is None:
+        """Write the error of a step; if the step was stopped, the end of its agent or run shows the error."""
+        if event.error is None or event.outcome == "stopped":
             return
         self._plans.finish_text()
         metadata = {
@@ -150,10 +151,11 @@ class Steps:
 
     def _begin_action(self, number: int) -> None:
         self.number, self._open_kind = number, "action"
-        self._writer.write("action_header", f"**Step {number}**", self._agent_id, **self.metadata)
+        label = self._writer.step_label(self._agent_id, number)
+        self._writer.write("action_header", f"**{label}**", self._agent_id, **self.metadata)
 
     def _begin_plan(self) -> None:
-        """Begin a plan that is not a planning step. This ends an open implicit step."""
+        """Begin a plan outside of a planning step. This ends an open step that the framework did not report."""
         if self._plans.is_open:
             return
         self.finish_pending()
@@ -162,7 +164,7 @@ class Steps:
         self._plans.begin(self.number)
 
     def _end_plan(self) -> None:
-        """End the open plan, unless it is a planning step, whose plan ends with the step."""
+        """End the open plan, unless it belongs to a planning step, with which it ends."""
         if self._plans.is_open and self._open_kind != "planning":
             self._plans.end({})
 
@@ -173,17 +175,17 @@ class Steps:
         elif kind:
             label = f"Step {self.number}"
             footer = {**self.metadata, "footer_label": label, "step_name": label, "is_active": False, **metadata}
-            self._writer.write("action_footer", footer_line(label, metadata), self._agent_id, **footer)
+            line = footer_line(self._writer.step_label(self._agent_id, self.number), metadata)
+            self._writer.write("action_footer", line, self._agent_id, **footer)
             self._writer.write("separator", SEPARATOR, self._agent_id, step_type="action", **step_number(self.number))
 
 
 class Plans:
-    """Writes the plans of one agent, each with a header, a text and a footer."""
+    """Writes the plans of one agent, each as a header, a text and a footer."""
 
-    def __init__(self, writer: MessageWriter, agent_id: str, *, live: bool) -> None:
+    def __init__(self, writer: MessageWriter, agent_id: str) -> None:
         self._writer = writer
         self._agent_id = agent_id
-        self._live = live
         self._count = 0
         self._step: int | None = None
         self._text: TextStream | None = None
@@ -191,7 +193,7 @@ class Plans:
         self.is_open = False
 
     def begin(self, step: int | None) -> None:
-        """Write the header of the next plan, which may be outside of a step."""
+        """Begin a plan with its `planning_header` message. `step` is the number of the open step, None without one."""
         self.is_open = True
         self._count += 1
         self._step = step
@@ -199,17 +201,17 @@ class Plans:
         self._text = self._new_text()
 
     def fits(self, event: PlanDelta) -> bool:
-        """Whether a delta of the plan fits into the current message."""
+        """Whether a delta joined from several of the open plan fits into the current message."""
         return self._text is None or self._text.fits(event.text)
 
     def append(self, event: PlanDelta) -> None:
-        """Write a delta of the plan."""
+        """Write a delta of the open plan."""
         self._text = self._text or self._new_text()  # a step may contain several plans
         self._pieces.append(event.text)
         self._text.append(event.text)
 
     def finish(self, event: Plan) -> None:
-        """Write the part of a complete plan that did not come in deltas, and end its text.
+        """Write what a complete plan contains beyond the deltas that were sent, and end its text.
 
         The log truncates long plans. If the deltas have more text than the event, nothing is added.
         """
@@ -228,14 +230,14 @@ class Plans:
             self._text.append(rest)
 
     def finish_text(self) -> None:
-        """End the text of the plan after the deltas that were written."""
+        """End the text of the open plan with the deltas that were written."""
         text, self._text, self._pieces = self._text, None, []
         if text is not None:
             shown = preview(text.first_page)
             text.finish(thoughts_content=shown, content_length=text.length, step_name=self._label)
 
     def end(self, metadata: Metadata) -> None:
-        """Write the footer of the plan. `metadata` has the cost of the step, as far as it is known."""
+        """Write the footer of the plan, with the step's tokens and duration (`metadata`) as far as they are known."""
         self.finish_text()
         self.is_open = False
         label = self._label
@@ -244,7 +246,7 @@ class Plans:
         self._writer.write("separator", SEPARATOR, self._agent_id, step_type="planning", **step_number(self._step))
 
     def _new_text(self) -> TextStream:
-        return TextStream(self._writer, "planning_content", self._agent_id, self._metadata, live=self._live)
+        return TextStream(self._writer, "planning_content", self._agent_id, self._metadata)
 
     @property
     def _metadata(self) -> Metadata:

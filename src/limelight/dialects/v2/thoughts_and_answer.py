@@ -1,4 +1,4 @@
-"""Writes the texts and the reasoning of agents as streams, and the final answer.
+"""Writes the texts and the reasoning of agents, and the final answer, as streams of v2 messages.
 
 A text of the main agent is streamed as `action_thought`. If it is the answer, its last message is a `final_answer` with
 the same id, so that no answer appears twice. Whether a text is the answer is known only after the text has ended, so
@@ -16,31 +16,29 @@ from limelight.events import FinalAnswer, ReasoningDelta, ReasoningFinished, Run
 from limelight.structured_answers import markdown_of, to_text
 
 REASONING_IS_THOUGHT = frozenset({"smolagents"})
-"""Frameworks whose reasoning events are the thought of a step, and not the reasoning of a model."""
+"""Frameworks whose reasoning events are the agent's thought in a step, not a model's hidden reasoning."""
 
 
 class ThoughtsAndAnswer:
-    """Writes the texts and the reasoning of all agents, and the final answer."""
+    """Writes all agents' texts and reasoning, and the final answer, as v2 messages."""
 
     def __init__(self, writer: MessageWriter, steps_of: Callable[[str], Steps]) -> None:
         self._writer = writer
         self._steps_of = steps_of
-        self._live = True
         self._reasoning_type = "reasoning"
         self._streams: dict[tuple[str, str], TextStream] = {}
-        """Open texts by agent and message."""
+        """Open texts, by agent and message id."""
         self._before_calls: set[tuple[str, str]] = set()
-        """Texts that were open when their agent called a tool. They cannot be the answer."""
+        """Texts that were open when their agent called a tool, and so cannot be the answer."""
         self._held: tuple[str, TextStream] | None = None
-        """The last text of the main agent and its message id, while it may be the answer."""
+        """The main agent's last text, whose end is not written while it may be the answer, and its message id."""
 
     def begin(self, event: RunStarted) -> None:
-        """Read the settings of a run: whether texts are streamed, and which type of message shows reasoning."""
-        self._live = event.enable_streaming
+        """Choose the type of the messages that show reasoning, which depends on the run's framework."""
         self._reasoning_type = "action_thought" if event.framework in REASONING_IS_THOUGHT else "reasoning"
 
     def append(self, event: TextDelta | ReasoningDelta) -> None:
-        """Write a delta of a text."""
+        """Write a delta of an agent's text or reasoning."""
         key = (event.agent_id, event.message_id)
         if key not in self._streams:
             self.release_held(event.agent_id)
@@ -48,12 +46,12 @@ class ThoughtsAndAnswer:
         self._streams[key].append(event.text)
 
     def fits(self, event: TextDelta | ReasoningDelta) -> bool:
-        """Whether a delta fits into the current message of its text."""
+        """Whether a delta joined from several fits into the current message of its text."""
         stream = self._streams.get((event.agent_id, event.message_id))
         return stream is None or stream.fits(event.text)
 
     def finish(self, event: TextFinished | ReasoningFinished) -> None:
-        """Write the end of a text, or hold it if the text may be the answer."""
+        """Write the end of a text; if the text may be the answer, hold its end back."""
         key = (event.agent_id, event.message_id)
         if key not in self._streams:
             return
@@ -66,23 +64,23 @@ class ThoughtsAndAnswer:
             self._finish_thought(event.agent_id, self._streams.pop(key))
 
     def begin_tool_call(self, agent_id: str) -> None:
-        """Mark the last text and the open texts of an agent as not being the answer, because a tool call follows."""
+        """Mark an agent's last text and open texts as not being the answer, because it calls a tool."""
         self.release_held(agent_id)
         self._before_calls.update(key for key in self._streams if key[0] == agent_id)
 
     def release_held(self, agent_id: str, *, unless: str | None = None) -> None:
-        """End the held text of an agent as a thought, unless its message id is `unless`."""
+        """End the held text of an agent as a thought, unless the text has the message id `unless`."""
         if self._held is not None and not agent_id and self._held[0] != unless:
             stream, self._held = self._held[1], None
             self._finish_thought("", stream)
 
     def has_open(self, agent_id: str) -> bool:
-        """Whether an agent has an open or held text. The footer of its step comes after the text."""
+        """Whether an agent has an open or held text, so that its step's footer must wait."""
         is_held = self._held is not None and not agent_id
         return is_held or any(owner == agent_id for owner, _ in self._streams)
 
     def final_answer(self, event: FinalAnswer) -> None:
-        """Write the answer after the last step: as the end of the held text, or as a separate message.
+        """Write the final answer, as the end of the held text or as a separate message.
 
         A text of several pages ends as a thought. The answer is then a separate message, with as much text as fits.
         """
@@ -94,7 +92,7 @@ class ThoughtsAndAnswer:
         self._steps_of("").close()
         metadata: Metadata = {"step_type": "final_answer", "agent_status": "writing", "is_final_answer": True}
         metadata |= {"is_active": False, **_answer_metadata(event), **truncation_fields(event)}
-        if stream is not None and not stream.is_split and (self._live or not is_structured(event)):
+        if stream is not None and not stream.is_split and (self._writer.streams or not is_structured(event)):
             stream.finish("final_answer", **metadata)
             return
         content = markdown_of(event)
@@ -109,7 +107,7 @@ class ThoughtsAndAnswer:
         is_text = isinstance(event, TextDelta)
         metadata: Metadata = {**steps.metadata, "agent_status": "thinking", "is_raw_thought": not is_text}
         message_type = "action_thought" if is_text else self._reasoning_type
-        return TextStream(self._writer, message_type, event.agent_id, metadata, live=self._live)
+        return TextStream(self._writer, message_type, event.agent_id, metadata)
 
     def _finish_thought(self, agent_id: str, stream: TextStream) -> None:
         stream.finish(thoughts_content=preview(stream.first_page), full_thought_length=stream.length)

@@ -12,8 +12,7 @@ from limelight.auth.identity import ALL_SCOPES, MAX_USER_ID, SYSTEM, Identity, S
 from limelight.auth.key_file import Keyring
 from limelight.config import Settings
 from limelight.errors import BadRequest, Forbidden, SetupError, StoreUnavailable, Unauthorized
-from limelight.models import LOCAL_OWNER
-from limelight.sources.base import User
+from limelight.models import LOCAL_OWNER, User
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -26,7 +25,7 @@ class Caller(msgspec.Struct, frozen=True):
     user: User
     scopes: frozenset[Scope]
     is_named: bool = False
-    """Whether the header `X-Limelight-User-Id` names the user."""
+    """Whether the user is the one in the header `X-Limelight-User-Id`, not the one of the key."""
 
     def has(self, scope: Scope) -> bool:
         return scope in self.scopes
@@ -38,7 +37,7 @@ class Caller(msgspec.Struct, frozen=True):
             raise Forbidden(f"this needs a key with the scope {scope!r}; the scopes of yours: {scopes}")
 
     def check_user(self, user_id: str, path: str) -> None:
-        """Raise BadRequest if a request names the user `local`, which has no limits, and the caller is another user."""
+        """Raise BadRequest if a caller asks to act as the user `local`, which has no limits, and is another user."""
         if user_id == LOCAL_OWNER != self.user.user_id:
             detail = f"the user {LOCAL_OWNER!r} is the server's own: only LIMELIGHT_API_KEY speaks for them"
             raise BadRequest(detail, path=path)

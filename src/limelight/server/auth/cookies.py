@@ -6,28 +6,42 @@ the root path, because a browser sends the cookie of a server at `/` to servers 
 
 import re
 
-from starlette.requests import Request, cookie_parser
+from starlette.requests import Request
 from starlette.responses import Response
 
 from limelight.server.middleware.root_path import root_of
 
 MAX_AGE_SECONDS = 30 * 24 * 3600
+MAX_COOKIE_BYTES = 16 * 1024
+"""Size of the header `Cookie` above which it is ignored. It contains the cookies of all servers of the host."""
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._~-]")
-"""Characters that are replaced in the name of the cookie. A root path may contain them."""
+_INVALID_IN_NAMES = re.compile(r"[^A-Za-z0-9._~-]")
+"""Characters of a root path that the name of the cookie cannot contain. They are replaced."""
 _OWN_SITES = (b"same-origin", b"none")
 
 
 def cookie_name(headers: dict[bytes, bytes], root: str = "") -> str:
+    """Return the name of this server's cookie, from the port in the `Host` header and the root path."""
     port = headers.get(b"host", b"").decode("latin-1").rpartition("]")[2].partition(":")[2]
-    parts = ["limelight_key", port if port.isdecimal() else "", _NOT_IN_NAMES.sub(".", root.strip("/"))]
+    parts = ["limelight_key", port if port.isdecimal() else "", _INVALID_IN_NAMES.sub(".", root.strip("/"))]
     return "_".join(filter(None, parts))
 
 
 def key_from_cookie(headers: dict[bytes, bytes], root: str = "") -> str | None:
-    """Return the API key from the cookie of this server; None if the request has no such cookie."""
-    cookies = cookie_parser(headers.get(b"cookie", b"").decode("latin-1"))
-    return cookies.get(cookie_name(headers, root)) or None
+    """Return the API key from the cookie of this server; None if the request has no such cookie.
+
+    Keys contain no character that needs quotes. Python's parser of cookies also decodes quoted values, some of them in
+    quadratic time: a header of 60 KB would keep the server busy for seconds.
+    """
+    header = headers.get(b"cookie", b"")
+    if len(header) > MAX_COOKIE_BYTES:
+        return None
+    name = cookie_name(headers, root)
+    for cookie in header.decode("latin-1").split(";"):
+        found, _, value = cookie.partition("=")
+        if found.strip() == name:
+            return value.strip() or None
+    return None
 
 
 def is_same_site(method: str, headers: dict[bytes, bytes], origins: tuple[str, ...] = ()) -> bool:

@@ -12,23 +12,25 @@ from urllib.parse import unquote
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from limelight.auth.identity import MAX_USER_ID, user_id_error
-from limelight.errors import BadRequest, Forbidden, LimelightError, Unauthorized
+from limelight.errors import BadRequest, Forbidden, LimelightError, TooManyConnections, Unauthorized
+from limelight.models import LOCAL_OWNER, User
+from limelight.runs.limits import RETRY_AFTER_SECONDS
 from limelight.server.auth.authenticator import ANONYMOUS, LOCAL, Caller
 from limelight.server.auth.cookies import is_cross_site, is_same_site, key_from_cookie
-from limelight.server.middleware.root_path import below, root_of
+from limelight.server.middleware.root_path import root_of, strip_root
 from limelight.server.problem_details import send_problem
-from limelight.server.rate_limit import Throttle, client_of, is_gone
+from limelight.server.process.connection_table import Connection
+from limelight.server.rate_limit import client_of, is_gone
 from limelight.server.runtime import Runtime
 from limelight.server.web_page import is_page_file
-from limelight.sources.base import User
 
 PROBE_PATHS = frozenset({"/health", "/ready", "/api/v2/health"})
 LOGIN_PATHS = frozenset({"/auth/login", "/auth/logout"})
 CHAT_PATHS = frozenset({"/chat", "/chat/stream"})
-"""Paths of the routes whose body may name a user."""
+"""Paths of the routes whose request body may name the user of the run."""
 SIGNAL_PATHS = re.compile(r"/runs/[^/]+/(cancel|approvals/[^/]+)")
-"""Paths of Stop and decisions. The endpoint counts these requests itself (`ApiRequest.count_signal`), because the rate
-limit never refuses them for a live run."""
+"""Paths of requests that stop a run or decide on an approval. The rate limit never refuses them for a live run, so the
+endpoint counts them (`ApiRequest.count_signal`), not the middleware."""
 PROXY_HEADERS = (b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip")
 """Headers that proxies add. A server without keys refuses them, unless `auth.insecure_no_auth` is set."""
 HOW_TO_MAKE_ONE = "make one with `limelight keys create`"
@@ -37,7 +39,7 @@ HOW_TO_MAKE_ONE = "make one with `limelight keys create`"
 class AuthMiddleware:
     """Authenticates each request and sets `scope["state"]["caller"]`, or refuses the request.
 
-    `is_proxied` says that the server is behind a proxy according to its settings.
+    `is_proxied`: whether the settings of the server say that it is behind a proxy.
     """
 
     def __init__(self, app: ASGIApp, runtime: Runtime, *, is_proxied: bool = False) -> None:
@@ -48,32 +50,39 @@ class AuthMiddleware:
         self._is_insecure = runtime.settings.auth.insecure_no_auth
         self._origins = tuple(runtime.settings.server.origins)
         self._is_proxied = is_proxied
-        self._throttle = Throttle()
+        self._throttle = runtime.throttle
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
             try:
                 headers = dict[bytes, bytes](scope["headers"])
                 caller = scope.setdefault("state", {})["caller"] = await self._authenticate(scope, headers)
-                if caller is ANONYMOUS and not await self._throttled(scope):
+                if caller is ANONYMOUS and not await self._throttled(scope, receive):
                     return
+                _count_connection(caller, scope)
                 await self._count(scope)
                 scope["state"]["is_still_authorized"] = lambda: self._is_still_authorized(scope, headers)
             except LimelightError as error:
                 self._metrics.count_refusal(error)
-                if await self._throttled(scope, is_refusal=True):
+                if await self._throttled(scope, receive, is_refusal=True):
                     await send_problem(error, scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    async def _throttled(self, scope: Scope, *, is_refusal: bool = False) -> bool:
-        """Wait until the throttle lets a request be answered. Return False if the client has disconnected."""
-        return await self._throttle.wait(client_of(scope), is_refusal=is_refusal, is_gone=lambda: is_gone(scope))
+    async def _throttled(self, scope: Scope, receive: Receive, *, is_refusal: bool = False) -> bool:
+        """Wait until the throttle admits a request. Return False if the client has disconnected before."""
+        client = client_of(scope)
+        if await self._throttle.wait(client, is_refusal=is_refusal, is_gone=lambda: is_gone(scope)):
+            return True
+        if scope["type"] == "websocket":  # uvicorn logs an error if the handshake of an open socket is not answered
+            while (await receive())["type"] != "websocket.disconnect":
+                pass
+        return False
 
     async def _count(self, scope: Scope) -> None:
-        """Count a request for the rate limit of the caller.
+        """Count a request toward the rate limit of the caller, except requests that the endpoint counts itself.
 
-        The endpoint itself counts Stop, decisions, and requests whose body may name another user.
+        These are Stop, decisions on approvals, and requests whose body may name another user.
         """
         caller: Caller = scope["state"]["caller"]
         scope["state"]["is_counted"] = not (_may_name_user_in_body(caller, scope) or _is_signal(scope))
@@ -81,7 +90,7 @@ class AuthMiddleware:
             await self._rate_limiter.count(caller.user.user_id)
 
     async def _authenticate(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
-        path = below(scope["path"], root_of(scope))
+        path = strip_root(scope["path"], root_of(scope))
         if path in PROBE_PATHS:
             return ANONYMOUS
         if self._authenticator.is_open:
@@ -104,10 +113,7 @@ class AuthMiddleware:
             return False
 
     def _check_open(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """Raise Forbidden if a server without keys must not answer a request.
-
-        It does not answer other machines, proxies and pages of other sites.
-        """
+        """Raise Forbidden if a request to a server without keys comes from another machine, a proxy or another site."""
         if not self._is_insecure:
             if self._is_proxied or is_proxied(scope, headers):
                 raise Forbidden(f"behind a proxy this server needs an API key: {HOW_TO_MAKE_ONE}")
@@ -131,14 +137,30 @@ class AuthMiddleware:
         return key
 
 
+def _count_connection(caller: Caller, scope: Scope) -> None:
+    """Count the connection of a request for its user. Raises TooManyConnections, but not for Stop and decisions.
+
+    The connections of the user `local`, and of a key that may act for other users, have only the total limit.
+    """
+    connection: Connection | None = scope["state"].get("connection")
+    if caller is ANONYMOUS or connection is None:
+        return
+    is_exempt = caller.has("on-behalf-of") or caller.user.user_id == LOCAL_OWNER
+    owner = "" if is_exempt else caller.user.user_id
+    table = connection.table
+    if not table.authenticate(connection, owner, is_exempt=is_exempt) and not _is_signal(scope):
+        detail = f"you have {table.limits.per_user} connections open, which is the limit: close some"
+        raise TooManyConnections(detail, retry_after=RETRY_AFTER_SECONDS)
+
+
 def _may_name_user_in_body(caller: Caller, scope: Scope) -> bool:
     if caller.is_named or not (caller.has("on-behalf-of") and caller.has("use")):
         return False
-    return _method(scope) == "POST" and below(scope["path"], root_of(scope)) in CHAT_PATHS
+    return _method(scope) == "POST" and strip_root(scope["path"], root_of(scope)) in CHAT_PATHS
 
 
 def _is_signal(scope: Scope) -> bool:
-    return _method(scope) == "POST" and SIGNAL_PATHS.fullmatch(below(scope["path"], root_of(scope))) is not None
+    return _method(scope) == "POST" and SIGNAL_PATHS.fullmatch(strip_root(scope["path"], root_of(scope))) is not None
 
 
 def _on_behalf_of(caller: Caller, headers: dict[bytes, bytes]) -> Caller:
@@ -149,8 +171,8 @@ def _on_behalf_of(caller: Caller, headers: dict[bytes, bytes]) -> Caller:
     user_id = _text(headers.get(b"x-limelight-user-id", b""))
     if not user_id or not caller.has("on-behalf-of"):
         return caller
-    if wrong := user_id_error(user_id):
-        raise BadRequest(wrong, path="X-Limelight-User-Id")
+    if mistake := user_id_error(user_id):
+        raise BadRequest(mistake, path="X-Limelight-User-Id")
     caller.check_user(user_id, "X-Limelight-User-Id")
     name = _text(headers.get(b"x-limelight-user-name", b"")).strip()
     return Caller(User(user_id, name[:MAX_USER_ID]), caller.scopes, is_named=True)
@@ -188,10 +210,10 @@ def _is_local_name(host: bytes) -> bool:
 
 
 def _method(scope: Scope) -> str:
-    """Return the HTTP method; for a WebSocket handshake an unsafe one, because commands on a socket change data."""
+    """Return the HTTP method. A WebSocket handshake counts as an unsafe method, as commands on a socket change data."""
     return scope["method"] if scope["type"] == "http" else "CONNECT"
 
 
 def _text(value: bytes) -> str:
-    """Return the decoded text of a header. Spaces around the value belong to HTTP; encoded ones belong to the text."""
+    """Return the percent-decoded value of a header. Spaces around it are removed first, so encoded ones are kept."""
     return unquote(value.decode("latin-1").strip(" \t"))

@@ -16,11 +16,8 @@ _SEGMENT = re.compile(r"[A-Za-z0-9._~-]+")
 MAX_LENGTH = 200
 
 
-def below(path: str, root: str) -> str:
-    """Return a path without the root path before it; the path unchanged if it does not begin with the root path.
-
-    The result is "" for the root path itself, without a trailing slash.
-    """
+def strip_root(path: str, root: str) -> str:
+    """Remove the root path from the beginning of a path. A path that does not begin with it is returned unchanged."""
     rest = path.removeprefix(root)
     return rest if not rest or rest.startswith("/") else path
 
@@ -58,8 +55,8 @@ def _begins_with(path: str, segments: list[str]) -> bool:
 class RootPathMiddleware:
     """Sets the root path of each request, and adds it to the request path if a proxy has stripped it.
 
-    It changes the scope in place, so that the handler of unexpected errors, which runs outside of all middleware, gets
-    the root path too.
+    It changes the scope in place, because the handler of unexpected errors runs outside of all middleware and needs the
+    root path too.
     """
 
     def __init__(self, app: ASGIApp, root: str) -> None:
@@ -68,7 +65,7 @@ class RootPathMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
-            path = below(scope["path"], root_of(scope))
-            scope["path"] = self._root + below(path, self._root)
+            path = strip_root(scope["path"], root_of(scope))
+            scope["path"] = self._root + strip_root(path, self._root)
             scope["root_path"] = self._root
         await self._app(scope, receive, send)

@@ -1,6 +1,6 @@
 """The limit of open file descriptors: raises it at the start, and logs when no descriptor is left.
 
-Without descriptors uvloop closes new connections without any message, so a monitor checks every second.
+Without descriptors no connection can be accepted, and no file can be opened. A monitor checks every second.
 """
 
 import asyncio
@@ -15,8 +15,11 @@ MAX_DESCRIPTORS = 65_536
 """Highest limit that a server sets. Some systems allow a billion descriptors, and programs that agents start may try to
 close every possible one."""
 CHECK_SECONDS = 1.0
+CONNECTION_SHARE = 0.75
+"""Share of the file descriptors that open connections may use. The rest is for files, agents and waiting
+connections."""
 QUIET_SECONDS = 60.0
-"""Minimum time between two log lines, because the state may change often near the limit."""
+"""Minimum time between two log lines of the monitor, because near the limit the state may change often."""
 
 
 def raise_fd_limit() -> None:
@@ -33,6 +36,16 @@ def raise_fd_limit() -> None:
         wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
         if soft != resource.RLIM_INFINITY and soft < wanted:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def usable_connections(wanted: int) -> int:
+    """Return how many connections this process can have open: `wanted`, or fewer if the descriptor limit is low."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return wanted
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return wanted if soft == resource.RLIM_INFINITY else max(1, min(wanted, int(soft * CONNECTION_SHARE)))
 
 
 def is_exhausted() -> bool:
@@ -66,8 +79,8 @@ class FdMonitor:
         self._quiet_until = now + QUIET_SECONDS
         if is_exhausted:
             log.error(
-                "no file descriptor is left (EMFILE): new connections are closed without an answer, and no further "
-                "file can be opened. Raise the limit, with LimitNOFILE= in a systemd unit or `ulimit -n`, and check "
+                "no file descriptor is left (EMFILE): new connections have to wait, and no further file can be opened. "
+                "Raise the limit, with LimitNOFILE= in a systemd unit or `ulimit -n`, and check "
                 "what holds so many open"
             )
         else:

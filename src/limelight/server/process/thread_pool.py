@@ -1,4 +1,4 @@
-"""The thread pool for code of agents, which can neither end the server nor occupy all threads.
+"""The thread pool for code of agents, so that it can neither end the server nor occupy all threads.
 
 A SystemExit or KeyboardInterrupt in a thread would pass through the event loop and end all runs. The pool converts them
 to AgentFailed, so that `exit()` in a tool ends only the run of that tool. Each run has a limited number of threads;
@@ -57,7 +57,7 @@ class AgentThreadPool(ThreadPoolExecutor):
         return future
 
     def _work(self, run_id: str, future: "Future[Any]", work: Callable[[], Any]) -> None:
-        """Execute a function of a run in a thread of the pool, and then the functions of this run that wait."""
+        """Execute a function of a run in a thread of the pool, and then the waiting functions of the same run."""
         current: Work | None = (future, work)
         del future, work  # so that completed work can be freed
         while current is not None:

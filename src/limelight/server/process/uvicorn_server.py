@@ -18,9 +18,12 @@ import uvicorn
 from starlette.applications import Starlette
 
 from limelight.errors import SetupError, TryLater
-from limelight.server.process.connection_limits import HttpConnection, WebSocketConnection
+from limelight.server.middleware.client_address import ForwardedMiddleware, TrustedProxies
+from limelight.server.process.acceptor import Acceptor
 from limelight.server.process.fd_limit import FdMonitor
+from limelight.server.process.heap_trimmer import HeapTrimmer, find_trim, keep_mmap_threshold
 from limelight.server.process.thread_pool import AgentThreadPool
+from limelight.server.process.uvicorn_protocols import HttpConnection, WebSocketConnection
 from limelight.server.runtime import Runtime
 from limelight.stores.base import EXIT_LOCK
 
@@ -38,13 +41,13 @@ PONG_SECONDS = 60
 CONNECTION_CLOSE_SECONDS = 5
 """Time limit of a shutdown for closing connections, after their streams have ended."""
 SHUTDOWN_SECONDS = 20
-"""Time limit of the complete shutdown after the grace period of runs. Each step of the shutdown has a shorter limit."""
+"""Time limit of the whole shutdown, after the grace period of runs. Each step of the shutdown has a shorter limit."""
 FAST_SHUTDOWN_SECONDS = 2
 """Time limit of the complete shutdown after a second signal."""
 EXIT_STATUS = 1
 """Exit status of a forced exit. An orderly shutdown exits by the received signal."""
 MAX_NAMED_THREADS = 5
-"""Limit of the threads that the log line of a forced exit names."""
+"""Maximum number of running threads that the log line of a forced exit names."""
 
 
 class LimelightServer(uvicorn.Server):
@@ -56,9 +59,12 @@ class LimelightServer(uvicorn.Server):
     """
 
     def __init__(self, app: Starlette, listener: socket.socket, announce: Callable[[str], None]) -> None:
+        self.runtime: Runtime = app.state.runtime
+        self._proxies = TrustedProxies.from_settings(self.runtime.settings)
         super().__init__(
             uvicorn.Config(
-                app,
+                ForwardedMiddleware(app, self._proxies),
+                proxy_headers=False,
                 http=HttpConnection,
                 ws=WebSocketConnection,
                 log_config=None,
@@ -72,7 +78,6 @@ class LimelightServer(uvicorn.Server):
                 ws_per_message_deflate=False,
             )
         )
-        self.runtime: Runtime = app.state.runtime
         self._root: str = app.state.root
         self._listener = listener
         self._announce = announce
@@ -80,8 +85,9 @@ class LimelightServer(uvicorn.Server):
         self._fd_monitor: asyncio.Task[None] | None = None
         self._terminals = _open_terminals()
         self._owns_process = False
-        """Whether the process serves nothing else, so that settings of the whole process may be changed."""
+        """Whether the process runs nothing but this server, so that process-wide settings may be changed."""
         self._freezing: asyncio.Task[None] | None = None
+        self._heap_trimmer: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
@@ -119,13 +125,25 @@ class LimelightServer(uvicorn.Server):
         self._loop = asyncio.get_running_loop()
         self._loop.set_default_executor(AgentThreadPool(THREADS, "limelight-work"))
         await self.runtime.start()
-        await super().startup(sockets or [self._listener])
+        await super().startup(sockets=[])  # the acceptor takes the connections
+        acceptor = Acceptor(self._listener, self.runtime.connections, self._proxies, self._make_protocol)
+        acceptor.start()
+        self.servers = [acceptor]  # pyright: ignore[reportAttributeAccessIssue]
         self._fd_monitor = asyncio.create_task(FdMonitor().run(), name="limelight-fd-monitor")
         if self._owns_process:
             self._freezing = asyncio.create_task(self._freeze_loaded_objects(), name="limelight-gc-freeze")
+            self._trim_heap()
         agents = ", ".join(agent.name for agent in self.runtime.agents)
         data = self.runtime.settings.store.data
         self._print(f"Limelight serves {agents} on {self.url}  (data in {data}, Ctrl-C ends it)")
+
+    def _make_protocol(self) -> HttpConnection:
+        return HttpConnection(self.config, self.server_state, self.lifespan.state)
+
+    def _trim_heap(self) -> None:
+        if trim := find_trim():
+            keep_mmap_threshold()
+            self._heap_trimmer = asyncio.create_task(HeapTrimmer(trim).run(), name="limelight-heap-trimmer")
 
     async def _freeze_loaded_objects(self) -> None:
         """Exclude the objects of the frameworks from garbage collection, when all agents are loaded.
@@ -149,7 +167,7 @@ class LimelightServer(uvicorn.Server):
         self.should_exit = True
 
     def _handle_sighup(self) -> None:
-        """Install the handler of SIGHUP, unless this is a thread, or the parent process ignores it, as nohup does."""
+        """Install the SIGHUP handler, unless this is not the main thread, or the signal is ignored, as under nohup."""
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
             signal.signal(signal.SIGHUP, self._on_sighup)
 
@@ -162,11 +180,11 @@ class LimelightServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         grace_seconds = self._grace_seconds if self._captured_signals else 0
-        self._print(_shutdown_message(self.runtime.sessions.at_work, grace_seconds))
+        self._print(_shutdown_message(self.runtime.sessions.working_count, grace_seconds))
         await self.runtime.drain(grace_seconds)
         await super().shutdown(sockets or [self._listener])
         await self.runtime.stop()
-        for task in (self._fd_monitor, self._freezing):
+        for task in (self._fd_monitor, self._freezing, self._heap_trimmer):
             if task is not None:
                 task.cancel()
 
@@ -180,7 +198,7 @@ class LimelightServer(uvicorn.Server):
 
 
 def _open_terminals() -> set[int]:
-    """Return the standard streams of the process that are open terminals. A terminal that was closed is none."""
+    """Return those standard streams of the process that are terminals and have not been closed."""
     return {fd for fd in (0, 1, 2) if os.isatty(fd)}
 
 

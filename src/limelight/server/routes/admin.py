@@ -1,6 +1,6 @@
 """The routes of administration: list users and their sessions, delete sessions, and read the metrics.
 
-They do not give access to the contents of sessions.
+They do not give access to the content of sessions.
 """
 
 import msgspec

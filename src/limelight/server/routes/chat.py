@@ -3,8 +3,10 @@
 import asyncio
 from typing import Any
 
+import msgspec
+
 from limelight.auth.identity import user_id_error
-from limelight.dialects.base import Cursor, is_structured, text_of
+from limelight.dialects.base import is_structured, text_of
 from limelight.errors import (
     AgentFailed,
     BadEvent,
@@ -33,19 +35,19 @@ from limelight.events import FinalAnswer
 from limelight.ids import sortable_id
 from limelight.links import result_url
 from limelight.messages import Message
-from limelight.models import Run, SessionRef
+from limelight.models import Cursor, Run, SessionRef, User
 from limelight.runs.queries import complete_answer, read_summary
 from limelight.runs.queue import QueuedRun, Request, StoppedInQueue
+from limelight.runs.run_input import checked_input, question_for
 from limelight.runs.viewer import Format
-from limelight.server.endpoint import FORMAT, ApiRequest, Router, check_session_id, validate
+from limelight.server.endpoint import FORMAT, ApiRequest, Router, check_request_id, check_session_id, validate
 from limelight.server.request_body import wait_for_disconnect
-from limelight.server.schemas import MAX_REQUEST_ID, AnswerMessage, AnswerView, ChatBody, ChatView, ToolSummary
+from limelight.server.schemas import AnswerMessage, AnswerView, ChatBody, ChatView, ToolSummary
 from limelight.server.sse import EventStream, StartingRun
-from limelight.sources.base import User
 from limelight.tracing.span import TRACEPARENT, normalize_traceparent
 
 OUTPUT_PREVIEW = 10_000
-"""Limit of a tool's output in a complete answer, in characters. The route of the tool call returns all of it."""
+"""Maximum number of characters of a tool's output in an answer. The route of the tool call returns all of it."""
 START_SECONDS = 3
 """Time after which the response of a stream starts, even if its run has not begun. httpx times out after 5 seconds by
 default."""
@@ -105,41 +107,63 @@ async def chat(request: ApiRequest) -> ChatView:
 
 
 async def _enqueue(request: ApiRequest) -> tuple[QueuedRun, bool]:
-    """Create the run that the body asks for, and return it with whether the answer is a stream.
+    """Create a QueuedRun from the body of a request. Return it, and whether the client wants a stream.
 
-    The run is not started. The request is counted for the user that the body names.
+    The run does not begin here. The request is counted toward the rate limit of the user that the body names.
     """
     raw = await request.json()
     body = validate(raw, ChatBody)
     user = _user(request, body)
     await request.count(user.user_id)
     request.reservation.transfer(user.user_id)
-    return QueuedRun.of(_run_request(request, raw, body, user)), body.stream is not False
+    return QueuedRun.of(await _run_request(request, raw, body, user)), body.stream is not False
 
 
-def _run_request(request: ApiRequest, raw: Any, body: ChatBody, user: User) -> Request:
-    max_messages = request.runtime.settings.limits.request_messages
-    if len(body.messages) > max_messages:
-        raise TooManyMessages(f"{len(body.messages):,} messages; one request takes {max_messages:,}", path="messages")
-    if not any(message.role == "user" for message in body.messages):
-        raise EmptyMessages("`messages` needs at least one message with the role user", path="messages")
+async def _run_request(request: ApiRequest, raw: Any, body: ChatBody, user: User) -> Request:
+    asks = _check_messages(request, body)
     session_id = body.session_id or body.chat_id
     if session_id is not None:
         check_session_id(session_id, "session_id" if body.session_id else "chat_id")
-    if body.request_id is not None and len(body.request_id) > MAX_REQUEST_ID:
-        raise InvalidBody(f"a request id has at most {MAX_REQUEST_ID} characters", path="request_id")
+    check_request_id(body.request_id or "")
     agents = request.runtime.agents
     name = body.agent or (body.model if isinstance(body.model, str) and body.model in agents else None)
+    agent = agents.get(name)
+    ref = SessionRef(user.user_id, session_id or sortable_id("ses_"))
+    has_input = body.input is not None or bool(body.context)
+    is_new = has_input and (session_id is None or await request.runtime.store.session(ref) is None)
+    run_input = checked_input(agent, body.input, body.context, asks=asks, is_new=is_new)
+    messages = [Message(message) for message in raw.get("messages") or ()]
     return Request(
-        agent=agents.get(name),
-        ref=SessionRef(user.user_id, session_id or sortable_id("ses_")),
+        agent=agent,
+        ref=ref,
         user=user,
-        messages=[Message(message) for message in raw["messages"]],
+        messages=messages if asks else [*messages, question_for(run_input.values or {})],
+        input=run_input,
         if_busy=body.if_busy,
         request_id=body.request_id or "",
         continues_session=not body.chat_id or bool(body.session_id),
         traceparent=normalize_traceparent(request.http.headers.get(TRACEPARENT)),
     )
+
+
+def _check_messages(request: ApiRequest, body: ChatBody) -> bool:
+    """Check the number of messages. Return whether there is a question, which a request with an `input` may leave out.
+
+    With an `input`, only the last message can be the question; messages that end with an answer are the conversation
+    before the input.
+    """
+    messages = [] if body.messages is msgspec.UNSET else body.messages
+    max_messages = request.runtime.settings.limits.request_messages
+    if len(messages) > max_messages:
+        raise TooManyMessages(f"{len(messages):,} messages; one request takes {max_messages:,}", path="messages")
+    if body.input is not None:
+        roles = [message.role for message in messages if message.role != "system"]
+        return roles[-1:] == ["user"]
+    if body.messages is msgspec.UNSET:
+        raise InvalidBody("Object missing required field `messages`", path="messages")
+    if not any(message.role == "user" for message in messages):
+        raise EmptyMessages("`messages` needs at least one message with the role user", path="messages")
+    return True
 
 
 def _user(request: ApiRequest, body: ChatBody) -> User:
@@ -150,8 +174,8 @@ def _user(request: ApiRequest, body: ChatBody) -> User:
     user_id = body.user_id or ""
     if not request.caller.has("on-behalf-of") or not user_id or request.caller.is_named:
         return request.user
-    if wrong := user_id_error(user_id):
-        raise InvalidBody(wrong, path="user_id")
+    if mistake := user_id_error(user_id):
+        raise InvalidBody(mistake, path="user_id")
     request.caller.check_user(user_id, "user_id")
     return User(user_id)
 
@@ -166,7 +190,7 @@ async def _stream(request: ApiRequest, queued: QueuedRun, format_: Format) -> Ev
 
     async def begin() -> str:
         begun = await runtime.sessions.begin(queued)
-        viewer.start(Cursor(begun.run.first_seq - 1), only_run=True, fresh=begun.created)
+        viewer.start(Cursor(begun.run.first_seq - 1), only_run=True, is_new_run=begun.created)
         return begun.run.run_id
 
     request.transfer_body(queued)
@@ -240,6 +264,7 @@ async def _chat_view(request: ApiRequest, run_id: str) -> ChatView:
                 output=tool.output[:OUTPUT_PREVIEW],
                 result=tool.result,
                 error=tool.error,
+                outcome=tool.outcome,
                 result_seen=tool.result_seen,
                 duration_ms=tool.duration_ms,
                 truncated=tool.args_cut or tool.result_cut or len(tool.output) > OUTPUT_PREVIEW,
@@ -254,7 +279,13 @@ async def _chat_view(request: ApiRequest, run_id: str) -> ChatView:
 def _structured(answer: FinalAnswer | None) -> AnswerView | None:
     if answer is None or not is_structured(answer):
         return None
-    return AnswerView(title=answer.title, content=answer.content, sources=answer.sources, data=answer.data)
+    return AnswerView(
+        title=answer.title,
+        content=answer.content,
+        sources=answer.sources,
+        source_links=answer.source_links,
+        data=answer.data,
+    )
 
 
 def _refusal(error: BaseException) -> BaseException:

@@ -11,7 +11,7 @@ from limelight.server.auth.cookies import is_cross_site, set_key_cookie
 from limelight.server.endpoint import ApiRequest, Router
 
 MAX_KEY = 3500
-"""Limit of a key in characters, because browsers limit a cookie to 4 kB."""
+"""Maximum length of a key in characters, because browsers limit a cookie to 4 kB."""
 MAX_BODY = 8 * 1024
 """Size limit of the body in bytes. It is low because the route needs no key."""
 router = Router("Keys")
@@ -44,7 +44,7 @@ class MeView(msgspec.Struct, kw_only=True):
 async def login(request: ApiRequest) -> Response:
     """Log in with a key. The browser stores the key in a cookie and sends it with each request."""
     if _is_cross_site(request):
-        raise Forbidden("a page of another site cannot hand in a key")
+        raise Forbidden("a page of another site cannot log in with a key")
     key = (await request.body(LoginBody, max_bytes=MAX_BODY)).key.strip()
     response = Response(status_code=204)
     authenticator = request.runtime.authenticator
@@ -61,7 +61,7 @@ async def login(request: ApiRequest) -> Response:
 async def logout(request: ApiRequest) -> Response:
     """Log out. This deletes the cookie with the key."""
     if _is_cross_site(request):
-        raise Forbidden("a page of another site cannot take a key away")
+        raise Forbidden("a page of another site cannot log out")
     response = Response(status_code=204)
     set_key_cookie(request.http, response, "")
     return response

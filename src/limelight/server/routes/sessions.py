@@ -7,14 +7,14 @@ from typing import get_args
 from limelight.errors import BadCursor, BadRequest, InvalidBody, SessionNotFound, TooManyStreams, UnknownFormat
 from limelight.ids import now_ms
 from limelight.models import Session
-from limelight.server.endpoint import AFTER, FORMAT, ApiRequest, Param, Router
+from limelight.server.endpoint import AFTER, FORMAT, ApiRequest, Param, Router, check_cursor
 from limelight.server.schemas import SessionState, SessionsView, SessionView, TitleBody, session_view
 from limelight.server.sse import EventStream
 
 STATES: tuple[SessionState, ...] = get_args(SessionState)
 MAX_TITLE = 200
 BATCH = 200
-"""Number of sessions that are read from the store at once when a list is filtered by state."""
+"""Number of sessions that one read of the store returns when a list is filtered by state."""
 PAGE_PARAMS = (
     Param("q", "Only titles that contain this"),
     Param("state", "Only sessions in this state", {"type": "string", "enum": list(STATES)}),
@@ -90,8 +90,7 @@ async def stream_session(request: ApiRequest) -> EventStream:
     cursor = request.cursor()
     format_ = request.format()
     session = await request.session()
-    if cursor.seq > session.last_seq:
-        raise BadCursor(f"the session's log ends at {session.last_seq}: this cursor is from another one", path="after")
+    check_cursor(cursor, session.last_seq)
     viewer = request.runtime.stream_viewer(session.ref, format_).__enter__()
     viewer.start(cursor)
     return EventStream(request, viewer, {"x-session-id": session.ref.session_id})

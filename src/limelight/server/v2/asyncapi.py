@@ -8,6 +8,7 @@ from limelight import __version__
 from limelight.dialects.v2.message_schema import RunMessage
 from limelight.events import Record
 from limelight.server.endpoint import Param
+from limelight.server.stream_schemas import DeletedRecords
 from limelight.server.v2 import replies
 from limelight.server.v2.commands import Approve, Cancel, Command, GetMessages, GetState, Ping, Query, Resume
 from limelight.server.v2.sessions import MAX_STEPS
@@ -67,19 +68,12 @@ class Gap(msgspec.Struct, kw_only=True, tag_field="type", tag="gap"):
     last: int = msgspec.field(name="to")
 
 
-class Range(msgspec.Struct, kw_only=True):
-    """The numbers of the first and the last Record of a gap."""
-
-    first: int = msgspec.field(name="from")
-    last: int = msgspec.field(name="to")
-
-
 class RecordGap(msgspec.Struct, kw_only=True):
     """A gap in the log, sent with `format=records`: the Records from `from` to `to` were deleted."""
 
     session_id: str
     cursor: str
-    gap: Range
+    gap: DeletedRecords
 
 
 LogFrame = RunMessage | SessionRecord | PackedRecords | Gap | RecordGap
@@ -120,6 +114,7 @@ COMMANDS = (
             {"type": "approve", "approval_id": "apr_1"},
             {"type": "approve", "approval_id": "apr_1", "decision": "edit", "args": {"path": "notes.md"}},
             {"type": "approve", "approval_id": "apr_1", "decision": "reject", "reason": "not this file"},
+            {"type": "approve", "approval_id": "apr_1", "decision": "respond", "answer": "the blue one"},
         ),
         replies=(replies.Decided,),
     ),

@@ -6,7 +6,6 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from limelight.dialects.base import Cursor
 from limelight.errors import (
     ApprovalNotFound,
     BadJson,
@@ -18,20 +17,24 @@ from limelight.errors import (
     RequestError,
     UnknownMessageType,
 )
-from limelight.events import Decision
+from limelight.events import JsonValue, RequestedDecision
+from limelight.json_values import json_text
 from limelight.messages import Message
-from limelight.models import Decide, Run
+from limelight.models import Cursor, Run
 from limelight.runs.hub import FrameBatch
-from limelight.runs.queue import MAX_QUEUED, IfBusy, QueuedRun, Request
-from limelight.server.endpoint import validate
+from limelight.runs.limits import MAX_QUEUED
+from limelight.runs.queue import IfBusy, QueuedRun, Request
+from limelight.runs.run_input import checked_input, question_for
+from limelight.server.endpoint import check_cursor, check_decision, check_request_id, decision_of, validate
+from limelight.server.request_body import SIGNAL_BYTES, decode_json
 from limelight.server.schemas import MAX_REASON, MAX_REQUEST_ID
-from limelight.server.v2.message_history import History, PageQuery
+from limelight.server.v2.message_history import History
 from limelight.server.v2.replies import Accepted, Decided, MessagesEnd, Pong, State
 from limelight.server.v2.sender import ClientDisconnected, SocketContext
-from limelight.server.v2.sessions import check_cursor, get_session, max_steps_of, session_info
+from limelight.server.v2.sessions import get_session, max_steps_of, session_info
 
 MAX_EARLIER_RUNS = 3
-"""Number of runs before the newest that are searched for the approval of a late decision."""
+"""Number of runs before the newest in which the approval of a decision is searched, because it may come late."""
 
 
 class Command(msgspec.Struct, kw_only=True, tag_field="type"):
@@ -42,7 +45,11 @@ class Query(Command, tag="query"):
     """Ask the agent. If a run is live, `if_busy` decides: `error` refuses the query, `cancel` stops that run, and
     `wait` waits for its end."""
 
-    query: str
+    query: str = ""
+    input: dict[str, Any] | None = None
+    """An input object, for an agent that takes one. The query may then be empty."""
+    context: dict[str, Any] | None = None
+    """Values of the agent's context, if its settings allow them."""
     if_busy: IfBusy = "error"
     request_id: str = ""
 
@@ -71,12 +78,13 @@ class Cancel(Command, tag="cancel"):
 
 
 class Approve(Command, tag="approve"):
-    """Decide on an approval: approve, edit with new `args`, or reject with a `reason`."""
+    """Decide on an approval: approve, edit with new `args`, reject with a `reason`, or respond with an `answer`."""
 
     approval_id: str
-    decision: Decision = "approve"
+    decision: RequestedDecision = "approve"
     args: dict[str, Any] | None = None
     reason: str = ""
+    answer: JsonValue | msgspec.UnsetType = msgspec.UNSET
 
 
 class Resume(Command, tag="resume"):
@@ -90,20 +98,23 @@ COMMAND_TYPES: dict[str, type[AnyCommand]] = {
     str(command.__struct_config__.tag): command for command in get_args(AnyCommand)
 }
 UNCOUNTED = (Ping, Cancel)
-"""Commands that do not count as requests, so that the rate limit refuses neither a ping nor a Stop. Decisions on an
-open approval do not count either, see `_decides_open_approval`."""
-ALLOWED_VALUES = {"if_busy": "if_busy is error, cancel or wait", "decision": "decision is approve, edit or reject"}
+"""Commands that do not count toward the rate limit, so that it refuses neither a ping nor a Stop. Decisions on an open
+approval do not count either."""
+ALLOWED_VALUES = {
+    "if_busy": "if_busy is error, cancel or wait",
+    "decision": "decision is approve, edit, reject or respond",
+}
 
 
 def parse(text: str | None, limit: int) -> AnyCommand:
-    """Parse the text of a message; None stands for a binary message. Raises the RequestError to send to the client."""
+    """Parse a command from the text of a message; None means a binary one. Raises the RequestError for the client."""
     if text is None:
         raise BadRequest("Binary frames are not understood: send JSON as text")
-    if len(text) > limit or len(text.encode("utf-8", "replace")) > limit:
+    if len(text) > limit or len(data := text.encode("utf-8", "replace")) > limit:
         raise BodyTooLarge(f"Message is larger than {limit} bytes")
     try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        value = decode_json(data)
+    except BadJson as error:
         raise BadJson("Invalid JSON") from error
     if not isinstance(value, dict):
         raise BadRequest('Message must be a JSON object like {"type": "ping"}')
@@ -115,7 +126,8 @@ def parse(text: str | None, limit: int) -> AnyCommand:
 
 
 def _validate(value: dict[str, Any], kind: str) -> AnyCommand:
-    if kind == "query" and not (isinstance(value.get("query"), str) and value["query"].strip()):
+    is_asked = isinstance(value.get("query"), str) and value["query"].strip()
+    if kind == "query" and not is_asked and not isinstance(value.get("input"), dict):
         raise InvalidBody("Query is required", path="query")
     try:
         command = validate(value, COMMAND_TYPES[kind])
@@ -123,10 +135,10 @@ def _validate(value: dict[str, Any], kind: str) -> AnyCommand:
         field = error.errors[0][0] if error.errors else ""
         text = ALLOWED_VALUES.get(field) if "enum" in error.detail else f"{field}: {error.detail}"
         raise InvalidBody(text or error.detail, path=field) from error
-    if isinstance(command, Query) and len(command.request_id) > MAX_REQUEST_ID:
-        raise InvalidBody(f"a request_id has at most {MAX_REQUEST_ID} characters", path="request_id")
-    if isinstance(command, Approve) and command.decision == "edit" and command.args is None:
-        raise InvalidBody("to edit, send the new args", path="args")
+    if isinstance(command, Query):
+        check_request_id(command.request_id)
+    if isinstance(command, Approve):
+        check_decision(command)
     return command
 
 
@@ -144,7 +156,7 @@ class CommandHandler:
         """Number of queries of this socket whose runs have not begun."""
 
     async def handle(self, text: str | None) -> None:
-        """Execute the command in a text; None stands for a binary message. Send errors to the client.
+        """Execute the command in the text of a message; None means a binary message. Send errors to the client.
 
         Raises only ClientDisconnected.
         """
@@ -181,15 +193,22 @@ class CommandHandler:
         try:
             command = parse(text, self._runtime.settings.limits.message_bytes)
         except RequestError:
-            await self._runtime.rate_limiter.count(self._user.user_id)
+            await self._count()
             raise
         if not (isinstance(command, UNCOUNTED) or self._decides_open_approval(command)):
-            await self._runtime.rate_limiter.count(self._user.user_id)
+            await self._count()
         return command
 
+    async def _count(self) -> None:
+        """Count a command toward the rate limit. A refusal is not delayed, as a Stop may follow on the same socket."""
+        await self._runtime.rate_limiter.count(self._user.user_id, is_delayed=False)
+
     def _decides_open_approval(self, command: AnyCommand) -> bool:
-        """Whether a command decides on an open approval of the live run, which can be checked without the log."""
-        return isinstance(command, Approve) and self._runtime.control.asking(self._ref, command.approval_id) is not None
+        """Whether a command decides on an open approval of the session's live run. Checked without reading the log."""
+        return (
+            isinstance(command, Approve)
+            and self._runtime.control.live_run_with_approval(self._ref, command.approval_id) is not None
+        )
 
     async def _live_run(self) -> Run:
         session = await get_session(self._runtime, self._ref)
@@ -212,18 +231,26 @@ class CommandHandler:
         after, before = (None if cursor is None else str(cursor) for cursor in (command.after, command.before))
         limit = None if command.limit is msgspec.UNSET else command.limit
         max_limit = self._runtime.settings.limits.session_messages
-        page = await self._history.page(PageQuery(limit, after, before), max_limit)
-        end = MessagesEnd(count=len(page.messages), more=page.more)
-        await self._sender.send_frames(FrameBatch(page.messages), end)
+        budget, owner = self._runtime.response_budget, self._ref.owner
+        async with budget.one_at_a_time(owner):
+            page = await self._history.page(max_limit, limit=limit, after=after, before=before)
+        with budget.counted(owner, sum(len(frame.payload) for frame in page.messages)):
+            end = MessagesEnd(count=len(page.messages), more=page.more)
+            await self._sender.send_frames(FrameBatch(page.messages), end)
 
     async def _start_run(self, command: Query) -> None:
         """Start the run of a query. Return when the run has begun, was refused or is queued."""
         session = await get_session(self._runtime, self._ref)
+        agent, asks = self._runtime.agents.get(session.agent), bool(command.query.strip())
+        is_new = session.run_id is None
+        run_input = checked_input(agent, command.input, command.context, asks=asks, is_new=is_new)
+        question = Message({"role": "user", "content": command.query}) if asks else question_for(command.input or {})
         request = Request(
-            agent=self._runtime.agents.get(session.agent),
+            agent=agent,
             ref=self._ref,
             user=self._user,
-            messages=[Message({"role": "user", "content": command.query})],
+            messages=[question],
+            input=run_input,
             if_busy=command.if_busy,
             request_id=command.request_id,
             max_steps=max_steps_of(self._runtime, session),
@@ -232,7 +259,7 @@ class CommandHandler:
         if self._starting >= MAX_QUEUED:
             raise QueueFull(f"{MAX_QUEUED} queries of this socket wait already")
         reservation = self._runtime.body_budget.reserve(self._ref.owner)
-        reservation.resize(len(command.query))
+        reservation.resize(len(command.query) + _size_of(command.input) + _size_of(command.context))
         queued = QueuedRun.of(request)
         queued.released.add_done_callback(lambda _: reservation.release())
         begin = self._runtime.spawn(self._begin(queued, command))
@@ -253,9 +280,7 @@ class CommandHandler:
     async def _decide(self, command: Approve) -> None:
         reason = command.reason[:MAX_REASON]
         for run in await self._runs_that_may_ask(command.approval_id):
-            decision = Decide(
-                run.run_id, command.approval_id, command.decision, command.args, reason, self._user.user_id
-            )
+            decision = decision_of(run.run_id, command.approval_id, command, reason, self._user.user_id)
             try:
                 await self._runtime.control.decide(run, decision)
             except ApprovalNotFound:
@@ -271,16 +296,35 @@ class CommandHandler:
         The newest run is not enough: if another client has already decided, the run may have ended and a later run may
         be live.
         """
-        asking = self._runtime.control.asking(self._ref, approval_id)
+        asking = self._runtime.control.live_run_with_approval(self._ref, approval_id)
         if asking is not None:
             return [asking]
         runs = await self._runtime.store.runs(self._ref)
         return runs[: -2 - MAX_EARLIER_RUNS : -1]
 
 
+def _size_of(values: dict[str, Any] | None) -> int:
+    """Return the number of bytes of values as JSON."""
+    return len(json_text(values)) if values else 0
+
+
 class _QueryId(msgspec.Struct):
     type: str = ""
     request_id: str = ""
+
+
+class _Tagged(msgspec.Struct):
+    type: str = ""
+
+
+def is_signal(text: str | None) -> bool:
+    """Whether the text of a message is a Stop or a decision, by its type. Texts over SIGNAL_BYTES are not examined."""
+    if text is None or len(text) > SIGNAL_BYTES:
+        return False
+    try:
+        return msgspec.json.decode(text, type=_Tagged).type in ("cancel", "approve")
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
 
 
 def query_request_id(text: str | None) -> str:

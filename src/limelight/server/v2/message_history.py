@@ -1,7 +1,7 @@
 """Messages of a session, read from its log: pages of messages for the socket and REST, and their number.
 
-Pages are not cached. A page encodes only the runs that its messages belong to. The count of an ended run is stored; the
-count of a live run is updated with its new Records.
+To return a page, only the runs of its messages are read and encoded. The message count of an ended run is stored; that
+of a live run is updated with its new Records.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ from typing import NamedTuple
 import msgspec
 
 from limelight.deltas import join
-from limelight.dialects.base import Cursor, Frame, Increment
-from limelight.dialects.encoder import FrameEncoder
+from limelight.dialects.base import Frame, Increment
+from limelight.dialects.frame_encoder import FrameEncoder
 from limelight.errors import BadRequest, StoreUnavailable
 from limelight.events import Record, RunStarted
-from limelight.models import Run, SessionRef
+from limelight.models import Cursor, Run, SessionRef
 from limelight.runs.queries import records_of
 from limelight.runs.viewer import Format
 from limelight.stores.base import Store
@@ -41,14 +41,6 @@ class MessagePage(NamedTuple):
     more: bool
 
 
-class PageQuery(NamedTuple):
-    """A client's query for a page of messages: the newest, or those directly `after` or `before` a cursor."""
-
-    limit: int | None = None
-    after: str | None = None
-    before: str | None = None
-
-
 class History:
     """Reads the complete messages of one session from its log, in one format."""
 
@@ -57,16 +49,19 @@ class History:
         self._ref = ref
         self._format = format_
 
-    async def page(self, query: PageQuery, max_limit: int) -> MessagePage:
-        """Return the page of messages that a client's query selects. Raises BadRequest if the query is invalid."""
-        limit = min(DEFAULT_LIMIT, max_limit) if query.limit is None else query.limit
+    async def page(self, max_limit: int, *, limit: int | None, after: str | None, before: str | None) -> MessagePage:
+        """Return the page that a client has requested: the newest messages, or those directly after or before a cursor.
+
+        Raises BadRequest if the client's `limit` or cursor is invalid.
+        """
+        limit = min(DEFAULT_LIMIT, max_limit) if limit is None else limit
         if not 1 <= limit <= max_limit:
             raise BadRequest(f"limit is a whole number from 1 to {max_limit}", path="limit")
-        if query.after is None:
-            return await self.last(limit, None if query.before is None else Cursor.parse(query.before))
-        if query.before is not None:
+        if after is None:
+            return await self.last(limit, None if before is None else Cursor.parse(before))
+        if before is not None:
             raise BadRequest("give either after or before", path="after")
-        return await self.after(limit, Cursor.parse(query.after))
+        return await self.after(limit, Cursor.parse(after))
 
     async def last(self, limit: int, before: Cursor | None = None) -> MessagePage:
         """Return the page of the newest messages, or of the messages directly before a cursor."""
@@ -93,7 +88,7 @@ class History:
         kept: deque[Frame] = deque()
         size, dropped = 0, False
         async for frame in self._messages(run):
-            if Cursor.parse(frame.cursor).sort_key >= end:
+            if frame.cursor.sort_key >= end:
                 break
             kept.append(frame)
             size += len(frame.payload)
@@ -110,7 +105,7 @@ class History:
             if run.last_seq < after.seq:
                 continue
             async for frame in self._messages(run):
-                if Cursor.parse(frame.cursor).sort_key <= after.sort_key:
+                if frame.cursor.sort_key <= after.sort_key:
                     continue
                 if len(found) >= limit or size >= PAGE_BYTES:
                     return MessagePage(found, more=True)
@@ -119,7 +114,7 @@ class History:
         return MessagePage(found, more=False)
 
     async def _messages(self, run: Run) -> AsyncIterator[Frame]:
-        """Yield the complete messages of a run, without increments. Their cursors are those of the live stream."""
+        """Yield the complete messages of a run, not its increments, with the same cursors as in the live stream."""
         encoder = self._format.encoder()
         async for record in records_of(self._store, run):
             if record.seq % ENCODE_BATCH == 0:

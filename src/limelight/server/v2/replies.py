@@ -5,7 +5,7 @@ import logging
 import msgspec
 
 from limelight.errors import LimelightError, RequestError, SessionBusy
-from limelight.events import Decision
+from limelight.events import RequestedDecision
 from limelight.ids import sortable_id
 from limelight.log_context import log_fields
 from limelight.runs.queue import StoppedInQueue
@@ -60,7 +60,7 @@ class Decided(Reply, tag="decided"):
     """The answer to `approve`: the decision on the approval was accepted."""
 
     approval_id: str
-    decision: Decision
+    decision: RequestedDecision
 
 
 def error_reply(error: Exception, request_id: str = "") -> Error:

@@ -10,8 +10,8 @@ from limelight.ids import now_ms
 from limelight.models import Session
 from limelight.server.endpoint import ApiRequest, Param, Router, validate
 from limelight.server.v2.asyncapi import TAG
-from limelight.server.v2.message_history import DEFAULT_LIMIT, History, PageQuery
-from limelight.server.v2.sender import addressed
+from limelight.server.v2.message_history import DEFAULT_LIMIT, History
+from limelight.server.v2.sender import message_json
 from limelight.server.v2.sessions import (
     INVALID_STEPS,
     SessionInfo,
@@ -158,6 +158,7 @@ async def delete_session_v2(request: ApiRequest) -> SessionDeleted:
         Param("before", f"{_CURSOR}: the messages right before it"),
     ),
     errors=(SessionNotFound, BadRequest, BadCursor),
+    is_large=True,
 )
 async def get_messages(request: ApiRequest) -> _EncodedMessages:
     """Read complete messages: the newest, or those directly before or after the `cursor` of a message."""
@@ -165,11 +166,11 @@ async def get_messages(request: ApiRequest) -> _EncodedMessages:
     max_limit = request.runtime.settings.limits.session_messages
     limit = request.query_int("limit", min(DEFAULT_LIMIT, max_limit), low=1, high=max_limit)
     history = History(request.runtime.store, session.ref, request.runtime.format("v2", request.root))
-    page = await history.page(PageQuery(limit, request.query("after"), request.query("before")), max_limit)
+    page = await history.page(max_limit, limit=limit, after=request.query("after"), before=request.query("before"))
     session_id = session.ref.session_id
     return _EncodedMessages(
         session_id=session_id,
-        messages=[msgspec.Raw(addressed(frame, session_id)) for frame in page.messages],
+        messages=[msgspec.Raw(message_json(frame, session_id)) for frame in page.messages],
         total=await request.runtime.message_counts.of_session(session.ref),
         more=page.more,
     )

@@ -11,26 +11,25 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from limelight.dialects.base import Frame, GapFrame
 from limelight.dialects.records import JoinedRecordsDialect
-from limelight.models import SessionRef
+from limelight.models import Cursor, SessionRef, User
 from limelight.runs.hub import FrameBatch
 from limelight.runs.viewer import Format
 from limelight.server.runtime import Runtime
 from limelight.server.v2.replies import Error, Reply, error_reply
-from limelight.sources.base import User
 
 PACKED = "packed_records"
 PACKED_BATCH = 2048
 MESSAGE_BYTES = 128 * 1024
-"""Size limit in bytes of a message with several packed Records. A single Record may be larger."""
+"""Size limit in bytes of a WebSocket message with several packed Records. A single Record may be larger."""
 
 
 def packed_records(root: str = "") -> Format:
-    """Return the format of sockets with `packed=1`. Its frames are not shared with the format `records`."""
+    """Return the format of sockets with `packed=1`: as `records`, but with neighbouring deltas joined in a replay."""
     return Format(PACKED, JoinedRecordsDialect, root, PACKED_BATCH)
 
 
 class SocketFraming:
-    """Encodes frames as WebSocket text messages.
+    """Encodes frames of the log as WebSocket text messages.
 
     `socket_framing` caches one object per session, so that the sockets of the session share the encoded messages.
     """
@@ -51,20 +50,20 @@ class SocketFraming:
         return batch.encoded(self) if batch.is_shared else self._texts(batch.frames)
 
     def _texts(self, frames: Sequence[Frame]) -> Iterator[str]:
-        messages = self._packed(frames) if self.packed else (addressed(frame, self.session_id) for frame in frames)
+        messages = self._packed(frames) if self.packed else (message_json(frame, self.session_id) for frame in frames)
         return (message.decode() for message in messages)
 
     def _packed(self, frames: Iterable[Frame]) -> Iterator[bytes]:
         """Yield WebSocket messages that contain several Records each, for `packed=1`. A gap is a separate message."""
         payloads: list[bytes] = []
-        size, cursor = 0, ""
+        size, cursor = 0, Cursor(0)
         for frame in frames:
             is_gap = isinstance(frame, GapFrame)
             if payloads and (is_gap or size + len(frame.payload) > MESSAGE_BYTES):
                 yield self._pack(payloads, cursor)
                 payloads, size = [], 0
             if is_gap:
-                yield addressed(frame, self.session_id)
+                yield message_json(frame, self.session_id)
                 continue
             payloads.append(frame.payload)
             size += len(frame.payload)
@@ -72,7 +71,7 @@ class SocketFraming:
         if payloads:
             yield self._pack(payloads, cursor)
 
-    def _pack(self, payloads: list[bytes], cursor: str) -> bytes:
+    def _pack(self, payloads: list[bytes], cursor: Cursor) -> bytes:
         head = b'{"session_id":"%b","cursor":"%b","records":[' % (self.session_id.encode(), cursor.encode())
         return b"%b%b]}" % (head, b",".join(payloads))
 
@@ -82,8 +81,8 @@ def socket_framing(session_id: str, *, packed: bool = False) -> SocketFraming:
     return SocketFraming(session_id, packed)
 
 
-def addressed(frame: Frame, session_id: str) -> bytes:
-    """Return the JSON message for a frame: its payload with the session id and the cursor added."""
+def message_json(frame: Frame, session_id: str) -> bytes:
+    """Return the JSON of a frame for clients: its payload with the session id and the cursor added."""
     return b'{"session_id":"%b","cursor":"%b",%b' % (session_id.encode(), frame.cursor.encode(), frame.payload[1:])
 
 
@@ -92,7 +91,7 @@ class ClientDisconnected(Exception):
 
 
 class Sender:
-    """Sends the messages of both tasks of a socket, one at a time. While the client does not read, sending waits."""
+    """Sends messages on a socket, one at a time, for both of its tasks. It waits while the client does not read."""
 
     def __init__(self, websocket: WebSocket, session_id: str, count_error: Callable[[Exception], None]) -> None:
         self._websocket = websocket

@@ -5,8 +5,7 @@ import logging
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from limelight.dialects.base import Cursor
-from limelight.errors import AgentMismatch, BadCursor, InvalidBody, LimelightError, SessionNotFound
+from limelight.errors import AgentMismatch, InvalidBody, LimelightError, SessionNotFound
 from limelight.ids import now_ms
 from limelight.models import NewSession, Session, SessionRef
 from limelight.runs.agent_registry import Agent, Agents
@@ -69,10 +68,7 @@ def _state(runtime: Runtime, session: Session) -> SessionState:
 
 
 async def _message_count(runtime: Runtime, session: Session) -> int | UnsetType:
-    """Return the number of messages of a session, UNSET if its log cannot be encoded.
-
-    Such a log must not make the list of sessions fail.
-    """
+    """Return the number of messages of a session; UNSET if its log cannot be encoded, so that a list does not fail."""
     try:
         return await runtime.message_counts.of_session(session.ref)
     except LimelightError:
@@ -104,12 +100,6 @@ def unknown_agent(agents: Agents, agent_type: object) -> InvalidBody:
     """Return the error for an `agent_type` that is not the name of an agent of this server."""
     names = ", ".join(agent.name for agent in agents)
     return InvalidBody(f"there is no agent_type {repr(agent_type)[:100]}; this server has: {names}", path="agent_type")
-
-
-def check_cursor(after: Cursor, last_seq: int) -> None:
-    """Raise BadCursor if a cursor is beyond the end of the log: it is then from a deleted session with the same id."""
-    if after.seq > last_seq:
-        raise BadCursor(f"the session's log ends at {last_seq}: after is from another one", path="after")
 
 
 async def get_session(runtime: Runtime, ref: SessionRef) -> Session:

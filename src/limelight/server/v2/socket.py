@@ -11,7 +11,6 @@ from contextlib import suppress
 
 from starlette.websockets import WebSocket, WebSocketState
 
-from limelight.dialects.base import Cursor
 from limelight.errors import (
     BadRequest,
     InvalidBody,
@@ -21,16 +20,25 @@ from limelight.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from limelight.models import LIVE_STATES, Session, SessionRef
-from limelight.runs.limits import RETRY_AFTER_SECONDS, TokenBucket
+from limelight.models import LIVE_STATES, LOCAL_OWNER, Cursor, Session, SessionRef
+from limelight.runs.limits import RETRY_AFTER_SECONDS
 from limelight.runs.viewer import Format
 from limelight.server.auth.authenticator import Caller
+from limelight.server.endpoint import check_cursor
 from limelight.server.middleware.root_path import root_of
 from limelight.server.open_streams import Kind
+from limelight.server.rate_limit import (
+    MESSAGE_BURST,
+    MESSAGES_PER_SECOND,
+    REFUSAL_DELAY_SECONDS,
+    USER_MESSAGE_BURST,
+    USER_MESSAGES_PER_SECOND,
+)
 from limelight.server.runtime import Runtime
-from limelight.server.v2.commands import CommandHandler
+from limelight.server.token_bucket import TokenBucket
+from limelight.server.v2.commands import CommandHandler, is_signal
 from limelight.server.v2.sender import PACKED, ClientDisconnected, Sender, SocketContext, packed_records, socket_framing
-from limelight.server.v2.sessions import INVALID_STEPS, check_cursor, get_or_create_session
+from limelight.server.v2.sessions import INVALID_STEPS, get_or_create_session
 from limelight.server.v2.subscription import Subscription
 
 POLICY_VIOLATION = 1008
@@ -38,10 +46,10 @@ INTERNAL_ERROR = 1011
 SERVICE_RESTART = 1012
 TRY_AGAIN_LATER = 1013
 SESSION_DELETED = 4404
-MESSAGE_BURST = 200
-MESSAGES_PER_SECOND = 50
-"""Limit of the messages of a client: a burst of MESSAGE_BURST, and this rate. Every message counts, even a ping."""
 TOO_MANY_MESSAGES = f"a socket takes {MESSAGE_BURST} messages at once and {MESSAGES_PER_SECOND} per second: send fewer"
+TOO_MANY_USER_MESSAGES = (
+    f"the sockets of a user take {USER_MESSAGE_BURST} messages at once and {USER_MESSAGES_PER_SECOND:g} per second"
+)
 NOT_AUTHORIZED = "the key that opened this socket is no longer valid"
 
 
@@ -61,7 +69,9 @@ class SessionSocket:
         self.format = ""
         self.is_still_authorized = websocket.state.is_still_authorized
         self._revoked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._message_budget = TokenBucket(MESSAGE_BURST, MESSAGES_PER_SECOND, asyncio.get_running_loop().time)
+        clock = asyncio.get_running_loop().time
+        self._message_bucket = TokenBucket(MESSAGE_BURST, MESSAGES_PER_SECOND, clock)
+        self._signal_bucket = TokenBucket(MESSAGE_BURST, MESSAGES_PER_SECOND, clock)
         self.last_sent = math.inf  # disables heartbeats: uvicorn pings sockets
 
     def ping(self) -> None: ...
@@ -135,14 +145,14 @@ class SessionSocket:
             start = after or await self._start_cursor(session)
             handler = CommandHandler(context, subscription.resume)
             self._subscription, self.format = subscription, format_.name
-            self._runtime.heartbeat.add(self)
+            self._runtime.open_streams.add(self)
             try:
-                if self._runtime.heartbeat.is_closing:
+                if self._runtime.open_streams.is_closing:
                     subscription.close()
                 await subscription.send_initial_state(session)
                 await self._run_tasks(subscription, start, handler)
             finally:
-                self._runtime.heartbeat.remove(self)
+                self._runtime.open_streams.remove(self)
 
     async def _start_cursor(self, session: Session) -> Cursor:
         """Return the cursor from which a client gets frames if it has connected without a cursor.
@@ -207,12 +217,26 @@ class SessionSocket:
         while self._websocket.client_state is WebSocketState.CONNECTED:
             message = await self._websocket.receive()
             if message["type"] == "websocket.receive":
-                if not self._message_budget.spend():
-                    raise TooManyRequests(TOO_MANY_MESSAGES, retry_after=RETRY_AFTER_SECONDS)
+                await self._count_message(message.get("text"))
                 if not await self.is_still_authorized():
                     raise Unauthorized(NOT_AUTHORIZED)
                 await handler.handle(message.get("text"))
                 await asyncio.sleep(0)  # let other tasks run between messages
+
+    async def _count_message(self, text: str | None) -> None:
+        """Count a message for the socket and for its user. Raises TooManyRequests, which closes the socket.
+
+        Stop and decisions are never refused. They have a budget of their own, and are delayed beyond it.
+        """
+        if is_signal(text):
+            if not self._signal_bucket.spend():
+                await asyncio.sleep(REFUSAL_DELAY_SECONDS)
+            return
+        if not self._message_bucket.spend():
+            raise TooManyRequests(TOO_MANY_MESSAGES, retry_after=RETRY_AFTER_SECONDS)
+        user_id = self._user.user_id
+        if user_id != LOCAL_OWNER and not self._runtime.message_buckets.spend(user_id):
+            raise TooManyRequests(TOO_MANY_USER_MESSAGES, retry_after=RETRY_AFTER_SECONDS)
 
 
 def close_code(error: Exception) -> int:

@@ -1,7 +1,6 @@
 """The sending side of a socket: frames of the session, and its state whenever a run begins or ends."""
 
-from limelight.dialects.base import Cursor
-from limelight.models import LIVE_STATES, Run, Session
+from limelight.models import LIVE_STATES, Cursor, Run, Session
 from limelight.runs.hub import FrameBatch
 from limelight.server.schemas import STATE_AFTER_RUN, SessionState
 from limelight.server.v2.replies import State
@@ -25,9 +24,9 @@ class Subscription:
         """Whether states contain the number of v2 messages, which may take long to count."""
         self._viewer = self._runtime.viewer(self._ref, self._format)
         self._known_seq = 0
-        """Number of the Record up to which the client's state is current. Runs up to it cause no state changes."""
+        """Number of the last Record that the client's state includes. Runs up to it cause no state changes."""
         self._ended_seq = 0
-        """Number of the last Record of the runs that the client knows to have ended."""
+        """Number of the last Record of the newest run whose end the client knows."""
         self._announced_run: str | None = None
         """The run of the last state that was sent."""
         self._current_run: Run | None = None
@@ -85,11 +84,11 @@ class Subscription:
                 return True
 
     async def _start_viewer(self, cursor: Cursor) -> None:
-        """Start the viewer after a cursor, and note the run to which the cursor belongs as the current run.
+        """Start the viewer after a cursor. The run to which the cursor belongs becomes the current run.
 
-        This run may end without a further frame, and the state after its end has to be sent all the same.
+        This run may end without a further frame, but the state after its end has to be sent.
         """
-        self._viewer.start(cursor, only_run=True, through=self._ended_seq)
+        self._viewer.start(cursor, only_run=True, min_end=self._ended_seq)
         run = await self._runtime.store.run_covering(self._ref, cursor.seq + 1)
         self._current_run = run if run is not None and run.first_seq <= cursor.seq else None
 
@@ -108,8 +107,7 @@ class Subscription:
 
     async def _send_frames(self, batch: FrameBatch) -> None:
         if self._current_run is None:
-            seq = Cursor.parse(batch.frames[0].cursor).seq
-            run = self._current_run = await self._runtime.store.run_covering(self._ref, seq)
+            run = self._current_run = await self._runtime.store.run_covering(self._ref, batch.frames[0].cursor.seq)
             if run is not None and run.first_seq > self._known_seq and run.run_id != self._announced_run:
                 await self._send_state(run, "processing")
         await self._sender.send_frames(batch)

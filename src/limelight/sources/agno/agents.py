@@ -1,4 +1,4 @@
-"""The agents of a turn: their messages, steps, open tool calls and task plans. Pure.
+"""The runs of Agno agents and team members in one turn, with their messages, steps, open calls and plans. Pure.
 
 Agno starts a separate run for every delegation, with a parent run. A team inside a team is therefore a tree of
 AgentRuns.
@@ -12,27 +12,30 @@ from limelight.sources.tool_calls import ToolCall
 from limelight.sources.tool_results import args_value
 
 TODO_STATUSES: dict[str, TodoStatus] = {"in_progress": "in_progress", "completed": "completed", "failed": "completed"}
-"""The status of a plan item for each of Agno's task statuses; any other status means pending."""
+"""The status of a plan item for each task status of Agno; any other task status becomes `pending`."""
 
 
 class AgnoCall(ToolCall):
-    """A tool call, with the team members that it has started."""
+    """A tool call of an Agno agent, with the team members that it has started."""
 
     def __init__(self, agent_id: str, call_id: str, name: str, args: Any) -> None:
         super().__init__(agent_id, call_id, name, args_value(args))
         self.parallel = False
-        """Whether another call ran at the same time."""
+        """Whether another call of the agent ran at the same time."""
         self.awaits_approval = False
         self.members: list[AgentRun] = []
         self.event_texts: list[str] = []
-        """The texts that Agno appends to the tool's result for the custom events of the tool."""
+        """Texts that Agno appends to the tool's result, one for each custom event of the tool; they are removed again.
+        """
         self.held_result: Any = None
         self.is_held = False
-        """Whether the result is held back until the members that the call has started have ended."""
+        """Whether the call's result is held back until the team members that it has started have ended."""
+        self.generator_ms: int | None = None
+        """How long the tool, a generator, has run; Agno's own duration of such a tool is wrong."""
 
 
 class AgentRun:
-    """One of Agno's runs in a turn: that of the main agent, or with a parent that of a team member."""
+    """A run of an Agno agent, team, team member or workflow within a turn. Only the main agent's run has no parent."""
 
     def __init__(
         self,
@@ -48,32 +51,38 @@ class AgentRun:
         self.spawned_by = spawned_by
         self.messages = AgentMessages(agent_id, message_ids)
         self.calls: dict[str, AgnoCall] = {}
-        """Open calls by Agno's call ids."""
+        """The open tool calls, by Agno's call id."""
         self.started = False
         self.paused = False
         self.ended = False
         self.error: str | None = None
         self.steps = 0
         self.reasoning_streamed = False
-        """Whether deltas of the current reasoning were streamed."""
+        """Whether deltas of the current reasoning were already streamed."""
         self.last_tool = ""
         self.answer: Any = None
-        """The answer as an object of the output schema; None if the answer is text."""
+        """The answer as an object of the agent's output schema; None if the answer is text."""
         self._step_open = False
+        self._step_kind = "action"
         self._tokens: tuple[int | None, int | None] = (None, None)
         self._tasks: dict[str, Todo] = {}
         self._last_plan: tuple[Todo, ...] | None = None
 
-    def restore_steps(self, number: int, is_open: bool) -> None:
-        """Restore the number of the last step of a resumed run, and whether the step is open."""
-        self.steps, self._step_open = number, is_open
+    def restore_steps(self, number: int, step: StepStarted | None) -> None:
+        """Continue a resumed run's steps from the last step in its log; `step` is that step if it is still open."""
+        self.steps, self._step_open = number, step is not None
+        self._step_kind = "action" if step is None else step.step_kind
 
-    def start_step(self) -> list[AnyEvent]:
-        """Start a step: one request to the model, with the tools that run until the next request."""
+    def start_step(self, kind: str = "action") -> list[AnyEvent]:
+        """Return the events that start a step.
+
+        A step of an agent is one request to the model, and the tools that run before the next one. A step of a workflow
+        has its name as `kind`.
+        """
         events = self.end_step()
         self.steps += 1
-        self._step_open = True
-        return [*events, StepStarted(agent_id=self.agent_id, number=self.steps)]
+        self._step_open, self._step_kind = True, kind
+        return [*events, StepStarted(agent_id=self.agent_id, number=self.steps, step_kind=kind)]
 
     def end_step(self, error: str | None = None) -> list[AnyEvent]:
         events = self.messages.close()
@@ -84,6 +93,7 @@ class AgentRun:
         finished = StepFinished(
             agent_id=self.agent_id,
             number=self.steps,
+            step_kind=self._step_kind,
             input_tokens=input_tokens,
             output_tokens=output_tokens,
             error=error,
@@ -101,7 +111,7 @@ class AgentRun:
         return [*events, usage]
 
     def update_plan(self, event: Any) -> list[AnyEvent]:
-        """Update the plan of a team that works on a list of tasks.
+        """Return the plan of an Agno team that works on a list of tasks, after an event about these tasks.
 
         The event has all `tasks`, or one task with its `task_id`.
         """
@@ -119,7 +129,7 @@ class AgentRun:
         return [Plan(agent_id=self.agent_id, items=items, update=update)]
 
     def end(self, error: str | None = None) -> list[AnyEvent]:
-        """End the run of a team member."""
+        """Return the events that end a team member's run, with its open step and message."""
         self.ended, self.error = True, error
         return [*self.end_step(error), AgentFinished(agent_id=self.agent_id, error=error)]
 

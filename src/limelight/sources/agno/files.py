@@ -1,4 +1,4 @@
-"""Images, videos, audio and files: those that tools and models make, and those that the user sends.
+"""Converts Agno's images, videos, audio and files to artifacts, and a user's files to Agno's classes.
 
 Agno's media are read by attribute, so that the translator does not import Agno; only `media_arguments` does. This
 module reads no files: the engine reads a medium on disk when it stores the medium.
@@ -10,22 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from limelight.events import SourceCited
+from limelight.json_values import items_of
 from limelight.messages import InlineFile, Message, files_of
 from limelight.sources.base import FileMade, Item
-from limelight.sources.tool_results import items_of
 
 DEFAULT_TYPES = {"Image": "image/png", "Video": "video/mp4", "Audio": "audio/mpeg"}
-"""Default media types of Agno's classes."""
+"""Default media type (MIME type) for each of Agno's media classes."""
 
 
 class Media:
-    """Converter of Agno's media to files. It returns each medium once; Agno repeats all media with every tool."""
+    """Converts Agno's media to files.
+
+    It returns each medium once, although Agno repeats all media with every tool.
+    """
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
 
     def feed(self, event: Any, agent_id: str, call_id: str = "") -> list[Item]:
-        """Return the new media of an event: as files, or as sources if only the URL is known."""
+        """Return the new media of an event: as files, or as cited sources if only the URL is known."""
         items: list[Item] = []
         for name in ("images", "videos", "audio", "files", "image", "response_audio"):
             value = getattr(event, name, None)

@@ -1,4 +1,4 @@
-"""The history of a conversation in Agno's database: written for a new session, and repaired after a cancelled run.
+"""Writes a conversation's history into Agno's database for a new session, and repairs it after a cancelled run.
 
 Agno stores a session as runs, each with its messages. A history from a client or from the log is written as such runs,
 one for each question, before the first run of the agent. This module imports Agno, so it is imported only when an agent
@@ -14,15 +14,16 @@ from agno.models.message import Message as AgnoMessage
 from agno.run.agent import RunInput, RunOutput
 from agno.run.base import RunStatus
 from agno.run.team import TeamRunInput, TeamRunOutput
-from agno.session import AgentSession, TeamSession
+from agno.run.workflow import WorkflowRunOutput
+from agno.session import AgentSession, TeamSession, WorkflowSession
 
+from limelight.json_values import fields_of
 from limelight.messages import Message
 from limelight.sources.agno.files import media_arguments
 from limelight.sources.history import CUT_OFF, normalized
-from limelight.sources.tool_results import fields_of
 
 GIVEN = "limelight_past"
-"""The metadata key that marks a session that was created with a given history."""
+"""Metadata key of Agno sessions that were created with a history from a client or from the log."""
 TURN_CUT_OFF = "(This turn was cut off here.)"
 CANCELLED = (RunStatus.cancelled, RunStatus.paused)
 """The statuses of a stopped run, which Agno leaves out of the history and `repair_session` adds again. Failed runs are
@@ -30,7 +31,7 @@ not added, because their messages may contain the cause of the failure."""
 
 
 async def start_session(agent: Any, session_id: str, user_id: str, history: Sequence[Message]) -> None:
-    """Create a session in Agno's database with a given history."""
+    """Create a session in Agno's database with a history from a client or from the log."""
     is_team = hasattr(agent, "members")
     owner = {"team_id": agent.id} if is_team else {"agent_id": agent.id}
     session = (TeamSession if is_team else AgentSession)(
@@ -42,13 +43,39 @@ async def start_session(agent: Any, session_id: str, user_id: str, history: Sequ
         await _save(agent.db.upsert_run(run, session_id=session_id, user_id=user_id, run_index=index))
 
 
+async def start_workflow_session(workflow: Any, session_id: str, user_id: str, history: Sequence[Message]) -> None:
+    """Create a session of a workflow with a history: for each turn, a run with the question and the answer."""
+    session = WorkflowSession(
+        session_id=session_id,
+        user_id=user_id,
+        workflow_id=workflow.id,
+        workflow_name=workflow.name,
+        session_data={"session_state": {}},
+        metadata={GIVEN: True},
+    )
+    await workflow.asave_session(session)
+    for index, turn in enumerate(turns_of(history)):
+        answers = [message.text for message in turn if message.role == "assistant"]
+        run = WorkflowRunOutput(
+            run_id=str(uuid4()),
+            session_id=session_id,
+            user_id=user_id,
+            workflow_id=workflow.id,
+            workflow_name=workflow.name,
+            input=turn[0].text if turn[0].role == "user" else "",
+            content=answers[-1] if answers else "",
+            status=RunStatus.completed,
+        )
+        await _save(workflow.db.upsert_run(run, session_id=session_id, user_id=user_id, run_index=index))
+
+
 def has_given_history(session: Any) -> bool:
-    """Whether a session was created with a given history."""
+    """Whether a session of Agno was created with a history from a client or from the log."""
     return bool(fields_of(session.metadata).get(GIVEN))
 
 
 async def repair_session(agent: Any, session: Any) -> None:
-    """Add the last run of a session to the agent's history if the run was stopped. Every call gets a result."""
+    """Add the session's last run to the agent's history if it was stopped, with a result for every tool call."""
     last = next((run for run in reversed(session.runs or ()) if run.parent_run_id is None), None)
     if last is None or last.status not in CANCELLED or not last.messages:
         return
@@ -58,13 +85,13 @@ async def repair_session(agent: Any, session: Any) -> None:
 
 
 async def _save(saved: Any) -> None:
-    """Await the return value of a database method, if the database is async."""
+    """Await what a method of Agno's database has returned, if the database is async."""
     if inspect.isawaitable(saved):
         await saved
 
 
 def _completed(messages: list[AgnoMessage]) -> list[AgnoMessage]:
-    """Return the messages with a result for every call and with an answer at the end."""
+    """Return the messages of a stopped run, completed with a result for every call and an answer at the end."""
     answered = {message.tool_call_id for message in messages if message.role == "tool"}
     completed: list[AgnoMessage] = []
     for message in messages:
@@ -76,7 +103,7 @@ def _completed(messages: list[AgnoMessage]) -> list[AgnoMessage]:
 
 
 def turns_of(history: Sequence[Message]) -> list[list[Message]]:
-    """Normalize a history and split it into turns. Each turn, except maybe the first, begins with a question."""
+    """Normalize a history and split it into turns; each turn, except possibly the first, begins with a question."""
     turns: list[list[Message]] = []
     for message in normalized(history):
         if message.role == "user" or not turns:

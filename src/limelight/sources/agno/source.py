@@ -1,9 +1,12 @@
-"""Source for Agno: copies an agent or team for each turn, translates its stream, and requests approvals when it pauses.
+"""Source for Agno: runs a copy of an agent or team for each turn, and requests approvals when Agno pauses the run.
+
+A workflow gets a subclass of the source, `workflow.WorkflowSource`.
 
 This module must not import Agno, because all sources are loaded to select one for a target.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
@@ -44,32 +47,38 @@ from limelight.sources.base import (
     Source,
     Turn,
     first_line,
+    is_instance,
 )
 from limelight.sources.leftover_threads import report_running_tools
 from limelight.sources.resume_state import ResumeState
+from limelight.sources.tool_calls import UniqueIds
+
+log = logging.getLogger(__name__)
 
 DATABASE = "agno.db"
 DATABASES: WeakValueDictionary[tuple[asyncio.AbstractEventLoop, Path], Any] = WeakValueDictionary()
-"""The open databases by event loop and file. The agents of a server share one database: if each had its own, two first
-turns at the same time would both create the tables, and one would fail to save its turn."""
-CLASSES = {"Agent": "agno.agent", "Team": "agno.team"}
-"""The names of the accepted classes, and the modules that define them."""
+"""The open databases by event loop and file. The agents of a server share one database: with separate ones, two
+concurrent first turns would both create the tables, and one turn would not be saved."""
+CLASSES = {"Agent": "agno.agent", "Team": "agno.team", "Workflow": "agno.workflow"}
+"""Names of the Agno classes that the source accepts, and the modules that define them."""
 SAVE_SECONDS = 2.0
-"""How long to wait until Agno has saved a cancelled run."""
+"""How long to wait for Agno to save a cancelled run."""
 STREAM_OPTIONS: dict[str, Any] = {"stream": True, "stream_events": True, "yield_run_output": True}
 
 
 class Start(NamedTuple):
-    """The start of a turn: with Agno's stream, or with the output of a paused run that waits for a person."""
+    """How a turn of an Agno agent starts: with Agno's stream, or with a paused run that waits for a person."""
 
     agent: Any
     translator: AgnoTranslator
     stream: Any = None
     output: Any = None
+    stop: Callable[[], None] = lambda: None
+    """Cancels what Agno leaves running when its stream closes, besides tools."""
 
 
 class AgnoSource(Source):
-    """Source for an `agno.agent.Agent` or an `agno.team.Team`."""
+    """Source that runs an `agno.agent.Agent`, an `agno.team.Team` or an `agno.workflow.Workflow`."""
 
     framework: ClassVar[str] = "agno"
     LACKS: ClassVar[Mapping[Feature, str]] = {
@@ -81,19 +90,46 @@ class AgnoSource(Source):
     keeps_memory: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
 
+    def __new__(cls, target: object, options: Options = NO_OPTIONS) -> "AgnoSource":
+        """Create the source of an agent or team, or the subclass for a workflow."""
+        if is_instance(target, CLASSES["Workflow"], "Workflow"):
+            from limelight.sources.agno.workflow import WorkflowSource
+
+            return object.__new__(WorkflowSource)
+        return object.__new__(cls)
+
     def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         self._target: Any = target
         self._db: Any = None
         self._saving: dict[asyncio.Task[Any], str] = {}
-        """The tasks in which Agno saves cancelled runs, each with the memory key of its conversation."""
+        """The asyncio tasks in which Agno saves cancelled runs, each with the memory key of its conversation."""
 
     @classmethod
     def accepts(cls, target: object) -> bool:
-        return any(f"{base.__module__}.".startswith(f"{CLASSES.get(base.__name__)}.") for base in type(target).__mro__)
+        return any(is_instance(target, module, name) for name, module in CLASSES.items())
+
+    @classmethod
+    def agents_in(cls, target: object) -> dict[str, object]:
+        """Return the agents, teams and workflows of an `AgentOS` by name; {} for any other object.
+
+        Those that run elsewhere, and agents of other frameworks in it, are left out with a warning in the log.
+        """
+        if not is_instance(target, "agno.os", "AgentOS"):
+            return {}
+        found: dict[str, object] = {}
+        names = UniqueIds()
+        for field in ("agents", "teams", "workflows"):
+            for held in getattr(target, field, None) or ():
+                name = str(getattr(held, "name", None) or getattr(held, "id", None) or field.removesuffix("s"))
+                if cls.accepts(held):
+                    found[names.assign(name)] = held
+                else:
+                    log.warning("%s of the AgentOS is not served: it is a %s", name, type(held).__name__)
+        return found
 
     @property
     def description(self) -> str:
-        return first_line(self._target.description or self._target.role)
+        return first_line(self._target.description or getattr(self._target, "role", None))
 
     async def open(self, resources: AgentResources) -> None:
         if self._target.db is None:
@@ -114,7 +150,11 @@ class AgnoSource(Source):
 
     async def forget(self, memory_key: str) -> None:
         await self._wait_until_saved(memory_key)
-        await copy_for_turn(self._target, self._db, "").adelete_session(memory_key)
+        await self._copy().adelete_session(memory_key)
+
+    def _copy(self) -> Any:
+        """Return a copy of the agent that reads and deletes sessions."""
+        return copy_for_turn(self._target, self._db, "")
 
     def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
         return self._run(turn, partial(self._start, turn))
@@ -136,7 +176,7 @@ class AgnoSource(Source):
         call_ids = {request.call_id for request in state.requests}
         paused = [run for run in (session.runs if session else None) or () if is_waiting_for(run, call_ids)]
         if not paused:
-            raise Interrupted("Agno's database does not have the run any more that waited")
+            raise Interrupted("the waiting run is no longer in Agno's database")
         link_requirements(paused[-1])
         translator = AgnoTranslator(turn.max_steps, _model_address(agent))
         translator.restore(state, paused[-1].run_id)
@@ -148,8 +188,8 @@ class AgnoSource(Source):
 
     # There is only one generator between Agno and the engine, because each costs time for every token.
     async def _run(self, turn: Turn, start: Callable[[], Awaitable[Start]]) -> AsyncGenerator[Item, None]:
-        """Translate Agno's stream. When the run is paused, request approvals and continue the run."""
-        agent, translator, stream, first_output = await start()
+        """Yield the events of a turn; whenever Agno pauses the run, request approvals and continue it."""
+        agent, translator, stream, first_output, stop = await start()
         output: Any = first_output
         CURRENT_AGENT_ID.set(lambda: translator.agent_id_of(current_run_id()))
         REJECTIONS.set(translator.rejections)
@@ -158,8 +198,7 @@ class AgnoSource(Source):
                 if stream is None:
                     async for item in self._decide(turn, translator, output):
                         yield item
-                    arguments = self._run_arguments(turn)
-                    stream = agent.acontinue_run(run_response=output, requirements=output.requirements, **arguments)
+                    stream = await self._continue(turn, agent, output)
                     output = None
                 async with aclosing(stream):
                     async for event in stream:
@@ -171,14 +210,24 @@ class AgnoSource(Source):
                         if translator.ended:
                             return
                 stream = None
+                output = await self._final_output(turn, agent, translator, output)
             for item in translator.end(output):
                 yield item
         finally:
+            stop()
             cancel_tools(translator.run_ids)
             for task in saving_tasks(turn.memory_key):
                 self._saving[task] = turn.memory_key
                 task.add_done_callback(lambda done: self._saving.pop(done, None))
             report_running_tools(turn.context, tool_of_frame)
+
+    async def _continue(self, turn: Turn, agent: Any, output: Any) -> Any:
+        """Return Agno's stream of a run that continues after its requirements were resolved."""
+        return agent.acontinue_run(run_response=output, requirements=output.requirements, **self._run_arguments(turn))
+
+    async def _final_output(self, turn: Turn, agent: Any, translator: AgnoTranslator, output: Any) -> Any:
+        """Return Agno's record of the run whose stream has ended; `output` is the record in the stream."""
+        return output
 
     async def _wait_until_saved(self, *memory_keys: str) -> None:
         """Wait until Agno has saved the cancelled runs of these conversations."""
@@ -208,7 +257,7 @@ class AgnoSource(Source):
             await repair_session(agent, session)
 
     def _dependencies(self, turn: Turn) -> dict[str, Any] | None:
-        """Return the session and the user as dependencies for tools.
+        """Return the session and the user as Agno dependencies, which tools can read.
 
         Returns None if Agno would add them to the prompt, because the prompt must not change.
         """
@@ -220,18 +269,30 @@ class AgnoSource(Source):
         return {name: value for name, value in ours.items() if name not in own}
 
     async def _decide(self, turn: Turn, translator: AgnoTranslator, output: Any) -> AsyncGenerator[Item, None]:
-        """Show the calls of a paused run, request all approvals at once, and pass the decisions to Agno."""
+        """Emit the calls of a paused run, request all their approvals at once, and apply the decisions.
+
+        `output` is a paused run, or any object with its `requirements` and the `executor_run_id` to which they belong.
+        """
         waiting: list[Any] = []
         for requirement in open_requirements(output):
-            call, run, events = translator.await_approval(requirement.tool_execution, requirement.member_run_id)
+            run_id = requirement.member_run_id or getattr(output, "executor_run_id", None)
+            call, run, events = translator.await_approval(requirement.tool_execution, run_id)
             for event in events:
                 yield event
             waiting.append((requirement, call, run))
         requests: list[Any] = []
         for requirement, call, run in waiting:
-            args, decisions = approval_request(requirement)
-            ids = {"call_id": call.call_id, "agent_id": run.agent_id}
-            requests.append(turn.context.approve(call.name, args, decisions=decisions, **ids))
+            request = approval_request(requirement)
+            asking = turn.context.approve(
+                call.name,
+                request.args,
+                call_id=call.call_id,
+                agent_id=run.agent_id,
+                decisions=request.decisions,
+                question=request.question,
+                answer_schema=request.answer_schema,
+            )
+            requests.append(asking)
         approvals = await turn.context.together(*requests)
         for (requirement, call, run), approval in zip(waiting, approvals, strict=True):
             outcome = apply_decision(requirement, approval)
@@ -240,5 +301,5 @@ class AgnoSource(Source):
 
 
 def _model_address(agent: Any) -> str:
-    """Return the URL of the agent's model without credentials; "" if it is unknown."""
+    """Return the URL of the agent's model, without credentials; "" if it is unknown."""
     return strip_credentials(str(getattr(getattr(agent, "model", None), "base_url", None) or ""))

@@ -1,4 +1,4 @@
-"""The tool calls of a turn: decides which of Agno's events starts, continues or ends which call. Pure.
+"""Tracks the tool calls of a turn: which of Agno's events starts, continues or ends which call. Pure.
 
 Agno emits no event for a call that it rejects, because the tool is unknown or the arguments are not JSON. The model of
 the copied agent reports these calls (`instrument`). Calls that it misses are found at the end, in the messages of the
@@ -15,26 +15,28 @@ from typing import Any, NamedTuple, cast
 
 from limelight.events import AnyEvent, Status
 from limelight.grammar import parse_args
-from limelight.json_values import json_value, safe_text
+from limelight.json_values import json_text, json_value, safe_text
 from limelight.sources.agno.agents import AgentRun, AgnoCall
 from limelight.sources.agno.files import Media
 from limelight.sources.base import Item
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.tool_calls import CallIds, ToolCall
-from limelight.sources.tool_results import args_value, json_text
+from limelight.sources.tool_results import args_value
 
 DELEGATE_ONE = ("delegate_task_to_member", "execute_task")
 DELEGATE_MANY = ("delegate_task_to_members", "execute_tasks_parallel")
-"""Agno's own tools that start one team member (DELEGATE_ONE) or several (DELEGATE_MANY)."""
+"""Names of Agno's own tools that start one team member (DELEGATE_ONE) or several (DELEGATE_MANY)."""
+GENERATOR_EVENTS = ("ToolText", "ToolEnded")
+"""Names of the classes in `tool_output`."""
 EVENT_FIELDS = frozenset(
     {"created_at", "event", "agent_id", "agent_name", "team_id", "team_name", "run_id", "parent_run_id", "session_id"}
     | {"workflow_id", "workflow_run_id", "step_id", "step_name", "step_index", "nested_depth", "tools", "tool_call_id"}
 )
-"""The fields that all of Agno's events have. Any other field of a custom event was defined by its author."""
+"""The fields that every Agno event has. Any other field of a custom event was defined by the tool's author."""
 
 
 class RejectedCall(NamedTuple):
-    """A call that Agno has rejected."""
+    """A tool call that Agno has rejected without running it."""
 
     raw_id: str
     name: str
@@ -51,16 +53,16 @@ class Rejection(NamedTuple):
 
 
 class ToolCalls:
-    """All tool calls of one turn."""
+    """All tool calls of an Agno agent and its team members in one turn."""
 
     def __init__(self, media: Media) -> None:
         self._media = media
         self._ids = CallIds()
         self._shown: set[str] = set()
-        """The raw ids of all calls that were shown."""
+        """Agno's ids of all calls for which events were emitted."""
 
     def restore(self, state: ResumeState, runs: Mapping[str, AgentRun]) -> None:
-        """Restore the open calls of a resumed run from its log.
+        """Restore the tool calls of a resumed run that have no result in its log.
 
         Calls without an approval request are marked as held: they wait for the members that they have started.
         """
@@ -73,7 +75,7 @@ class ToolCalls:
             runs[left.agent_id].calls[left.call_id] = call
 
     def start(self, run: AgentRun, tool: Any) -> tuple[AgnoCall, list[AnyEvent]]:
-        """Start a call. Returns the call and its events; a call that has waited for a person was shown before."""
+        """Start a tool call. Returns it and its events; none if an approval request has already shown the call."""
         raw_id = tool.tool_call_id or ""
         if raw_id in run.calls and run.calls[raw_id].awaits_approval:
             call = run.calls[raw_id]
@@ -88,7 +90,7 @@ class ToolCalls:
         return call, [*run.messages.close(), *call.start()]
 
     def await_approval(self, run: AgentRun, tool: Any) -> tuple[AgnoCall, list[AnyEvent]]:
-        """Start a call that waits for a person, unless it was shown before. Returns the call and its events."""
+        """Start a call that waits for a person's approval. Returns it and its events, if any are new."""
         raw_id = tool.tool_call_id or ""
         if raw_id in run.calls:
             return run.calls[raw_id], []
@@ -125,9 +127,17 @@ class ToolCalls:
         return call.finish(value, error=error, duration_ms=duration_ms)
 
     def custom_event(self, run: AgentRun, event: Any, runs: Iterable[AgentRun]) -> list[AnyEvent]:
-        """Show a custom event as output of its tool, or as a status if no tool runs."""
+        """Emit a custom event of a tool as the tool's output, or as a status if no tool runs."""
+        kind = type(event).__name__
+        raw_id = event.call_id if kind in GENERATOR_EVENTS else getattr(event, "tool_call_id", None)
+        run, call = _owner(run, raw_id or "", runs)
+        if kind == "ToolEnded":
+            if call is not None:
+                call.generator_ms = round(event.seconds * 1000)
+            return []
+        if kind == "ToolText" and call is not None:
+            return call.output(event.content)
         text = _custom_text(event)
-        run, call = _owner(run, getattr(event, "tool_call_id", None) or "", runs)
         if call is None or call.awaits_approval:
             return [Status(agent_id=run.agent_id, text=text)] if text else []
         call.event_texts += _appended_texts(event)
@@ -135,21 +145,21 @@ class ToolCalls:
         return call.output(f"{text}\n") if text else []
 
     def reject(self, run: AgentRun, call: RejectedCall) -> list[Item]:
-        """Show a rejected call as a failed call."""
+        """Return the events that report a call rejected by Agno as a failed call."""
         self._shown.add(call.raw_id)
         rejected = ToolCall(run.agent_id, self._ids.start(call.raw_id), call.name, call.args)
         self._ids.finish(call.raw_id)
         return [*run.messages.close(), *rejected.start(), *rejected.finish(error=call.error)]
 
     def reject_missed(self, run: AgentRun, output: Any) -> list[Item]:
-        """Show the rejected calls in the messages of a run that were not shown before."""
+        """Report the rejected calls that are in a run's messages but were not reported before."""
         messages = [m for m in getattr(output, "messages", None) or () if not getattr(m, "from_history", False)]
         missed = list(rejected_calls(messages, self._shown))
         return [item for call in missed for item in self.reject(run, call)]
 
 
 def rejected_calls(messages: Iterable[Any], shown: set[str]) -> Iterator[RejectedCall]:
-    """Yield the rejected calls in these messages: those that have a result but were not shown."""
+    """Yield the rejected calls in these messages: calls with a result whose ids are not in `shown`."""
     messages = list(messages)
     results = {m.tool_call_id: safe_text(m.content or "") for m in messages if m.role == "tool"}
     for message in messages:
@@ -164,7 +174,7 @@ def rejected_calls(messages: Iterable[Any], shown: set[str]) -> Iterator[Rejecte
 
 
 def spawning_call(parent: AgentRun, names: set[str]) -> AgnoCall | None:
-    """Return the open call that has started a team member; None if the call is unknown.
+    """Return the open call that started a team member; None if it is unknown.
 
     A call that names the member and has started no other member takes precedence.
     """
@@ -177,13 +187,13 @@ def spawning_call(parent: AgentRun, names: set[str]) -> AgnoCall | None:
 
 
 def member_error(call: AgnoCall) -> str | None:
-    """Return the error of a call whose members have all failed, else None. Agno counts such a call as a success."""
+    """Return the error of a call whose team members have all failed, else None; to Agno the call has succeeded."""
     errors = [member.error for member in call.members]
     return errors[0] if errors and all(error is not None for error in errors) else None
 
 
 def _owner(run: AgentRun, raw_id: str, runs: Iterable[AgentRun]) -> tuple[AgentRun, AgnoCall | None]:
-    """Return the open call with this raw id and the run of the call; this run and None if there is no such call.
+    """Return the open call with this id of Agno, and the run of the call; None and this run if there is no such call.
 
     This run is searched first, then the others.
     """
@@ -194,10 +204,12 @@ def _owner(run: AgentRun, raw_id: str, runs: Iterable[AgentRun]) -> tuple[AgentR
 
 
 def _duration_ms(call: AgnoCall, tool: Any) -> int | None:
-    """Return Agno's duration of a call that ran in parallel with others, else None.
+    """Return the duration of a generator, or a call's duration as measured by Agno if it ran in parallel, else None.
 
     Agno reports the ends of parallel calls together, after the slowest.
     """
+    if call.generator_ms is not None and not call.members:
+        return call.generator_ms
     seconds = getattr(getattr(tool, "metrics", None), "duration", None)
     if not call.parallel or call.members or not seconds:
         return None
@@ -205,7 +217,7 @@ def _duration_ms(call: AgnoCall, tool: Any) -> int | None:
 
 
 def _custom_text(event: Any) -> str:
-    """Return the text of a custom event: its content, or else its own fields as JSON."""
+    """Return the text of a custom event: its content, or else the fields that its author defined, as JSON."""
     content: Any = getattr(event, "content", None)
     if isinstance(content, str) and content:
         return content
@@ -215,7 +227,7 @@ def _custom_text(event: Any) -> str:
 
 
 def _appended_texts(event: Any) -> list[str]:
-    """Return the texts that Agno may have appended to a tool's result for a custom event.
+    """Return the texts that Agno may have appended to a tool's result because of a custom event.
 
     Agno appends the `str` of the event as it was before Agno filled in its fields.
     """

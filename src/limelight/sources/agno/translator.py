@@ -1,4 +1,4 @@
-"""Translates Agno's events, identified by name, into Events. Pure: no event loop, no clock, no import of Agno.
+"""Translates Agno's events into Limelight's Events. Pure: no event loop, no clock, no import of Agno.
 
 Events of teams have the same names with the prefix "Team". Each run of an agent or team in the turn is an AgentRun; the
 run without a parent is that of the main agent. `feed` translates one event, `await_approval` and `finish_call` show the
@@ -13,7 +13,7 @@ from limelight.events import AgentStarted, AnyEvent, FinalAnswer, RunCancelled, 
 from limelight.json_values import safe_text
 from limelight.sources.agno.agents import AgentRun, AgnoCall
 from limelight.sources.agno.files import Media
-from limelight.sources.agno.messages import CONTENT_EVENTS, Citations, TextReader, reasoning_text
+from limelight.sources.agno.messages import CONTENT_EVENTS, Citations, completion_text, only_text, reasoning_text
 from limelight.sources.agno.tool_calls import Rejection, ToolCalls, member_error, spawning_call
 from limelight.sources.base import Item
 from limelight.sources.messages import MessageIds
@@ -30,17 +30,12 @@ STATUS = {
     "OutputModelResponseStarted": "Writing the answer",
     "FollowupsStarted": "Thinking of what to ask next",
 }
-"""Names of events that are shown as a status, with the text of the status."""
+"""The status text for each Agno event that becomes a status."""
 DROPS = frozenset(
     {
         "RunContentCompleted",  # repeats the end of the request or of the run
-        "MemoryUpdateCompleted",
-        "SessionSummaryCompleted",
-        "CompressionCompleted",
-        "CompactionCompleted",
         "ParserModelResponseCompleted",
         "OutputModelResponseCompleted",
-        "FollowupsCompleted",
         "PreHookStarted",
         "PreHookCompleted",
         "PostHookStarted",
@@ -49,28 +44,35 @@ DROPS = frozenset(
         "TaskIterationCompleted",
     }
 )
-"""Names of events that are ignored. A test compares STATUS, DROPS and `handled` with all of Agno's events."""
+"""Names of Agno's events that are ignored. A test checks that STATUS, DROPS and `handled` together are all of Agno's
+events."""
+COMPLETIONS = (
+    "FollowupsCompleted",
+    "MemoryUpdateCompleted",
+    "SessionSummaryCompleted",
+    "CompressionCompleted",
+    "CompactionCompleted",
+)
+"""Names of Agno's events that report the result of work in the background, which becomes a status."""
 ENDS = frozenset({"RunCompleted", "RunError", "RunCancelled", "RunPaused"})
 AFTER_REJECTION = ENDS | {"ToolCallStarted", "ModelRequestStarted"}
-"""Names of events that can follow a rejected call. Other events of the same request were sent before the rejection."""
+"""Names of the events that Agno can send after it has rejected a call; until one arrives, the rejection is not
+reported."""
 NO_CONNECTION = ("Connection error.", "Request timed out.")
-"""Error messages of a model's client that do not contain the address."""
+"""Error messages of the model's client to which the model's URL is added."""
 REASONING_TOOLS = ("think", "analyze")
-"""Agno's tools whose arguments contain the reasoning."""
+"""Names of Agno's tools whose arguments contain the model's reasoning."""
 
 
 class AgnoTranslator:
-    """Translator from Agno's stream to the Events of one turn."""
+    """Translates Agno's stream into the Events of one turn."""
 
     def __init__(self, max_steps: int | None = None, address: str = "") -> None:
-        """Create a translator.
-
-        `address`, the model's URL, is added to connection errors, of which Agno reports only the text.
-        """
+        """Start a turn. The model's URL (`address`) is added to connection errors, because Agno omits it."""
         self.ended = False
-        """True once the terminal event was returned."""
+        """True once the turn's terminal event was returned."""
         self.rejections: list[Rejection] = []
-        """The rejected calls that were not shown yet. The models of the turn append to this list."""
+        """Calls that Agno has rejected and that were not reported yet. The turn's models append to this list."""
         self._max_steps = max_steps
         self._address = address
         self._message_ids = MessageIds()
@@ -78,10 +80,9 @@ class AgnoTranslator:
         self._main = AgentRun("", self._message_ids)
         self._main_id = ""
         self._runs: dict[str, AgentRun] = {}
-        """The runs of this turn by Agno's run ids."""
+        """The runs of this turn, by Agno's run id."""
         self._restored: dict[str, AgentRun] = {}
-        """The runs of a resumed turn by agent id. Agno's run ids of the members are not known yet."""
-        self._text_reader = TextReader()
+        """The runs of a resumed turn by agent id; Agno's run ids of the team members are not known yet."""
         self._media = Media()
         self._calls = ToolCalls(self._media)
         self._citations = Citations()
@@ -107,11 +108,12 @@ class AgnoTranslator:
             "TaskStateUpdated": AgentRun.update_plan,
             "TaskCreated": AgentRun.update_plan,
             "TaskUpdated": AgentRun.update_plan,
+            **dict.fromkeys(COMPLETIONS, self._background_completed),
             "CustomEvent": lambda run, event: self._calls.custom_event(run, event, self._runs.values()),
         }
 
     def restore(self, state: ResumeState, run_id: str) -> None:
-        """Restore the state of a run that waited for a person when its server ended. `run_id` is Agno's run id."""
+        """Restore the translator of a run (Agno's `run_id`) that was waiting for a person when its server ended."""
         self._main_id = run_id
         self._runs[run_id] = self._main
         self._message_ids.count = len(state.message_ids)
@@ -128,11 +130,11 @@ class AgnoTranslator:
             if member.spawned_by is not None:
                 member.spawned_by.members.append(member)
         for agent_id, run in self._restored.items():
-            run.restore_steps(state.step_numbers.get(agent_id, 0), agent_id in state.steps)
+            run.restore_steps(state.step_numbers.get(agent_id, 0), state.steps.get(agent_id))
 
     @property
     def handled(self) -> frozenset[str]:
-        """The names of all events that are translated."""
+        """Names of all Agno events that the translator translates."""
         return frozenset(self._handlers) | frozenset(STATUS)
 
     @property
@@ -141,7 +143,7 @@ class AgnoTranslator:
         return frozenset(self._runs)
 
     def agent_id_of(self, run_id: str) -> str:
-        """Return the id of the agent that executes a run of Agno; that of the main agent if the run is unknown."""
+        """Return the id of the agent that executes a run of Agno; the main agent's if the run is unknown."""
         run = self._runs.get(run_id)
         return "" if run is None else run.agent_id
 
@@ -150,7 +152,7 @@ class AgnoTranslator:
             return []
         if event.event in CONTENT_EVENTS:  # fast path: most events only add text to an open text
             run = self._runs.get(event.run_id)
-            if run is not None and not run.ended and (delta := run.messages.append(self._text_reader.read(event))):
+            if run is not None and not run.ended and (delta := run.messages.append(only_text(event))):
                 return [delta]
         name = str(event.event).removeprefix("Team")
         run = self._run_of(event)
@@ -183,8 +185,8 @@ class AgnoTranslator:
     def _add_member(self, run_id: str, parent: AgentRun, event: Any) -> AgentRun:
         member_id = getattr(event, "agent_id", None) or getattr(event, "team_id", None) or ""
         name = getattr(event, "agent_name", None) or getattr(event, "team_name", None) or member_id
-        restored = next((r for r in self._restored.values() if r.parent is parent and r.name == name), None)
-        if restored is not None and restored not in self._runs.values():
+        restored = self._find_restored(parent, str(name))
+        if restored is not None:
             self._runs[run_id] = restored
             return restored
         call = spawning_call(parent, {member_id, name})
@@ -192,8 +194,13 @@ class AgnoTranslator:
         run = self._runs[run_id] = AgentRun(agent_id, self._message_ids, parent, call, str(name or "agent"))
         return run
 
+    def _find_restored(self, parent: AgentRun, name: str) -> AgentRun | None:
+        """Return the run of a resumed turn that a run of Agno continues; None if it is a new run."""
+        restored = next((r for r in self._restored.values() if r.parent is parent and r.name == name), None)
+        return None if restored in self._runs.values() else restored
+
     def _start(self, run: AgentRun) -> list[AnyEvent]:
-        """Start a team member, unless it has started."""
+        """Return the event that starts a team member, unless it was already returned."""
         if run.started:
             return []
         run.started = True
@@ -243,7 +250,7 @@ class AgnoTranslator:
         return [*run.end(reason), *self._finish_held_call(run)]
 
     def _finish_held_call(self, run: AgentRun) -> list[Item]:
-        """Finish the call that started this run, if its result was held back and all its members have ended."""
+        """Finish the call that started this run, if its result was held back and all its team members have ended."""
         call = run.spawned_by
         if call is None or not call.is_held or any(not member.ended for member in call.members):
             return []
@@ -290,10 +297,14 @@ class AgnoTranslator:
     def _iteration_started(self, run: AgentRun, event: Any) -> list[AnyEvent]:
         return [Status(agent_id=run.agent_id, text=f"Round {event.iteration} of at most {event.max_iterations}")]
 
+    def _background_completed(self, run: AgentRun, event: Any) -> list[AnyEvent]:
+        text = completion_text(event)
+        return [Status(agent_id=run.agent_id, text=text)] if text else []
+
     # Tool calls
 
     def _show_rejections(self, run: AgentRun, run_id: str, name: str) -> list[Item]:
-        """Show the rejected calls of a run, but only those whose model request has been reported.
+        """Report the rejected calls of a run whose model request Agno has already reported.
 
         Events that Agno sent before a rejection may arrive after it. At the end of the run all rejected calls are
         shown.
@@ -304,7 +315,7 @@ class AgnoTranslator:
         return [item for rejection in due for item in self._calls.reject(run, rejection.call)]
 
     def await_approval(self, tool: Any, run_id: str | None) -> tuple[AgnoCall, AgentRun, list[AnyEvent]]:
-        """Show a call that waits for a person, because Agno does not report its start. Returns call, run and events."""
+        """Start a call that waits for a person, which Agno does not report. Returns call, run and events."""
         run = self._runs.get(run_id or "") or self._restored_with(tool.tool_call_id) or self._main
         if run_id:
             self._runs.setdefault(run_id, run)
@@ -315,7 +326,7 @@ class AgnoTranslator:
         return next((run for run in self._restored.values() if raw_id in run.calls), None)
 
     def finish_call(self, run: AgentRun, call: AgnoCall, result: Any, error: str | None) -> list[Item]:
-        """Finish a call that will not run, because a person has rejected it or has provided its result."""
+        """Finish a call that Agno will not run, because a person rejected it or supplied its result."""
         return self._calls.finish(run, call, result, error)
 
     # The end

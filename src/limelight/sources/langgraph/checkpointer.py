@@ -1,4 +1,4 @@
-"""The default checkpointer of graphs, and async methods for checkpointers that have only sync methods.
+"""Opens the default checkpointer of graphs, and adds async methods to checkpointers that have only sync ones.
 
 A graph without a checkpointer stores its state in a SQLite file in the data folder, which all graphs of a server share.
 This module imports LangGraph, so it is imported only when there is a graph.
@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -19,16 +20,21 @@ from limelight.private_files import create_private_database
 
 FILE = "langgraph.db"
 LOCK_SECONDS = 30
-"""How long a statement waits while another program has locked the file."""
+"""How long an SQL statement waits while another program locks the file."""
 TEMPORARY_ERRORS = {
     sqlite3.SQLITE_BUSY: ("another program has locked the graph's database", "end the program that uses it"),
     sqlite3.SQLITE_LOCKED: ("another program has locked the graph's database", "end the program that uses it"),
     sqlite3.SQLITE_FULL: ("the disk of the graph's database is full", "make room on that disk"),
     sqlite3.SQLITE_IOERR: ("the disk of the graph's database fails", "see that its disk works and has room"),
 }
-"""SQLite's codes of errors that may be temporary, each with the reason and the remedy."""
+"""SQLite error codes that may be temporary, each with the reason and the remedy for the user."""
 ASYNC_METHODS = ("aget_tuple", "aput", "aput_writes")
-"""The async methods of a checkpointer that `astream` calls."""
+"""The async methods of a checkpointer that LangGraph's `astream` calls."""
+
+
+_OPENING: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+"""The lock of each event loop that lets graphs open their checkpointers one after the other. SQLite does not wait while
+another connection changes the journal of a new file, but raises an error."""
 
 
 async def open_saver(data: Path) -> Any:
@@ -36,6 +42,11 @@ async def open_saver(data: Path) -> Any:
 
     Raises TryLater if the error may be temporary, else SetupError. The message names the file and the remedy.
     """
+    async with _OPENING.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+        return await _open_saver(data)
+
+
+async def _open_saver(data: Path) -> Any:
     import aiosqlite
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
@@ -52,12 +63,13 @@ async def open_saver(data: Path) -> Any:
     except BaseException as error:
         await connection.close()  # otherwise the thread of the connection keeps running
         if isinstance(error, sqlite3.Error):
-            raise _setup_error(error, file) from error
+            raise setup_error(error, file) from error
         raise
     return saver
 
 
-def _setup_error(error: sqlite3.Error, file: Path) -> SetupError:
+def setup_error(error: sqlite3.Error, file: Path) -> SetupError:
+    """Return the error for a database that cannot be opened: TryLater if the cause may be temporary."""
     words, fix = TEMPORARY_ERRORS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, ("", ""))
     if words:
         return TryLater(f"{file} cannot be opened ({error}): {fix}", words=words)

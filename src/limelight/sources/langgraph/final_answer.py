@@ -3,36 +3,41 @@
 This module imports LangChain, so it is imported only when there is a graph.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from limelight.sources.langgraph.graph_input import input_keys, text_key
+from limelight.json_values import fields_of, items_of
 from limelight.sources.langgraph.history import messages_of
+from limelight.sources.langgraph.schemas import GraphInput
 from limelight.sources.langgraph.stream_parts import text_in
-from limelight.sources.tool_results import fields_of
+from limelight.sources.langgraph.tasks import converted_message, is_message_form
 
 ANSWER_KEYS = ("answer", "output", "result", "response", "final_answer", "report")
 """State keys that may contain the answer of a graph without `messages`, most likely first."""
 
 
-def answer_in(graph: Any, state: Any) -> tuple[Any, str | None]:
-    """Return the answer in a state, and the id of the message that contains the answer.
+def answer_in(
+    graph: Any, found: GraphInput, state: Any, given: Mapping[str, Any], earlier: Mapping[str, Any]
+) -> tuple[Any, str | None]:
+    """Return the answer in a graph's final state, and the id of the message that contains the answer.
 
+    `given` is the input of the turn, and `earlier` are values of earlier turns that count only if nothing else does.
     The id is None if the answer is not a message. Both are None if there is no answer.
     """
     values = fields_of(state)
     if values.get("structured_response") is not None:
         return values["structured_response"], None
-    if messages := messages_of(state):
-        return _message_answer(messages[-1])
-    if not values or not input_keys(graph):
+    if message := _last_message(state):
+        return _message_answer(message)
+    if not values or found.is_function:
         return (None if state == {} else state), None
-    return _output(graph, values), None
+    return _output(graph, values, given, earlier), None
 
 
 def changed_values(before: Any, state: Any) -> Any:
-    """Return the items of a state that a turn has changed. Return a state without keys unchanged."""
+    """Return the values of a state that a turn has changed. A state that is not a dict is returned unchanged."""
     known, values = fields_of(before), fields_of(state)
     if not known or not values:
         return state
@@ -46,8 +51,17 @@ def _is_same(before: Any, value: Any) -> bool:
         return before is value
 
 
+def _last_message(state: Any) -> BaseMessage | None:
+    """Return the last message in a graph's state as an object, although it may be a dict or a pair; None if none."""
+    last = next(reversed(items_of(state) or items_of(fields_of(state).get("messages"))), None)
+    if is_message_form(last):
+        return converted_message(last)
+    messages = messages_of(state)
+    return messages[-1] if messages else None
+
+
 def _message_answer(last: BaseMessage) -> tuple[str | None, str | None]:
-    """Return the answer in the last message, and its id: a model's text, or the result of a tool that ended the graph.
+    """Return the answer in the last message, a model's text or a tool's result that ended the graph, and its id.
 
     The id is None for the result of a tool.
     """
@@ -56,12 +70,20 @@ def _message_answer(last: BaseMessage) -> tuple[str | None, str | None]:
     return (text_in(last.content), None) if isinstance(last, ToolMessage) else (None, None)
 
 
-def _output(graph: Any, values: dict[str, Any]) -> Any:
-    """Return the graph's output without the question: a text under one of ANSWER_KEYS, the only text, or all values."""
+def _output(graph: Any, values: dict[str, Any], given: Mapping[str, Any], earlier: Mapping[str, Any]) -> Any:
+    """Return the graph's output: a text under one of ANSWER_KEYS, the only text, or all values.
+
+    Values that are still those of the input are not output, except if the graph has no others.
+    """
     channels = graph.output_channels
-    question_key = text_key(input_keys(graph))
     wanted = [channels] if isinstance(channels, str) else list(channels)
-    outputs = {key: values[key] for key in wanted if values.get(key) is not None and key != question_key}
+    outputs = {
+        key: values[key]
+        for key in wanted
+        if values.get(key) is not None and not (key in given and _is_same(given[key], values[key]))
+    }
+    changed = {key: value for key, value in outputs.items() if not (key in earlier and _is_same(earlier[key], value))}
+    outputs = changed or outputs
     named = next((outputs[key] for key in ANSWER_KEYS if isinstance(outputs.get(key), str)), None)
     if named is not None:
         return named

@@ -1,104 +1,152 @@
 """Builds the input, config and context of a graph for one turn.
 
-The question is passed as messages, as text under one key, or as a plain value, depending on the graph. The ids of the
-run and of the user are in the config under `configurable`, and in the context if its schema has fields with these
-names. This module imports LangChain, so it is imported only when there is a graph.
+The question is passed as messages, as text under one key, or as a plain value, depending on the graph. Values of an
+input object go to the keys of their names. The ids of the run and of the user are in the config under `configurable`,
+and in the context if its schema has fields with these names. This module imports LangChain, so it is imported only when
+there is a graph.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast, get_origin, get_type_hints
+from typing import Any, get_origin
 from uuid import uuid4
 
-from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, convert_to_messages
 
 from limelight.errors import AgentFailed
-from limelight.messages import Message
+from limelight.json_values import items_of, safe_text
 from limelight.sources.base import Context, Turn
 from limelight.sources.langgraph.history import INSTRUCTIONS
-
-TEXT_KEYS = ("input", "question", "query", "task", "prompt", "topic", "text", "message")
-"""Input keys that may take the question in a graph without `messages`, most likely first."""
+from limelight.sources.langgraph.schemas import MESSAGES, TEXT_KEYS, GraphField, GraphInput, coerce
 
 
-def graph_input(graph: Any, question: Message, before: Sequence[AnyMessage], instructions: str) -> Any:
-    """Return the input of a turn in the form that the graph accepts: messages `before`, instructions and question."""
-    system = [SystemMessage(instructions, id=f"{INSTRUCTIONS}{uuid4().hex}")] if instructions else []
-    messages = [*before, *system, HumanMessage(question.get("content") or "")]
-    text = "\n\n".join(filter(None, (instructions, question.text)))
-    keys = input_keys(graph)
-    if not keys:
-        return _function_input(graph, messages, text)
-    return {"messages": messages} if "messages" in keys else {text_key(keys): text}
+def graph_input(
+    found: GraphInput,
+    turn: Turn,
+    before: Sequence[AnyMessage],
+    *,
+    defaults: Mapping[str, Any] | None = None,
+    saved: Mapping[str, Any] | None = None,
+) -> Any:
+    """Return the input of a turn as the graph accepts it: messages `before`, instructions, question and input values.
+
+    `defaults` are values of the settings, and `saved` those of the saved state, which count as given. Raises
+    AgentFailed if the graph cannot take the question, or if required values are missing.
+    """
+    defaults = defaults or {}
+    question = None if turn.input_is_question else turn.question
+    system = [SystemMessage(turn.instructions, id=f"{INSTRUCTIONS}{uuid4().hex}")] if turn.instructions else []
+    asked = [] if question is None else [HumanMessage(question.get("content") or "")]
+    text = "\n\n".join(filter(None, (turn.instructions, "" if question is None else question.text)))
+    if found.is_function and not (found.fields or turn.input is not None or defaults):
+        return _function_input(found.kind, [*before, *system, *asked], text)
+    given = turn.input or {}
+    key = found.question_key
+    values = coerce({**defaults, **given}, found.fields)
+    if key == MESSAGES:
+        own = _messages(given[MESSAGES]) if MESSAGES in given else asked
+        if messages := [*before, *system, *own]:
+            values[MESSAGES] = messages
+    elif question is not None and key not in given:
+        if key:
+            values[key] = text
+        elif not values:
+            raise AgentFailed(_no_key_message(found))
+    values |= _required_ids(found, values, turn.context)
+    if turn.input is not None or found.is_strict:
+        _check_complete(found, {**(saved or {}), **values})
+    return found.kind(**values) if found.is_function and found.fields else values
 
 
-def _function_input(graph: Any, messages: list[Any], text: str) -> Any:
+def _required_ids(found: GraphInput, values: Mapping[str, Any], context: Context) -> dict[str, Any]:
+    """Return the ids of the run and the user that a graph requires as input, which no request may set."""
+    ids = run_fields(context)
+    return {key: ids[key] for key in found.required if key in ids and key not in values}
+
+
+def _check_complete(found: GraphInput, values: Mapping[str, Any]) -> None:
+    missing = [name for name in found.required if name not in values]
+    if missing:
+        example = ", ".join(f'"{name}": …' for name in missing)
+        raise AgentFailed(
+            f"this graph needs the input {', '.join(missing)}: send it as `input`, as JSON in the question, as in "
+            f"{{{example}}}, or set defaults as `input` in its table [agents.NAME] of config.toml"
+        )
+
+
+def _no_key_message(found: GraphInput) -> str:
+    keys = ", ".join(found.fields)
+    example = ", ".join(f'"{name}": …' for name in list(found.fields)[:3])
+    return (
+        f"this graph takes {keys or 'nothing'}, and none of these can take a question: a question needs a key "
+        f"`messages`, or a text under one of {', '.join(TEXT_KEYS)}. Send the values as `input`, or as JSON in the "
+        f"question: {{{example}}} (see docs/frameworks.md)"
+    )
+
+
+def _messages(value: Any) -> list[Any]:
+    """Return messages of an input object as LangChain messages. Raises AgentFailed."""
+    try:
+        return list(convert_to_messages(items_of(value)))
+    except Exception as error:
+        raise AgentFailed(f"`messages` of the input are not chat messages: {safe_text(error)}") from error
+
+
+def _function_input(kind: Any, messages: list[Any], text: str) -> Any:
     """Return the input of an `@entrypoint` function in the type of its first parameter; text if that has no type."""
-    kind = _parameter_type(graph)
+    kind = get_origin(kind) or kind
     if not isinstance(kind, type) or issubclass(kind, str):
         return text
     if kind is Sequence or issubclass(kind, list | tuple):
         return messages
-    if keys := get_type_hints(cast("type[Any]", kind)):
-        return kind(**({"messages": messages} if "messages" in keys else {text_key(keys): text}))
-    return {"messages": messages} if issubclass(kind, Mapping) else text
+    return {MESSAGES: messages} if issubclass(kind, Mapping) else text
 
 
-def _parameter_type(graph: Any) -> object:
-    channel = graph.channels.get(graph.input_channels) if isinstance(graph.input_channels, str) else None
-    kind = getattr(channel, "typ", None)
-    if not isinstance(kind, str):
-        return get_origin(kind) or kind
-    name = kind.partition("[")[0].rpartition(".")[2]  # a string annotation: the name of the outer type is enough
-    return {"list": list, "List": list, "Sequence": list, "dict": dict, "Dict": dict}.get(name)
-
-
-def uses_state(graph: Any) -> bool:
-    """Whether the graph reads the saved state of a conversation in the next turn. A function reads it as `previous`."""
-    if input_keys(graph):
-        return type(graph.channels.get("messages")).__name__ != "LastValue"
+def uses_state(graph: Any, found: GraphInput) -> bool:
+    """Whether the graph reads the state that the previous turn saved; a function reads it as `previous`."""
+    if not found.is_function:
+        return type(graph.channels.get(MESSAGES)).__name__ != "LastValue"
     nodes = getattr(graph, "nodes", {}).values()
     return any("previous" in (getattr(node.bound, "func_accepts", None) or ()) for node in nodes)
 
 
 def can_remove_messages(graph: Any) -> bool:
-    """Whether messages can be removed from the graph's state. Only reducers of LangGraph and deepagents allow it."""
-    channel = graph.channels.get("messages")
+    """Whether messages can be removed from the graph's state. Only LangGraph's and deepagents' reducers allow it."""
+    channel = graph.channels.get(MESSAGES)
     reducer = getattr(channel, "reducer", None) or getattr(channel, "operator", None)
     return str(getattr(reducer, "__module__", "")).partition(".")[0] in ("langgraph", "deepagents")
 
 
-def input_keys(graph: Any) -> dict[str, Any]:
-    """Return the keys of a graph's input with their types; an empty dict for a graph that takes a plain value."""
-    builder = getattr(graph, "builder", None)
-    return {} if builder is None else get_type_hints(builder.input_schema)
+def graph_config(turn: Turn, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return LangGraph's config of a turn: context values, and the ids of thread, session, run and user."""
+    return {"configurable": {**context, "thread_id": turn.memory_key, **run_fields(turn.context)}}
 
 
-def text_key(keys: dict[str, Any]) -> str:
-    """Return the input key for the question in a graph without `messages`. Raises AgentFailed if there is none."""
-    texts = [key for key, kind in keys.items() if kind in (str, str | None)]
-    key = next((key for key in TEXT_KEYS if key in texts), texts[0] if len(texts) == 1 else None)
-    if key is None:
-        raise AgentFailed(
-            f"this graph takes {', '.join(keys) or 'nothing'}: Limelight needs a key `messages`, or a text under one "
-            f"of {', '.join(TEXT_KEYS)}; an async function can translate (see docs/your-own-agent.md)"
-        )
-    return key
+def graph_context(
+    schema: Any, fields: Mapping[str, GraphField], context: Context, values: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return the context for a graph with a context schema: context values and ids of the run, else None.
 
-
-def graph_config(turn: Turn) -> dict[str, Any]:
-    """Return the config of a turn, with the ids of the thread, the session, the run and the user."""
-    return {"configurable": {"thread_id": turn.memory_key, **_run_fields(turn.context)}}
-
-
-def graph_context(schema: Any, context: Context) -> dict[str, str] | None:
-    """Return the context for a graph with a context schema, else None. Fields that are not set here need defaults."""
+    Raises AgentFailed if values are missing without which LangGraph cannot make the context.
+    """
     if not isinstance(schema, type):
         return None
-    fields = get_type_hints(schema)
-    return {name: value for name, value in _run_fields(context).items() if name in fields}
+    found = {**values, **run_fields(context)}
+    if missing := [name for name, field in fields.items() if field.is_required and name not in found]:
+        raise AgentFailed(missing_context(missing))
+    return coerce({name: value for name, value in found.items() if name in fields}, fields)
 
 
-def _run_fields(context: Context) -> dict[str, str]:
+def missing_context(names: Sequence[str]) -> str:
+    """Return the error message for context values that a graph needs and that are not set."""
+    example = ", ".join(f"{name} = …" for name in names)
+    return (
+        f"this agent needs the context {', '.join(names)}, which is not set: set `context = {{ {example} }}` in its "
+        "table [agents.NAME] of config.toml, or allow requests to send it with `context_from_request`"
+    )
+
+
+def run_fields(context: Context) -> dict[str, str]:
+    """Return the ids of the session, the run and the user, under the keys that graphs get."""
     return {
         "session_id": context.session_id,
         "run_id": context.run_id,

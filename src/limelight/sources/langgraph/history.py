@@ -10,12 +10,12 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, RemoveMessage, ToolMessage, convert_to_messages
 
+from limelight.json_values import fields_of, items_of
 from limelight.messages import Message
 from limelight.sources.history import CUT_OFF, normalized
-from limelight.sources.tool_results import fields_of, items_of
 
 INSTRUCTIONS = "limelight-instructions-"
-"""Prefix of the ids of messages with instructions, which are valid for one turn only."""
+"""Id prefix of the system messages that carry the instructions of one turn and are removed in the next."""
 
 
 def langchain_messages(history: Sequence[Message]) -> list[AnyMessage]:
@@ -27,7 +27,7 @@ def langchain_messages(history: Sequence[Message]) -> list[AnyMessage]:
 
 
 def _plain(message: Message) -> dict[str, Any]:
-    """Return the fields of a message that LangChain accepts."""
+    """Return a message as a dict with only the fields that LangChain accepts."""
     fields = {key: message[key] for key in ("role", "tool_calls", "tool_call_id") if key in message}
     if isinstance(message.get("name"), str):
         fields["name"] = message["name"]
@@ -37,7 +37,7 @@ def _plain(message: Message) -> dict[str, Any]:
 
 
 def repair_messages(state: Any, can_remove: bool = True) -> list[AnyMessage]:
-    """Return the messages that make a saved state valid for the next turn.
+    """Return the messages to add to a saved state so that models accept it in the next turn.
 
     They are results for calls that were cut off at the end of the state, and removals of an earlier turn's
     instructions.
@@ -52,7 +52,7 @@ def repair_messages(state: Any, can_remove: bool = True) -> list[AnyMessage]:
 
 
 def _unanswered(message: AIMessage, after: Sequence[AnyMessage]) -> list[Any]:
-    """Return the calls of a message that have no result directly after the message."""
+    """Return the tool calls of a message that have no result directly after the message."""
     results = takewhile(lambda m: isinstance(m, ToolMessage), after)
     answered = {result.tool_call_id for result in results if isinstance(result, ToolMessage)}
     return [call for call in message.tool_calls if call["id"] not in answered]
@@ -63,12 +63,12 @@ def _cut_off(call: Any) -> ToolMessage:
 
 
 def messages_of(values: Any) -> list[Any]:
-    """Return the messages in a state. The state may itself be a message or a list of messages."""
+    """Return the messages in a graph's state, which may itself be a message or a list of messages."""
     listed = [values] if isinstance(values, BaseMessage) else items_of(values)
     found = listed or items_of(fields_of(values).get("messages"))
     return [message for message in found if isinstance(message, BaseMessage)]
 
 
 def is_new(state: Any) -> bool:
-    """Whether the checkpointer has no state for the conversation yet."""
+    """Whether the checkpointer has no saved state for the conversation yet."""
     return state.created_at is None and not state.values

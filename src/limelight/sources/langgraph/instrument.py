@@ -1,4 +1,4 @@
-"""Access to internals of LangGraph and LangChain: nodes that block the event loop, running tools, current namespace.
+"""Uses internals of LangGraph and LangChain: nodes that block the event loop, running tools, the current task.
 
 This module is imported to select the source of a target, so only its functions import LangChain.
 """
@@ -8,14 +8,21 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from limelight.sources.langgraph.stream_parts import Namespace, parent_namespace
+from limelight.sources.langgraph.stream_parts import Namespace, parent_namespace, task_in, task_of
+from limelight.sources.langgraph.tool_runs import ToolTasks
 
 IN_THREAD = "run_in_executor.<locals>.wrapper"
-"""Qualified name of LangChain's function that wraps all code it runs in a thread."""
+"""Qualified name of the LangChain function through which all code runs that LangChain moves to a thread."""
+NO_STREAM = "nostream"
+"""LangGraph's tag of runs that it does not stream."""
+IGNORED_CALLBACKS = ("ignore_llm", "ignore_chat_model", "ignore_chain", "ignore_retriever", "ignore_custom_event")
+"""Attributes of a LangChain callback that is called only for tools."""
+PAUSES = ("GraphInterrupt", "GraphDrained")
+"""LangGraph's errors that pause a tool, which then runs again."""
 
 
 def with_threaded_nodes(graph: Any) -> Any:
-    """Return the graph, or a copy whose nodes with only a sync function run in threads instead of on the event loop.
+    """Return the graph, or a copy whose sync-only nodes run in threads instead of on the event loop.
 
     Hooks of a middleware may be such nodes. Subgraphs that are nodes are included; a graph inside of a tool cannot be
     found.
@@ -43,7 +50,7 @@ def _threaded_runnable(runnable: Any) -> Any:
 
 
 def tool_of_frame(frame: FrameType) -> str | None:
-    """Return the name of the tool that a stack frame runs.
+    """Return the name of the LangChain tool that a Python stack frame is running.
 
     The name is "" for another function that LangChain runs in a thread, and None for any other frame.
     """
@@ -54,9 +61,55 @@ def tool_of_frame(frame: FrameType) -> str | None:
     return str(getattr(tool, "name", "") or "") if is_tool else None
 
 
-def current_namespace() -> Namespace:
-    """Return the namespace of the graph that the current code belongs to, from LangChain's context variable."""
+def subgraph_nodes(graph: Any, path: tuple[str, ...] = ()) -> frozenset[tuple[str, ...]]:
+    """Return the paths of a graph's nodes that are graphs themselves, as names of nodes from the main graph on."""
+    found: set[tuple[str, ...]] = set()
+    for name, node in graph.nodes.items():
+        bound = getattr(node, "bound", None)
+        if hasattr(bound, "nodes") and hasattr(bound, "astream"):
+            found |= {(*path, name), *subgraph_nodes(bound, (*path, name))}
+    return frozenset(found)
+
+
+def current_task() -> tuple[Namespace, str]:
+    """Return the LangGraph namespace and the task in which the current code runs, from LangChain's context variable."""
     from langchain_core.runnables.config import var_child_runnable_config
 
     config: Any = var_child_runnable_config.get() or {}
-    return parent_namespace(str(config.get("configurable", {}).get("checkpoint_ns") or ""))
+    checkpoint_ns = str(config.get("configurable", {}).get("checkpoint_ns") or "")
+    return parent_namespace(checkpoint_ns), task_of(checkpoint_ns.rpartition("|")[2])
+
+
+def tool_task_recorder(tool_tasks: ToolTasks) -> Any:
+    """Return a LangChain callback that records the graph task of each event of a tool, in LangGraph's order.
+
+    It mirrors the rules of LangGraph's own callback for the stream mode `tools`: which runs are reported, and under
+    which id.
+    """
+    from langchain_core.callbacks import BaseCallbackHandler
+
+    class ToolTaskRecorder(BaseCallbackHandler):
+        run_inline = True
+
+        def __init__(self) -> None:
+            self._runs: dict[Any, tuple[str, str]] = {}
+
+        def on_tool_start(self, serialized: Any, input_str: str, *, run_id: Any, **details: Any) -> None:
+            metadata: dict[str, Any] = details.get("metadata") or {}
+            if not metadata or NO_STREAM in (details.get("tags") or ()):
+                return
+            call = self._runs[run_id] = (str(details.get("tool_call_id") or run_id), task_in(metadata))
+            tool_tasks.record("tool-started", *call)
+
+        def on_tool_end(self, output: Any, *, run_id: Any, **details: Any) -> None:
+            if (call := self._runs.pop(run_id, None)) is not None:
+                tool_tasks.record("tool-finished", *call)
+
+        def on_tool_error(self, error: BaseException, *, run_id: Any, **details: Any) -> None:
+            call = self._runs.pop(run_id, None)
+            if call is not None and type(error).__name__ not in PAUSES:
+                tool_tasks.record("tool-error", *call)
+
+    for ignored in IGNORED_CALLBACKS:  # LangChain then does not call the recorder for each token
+        setattr(ToolTaskRecorder, ignored, True)
+    return ToolTaskRecorder()

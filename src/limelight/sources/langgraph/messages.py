@@ -1,4 +1,4 @@
-"""Translates message chunks of models into text, reasoning, citations and usage. Pure.
+"""Translates models' message chunks into events for text, reasoning, citations and token usage. Pure.
 
 LangGraph identifies messages by ids, and parallel nodes may stream several messages of one agent at once. A message may
 contain reasoning and text in any order; its text stays open until the message ends.
@@ -11,13 +11,16 @@ import msgspec
 
 from limelight.events import AnyEvent, ReasoningDelta, ReasoningFinished, SourceCited, TextDelta, TextFinished, Usage
 from limelight.grammar import parse_args
+from limelight.json_values import fields_of, items_of
 from limelight.sources.langgraph.stream_parts import reasoning_in, text_in
 from limelight.sources.messages import MessageIds
-from limelight.sources.tool_results import fields_of, items_of
 
 
 class StreamedMessage(msgspec.Struct):
-    """A message of a model. `message_id` is generated, because LangGraph's ids (`raw_id`) may be repeated in a run."""
+    """A model's message while it is streamed.
+
+    Its `message_id` is generated, because LangGraph's own id (`raw_id`) may occur twice in a run.
+    """
 
     agent_id: str
     message_id: str
@@ -27,10 +30,10 @@ class StreamedMessage(msgspec.Struct):
     reasonings: int = 0
     text_open: bool = False
     reasoning_id: str = ""
-    """The id of the open reasoning; "" if none is open."""
+    """The id of the reasoning that is being streamed; "" if there is none."""
     ended: bool = False
     returned: bool = False
-    """Whether the node has returned the text of this message in another message."""
+    """Whether the node has also returned the text of this message in another message."""
 
     @property
     def text(self) -> str:
@@ -38,23 +41,23 @@ class StreamedMessage(msgspec.Struct):
 
 
 class Messages:
-    """All messages of models in one run, by raw id."""
+    """The messages that the models of a graph stream in one run, by LangGraph's message id."""
 
     def __init__(self) -> None:
         self.ids = MessageIds()
         self._messages: dict[str, StreamedMessage] = {}
         self._open: dict[str, StreamedMessage] = {}
         self._main: list[StreamedMessage] = []
-        """The messages of the main agent that have text."""
+        """The main agent's messages that have text."""
         self._earlier: set[str] = set()
-        """The raw ids of messages from before this run."""
+        """LangGraph's ids of messages from before this run."""
 
     def add_earlier(self, raw_ids: Iterable[str | None]) -> None:
-        """Register messages from before this run, because a graph may return them again."""
+        """Register messages from before this run, so that they are ignored if the graph returns them again."""
         self._earlier.update(raw_id for raw_id in raw_ids if raw_id)
 
     def append(self, message: Any) -> TextDelta | None:
-        """Translate a chunk that only adds text to an open text, as most do. Returns None for any other chunk."""
+        """Translate a chunk that only adds text to an open message (the fast path); return None for any other chunk."""
         streamed = self._open.get(message.id)
         if (
             streamed is None
@@ -74,7 +77,7 @@ class Messages:
         return TextDelta(agent_id=streamed.agent_id, message_id=streamed.message_id, text=text)
 
     def feed(self, agent_id: str, message: Any, task_id: str = "") -> list[AnyEvent]:
-        """Translate the text, reasoning and citations of any chunk or complete message."""
+        """Translate the text, reasoning and citations of a message chunk or of a complete message."""
         streamed = self._messages.get(message.id)
         if streamed is None or streamed.ended:
             streamed = StreamedMessage(agent_id, self.ids.next_text(), message.id, task_id)
@@ -98,7 +101,7 @@ class Messages:
         return [*events, TextDelta(agent_id=streamed.agent_id, message_id=streamed.message_id, text=text)]
 
     def finish(self, raw_id: str) -> list[AnyEvent]:
-        """End the open message with this raw id."""
+        """Return the events that end the open message with this LangGraph id."""
         streamed = self._open.pop(raw_id, None)
         if streamed is None:
             return []
@@ -109,16 +112,25 @@ class Messages:
         return events
 
     def finish_all(self, agent_id: str, task_id: str = "") -> list[AnyEvent]:
-        """End the open messages of an agent, or only of one task, although their last chunks have not arrived."""
+        """Return the events that end all open messages of an agent, or only those of one graph task."""
         own = [m for m in self._open.values() if m.agent_id == agent_id and task_id in ("", m.task_id)]
         return [event for message in own for event in self.finish(message.raw_id)]
 
     def is_known(self, raw_id: str) -> bool:
-        """Whether a message was already shown, in this run or before it."""
+        """Whether events were already emitted for a message, in this run or in an earlier one."""
         return raw_id in self._messages or raw_id in self._earlier
 
+    def has_changed(self, raw_id: str, text: str) -> bool:
+        """Whether this text differs from that of this run's message with the same LangGraph id, which has ended."""
+        streamed = self._messages.get(raw_id)
+        return streamed is not None and streamed.ended and streamed.text.strip() != text.strip()
+
+    def has_said(self, agent_id: str, text: str) -> bool:
+        """Whether an agent has a message with this text."""
+        return any(m.agent_id == agent_id and m.text.strip() == text.strip() for m in self._messages.values())
+
     def is_repeated(self, task_id: str, text: str) -> bool:
-        """Whether a text repeats a message that a model has streamed in the same task.
+        """Whether a text repeats a message that a model has streamed in the same graph task.
 
         Each streamed message counts as repeated only once.
         """
@@ -130,18 +142,18 @@ class Messages:
 
     @property
     def last_text(self) -> tuple[str, str | None]:
-        """The last text of the main agent and its message id."""
+        """The last text of the main agent, and the id of its message."""
         last = self._main[-1] if self._main else None
         return ("", None) if last is None else (last.text, last.message_id)
 
     def find_text(self, text: str, raw_id: str | None) -> str | None:
-        """Return the id of a message of the main agent with this text, preferably the message with this raw id."""
+        """Return the id of a main agent's message with this text, preferably the one with this LangGraph id."""
         same = [message for message in reversed(self._main) if message.text == text]
         chosen = next((message for message in same if message.raw_id == raw_id), same[0] if same else None)
         return None if chosen is None else chosen.message_id
 
     def find_object(self, value: Any) -> str | None:
-        """Return the id of the main agent's last message if its text is the JSON of this value, else None."""
+        """Return the id of the main agent's last message if its text is this value as JSON, else None."""
         text, message_id = self.last_text
         return message_id if text and parse_args(text) == value else None
 
@@ -178,7 +190,7 @@ def usage_of(agent_id: str, message: Any, metadata: dict[str, Any]) -> Usage | N
 
 
 def _citations(agent_id: str, content: Any) -> list[AnyEvent]:
-    """Return events for the sources that a provider has annotated in the content."""
+    """Return events for the sources that a model provider has annotated in a message's content."""
     if isinstance(content, str):
         return []
     notes = [fields_of(note) for block in items_of(content) for note in items_of(fields_of(block).get("annotations"))]

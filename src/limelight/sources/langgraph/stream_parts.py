@@ -1,29 +1,30 @@
-"""Reads LangGraph's stream parts by attribute and key, so that the translator does not import LangGraph. Pure."""
+"""Reads the items of LangGraph's stream by attribute and key, because the translator must not import LangGraph."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from limelight.sources.tool_results import fields_of, items_of
+from limelight.json_values import fields_of, items_of
 
 MODES = ("messages", "tools", "tasks", "custom")
-"""The stream modes that are requested from `astream`. `DROPS` in the translator explains why others are not."""
+"""The stream modes requested from LangGraph's `astream`. `DROPS` in the translator explains why others are not."""
 
 HOOKS = (".before_agent", ".before_model", ".after_model", ".after_agent")
-"""Suffixes of the names of a middleware's nodes."""
+"""Suffixes of the names of the nodes that run a LangChain middleware's hooks."""
 
 Namespace = tuple[str, ...]
-"""Path of a subgraph: for each level the node and its task, such as `tools:1234`. The main graph has an empty path."""
+"""Path of a subgraph in LangGraph: for each level the node and its task, such as `tools:1234`. The main graph's is
+empty."""
 
 ID_KEYS = ("id", "tool_call_id", "call_id")
 ARGUMENT_KEYS = ("args", "arguments", "function")
-"""ID_KEYS and ARGUMENT_KEYS identify a tool call in the input of a task."""
+"""A dict with one of ID_KEYS and one of ARGUMENT_KEYS is a tool call in the input of a graph task."""
 MAX_DEPTH = 5
 MAX_VALUES = 200
-"""Limits of the search for tool calls in the input of a task: levels, and values on each level."""
+"""Limits of the search for tool calls in the input of a graph task: nesting depth, and values on each level."""
 
 
 class Part(NamedTuple):
-    """One item of `astream(version="v2")`."""
+    """One item of a graph's stream: its type, the namespace of the graph that sent it, and its data."""
 
     type: str
     ns: Namespace
@@ -31,14 +32,17 @@ class Part(NamedTuple):
 
 
 def part_of(item: Any) -> Part:
-    """Convert an item of LangGraph's stream to a Part."""
+    """Convert an item of LangGraph's stream to a Part, which has a type, a namespace and data."""
     ns = item["ns"]
     return Part(item["type"], _namespace(tuple(ns)) if ns else (), item["data"])
 
 
 @lru_cache(maxsize=256)
 def _namespace(ns: Namespace) -> Namespace:
-    """Append the number of a task's second graph to the element before it: `tools:1234`, `1` -> `tools:1234:1`."""
+    """Append the number of a task's second graph to the namespace element before it.
+
+    For example, `tools:1234`, `1` becomes `tools:1234:1`.
+    """
     steps: list[str] = []
     for step in ns:
         if step.isdigit() and steps:
@@ -54,7 +58,7 @@ def parent_namespace(checkpoint_ns: str) -> Namespace:
 
 
 def node_of(step: str) -> str:
-    """Return the node in an element of a namespace: `tools:1234` -> `tools`."""
+    """Return the node's name in an element of a namespace: `tools:1234` -> `tools`."""
     return step.partition(":")[0]
 
 
@@ -64,18 +68,18 @@ def task_of(step: str) -> str:
 
 
 def task_in(metadata: dict[str, Any]) -> str:
-    """Return the id of the task in which a message was made, from the message's metadata."""
+    """Return the id of the graph task in which a message was made, from the message's metadata."""
     checkpoint_ns = metadata.get("langgraph_checkpoint_ns") or ""
     return task_of(checkpoint_ns.rpartition("|")[2])
 
 
 def is_internal(metadata: dict[str, Any]) -> bool:
-    """Whether a message is the reply to a model call that a middleware makes for itself, such as a summary."""
+    """Whether a message answers a model call that a middleware makes for itself, such as a summary."""
     return "lc_internal_call" in metadata or "lc_source" in metadata or is_hook(metadata.get("langgraph_node") or "")
 
 
 def is_model_run(metadata: dict[str, Any]) -> bool:
-    """Whether a message comes from a model. Otherwise a node has returned it."""
+    """Whether a message was streamed by a model. Otherwise a node has returned it."""
     return "ls_model_type" in metadata or "ls_model_name" in metadata
 
 
@@ -84,7 +88,7 @@ def is_hook(node: str) -> bool:
 
 
 def calls_in(task_input: Any) -> list[dict[str, Any]]:
-    """Return the tool calls in the input of a tools node: a list of calls, or one call under `tool_call`."""
+    """Return the tool calls in the input of a node that runs tools: a list of calls, or one call under `tool_call`."""
     calls = items_of(task_input) or [fields_of(task_input).get("tool_call")]
     return [fields for call in calls if _is_call(fields := fields_of(call))]
 
@@ -100,7 +104,7 @@ def _is_call(fields: dict[str, Any]) -> bool:
 
 
 def last_call_ids(task_input: Any) -> list[str]:
-    """Return the ids of the tool calls in the last message of each list in a task's input.
+    """Return the ids of the tool calls in the last message of each list in a graph task's input.
 
     A node that executes tools takes its calls from there.
     """
@@ -112,7 +116,7 @@ def last_call_ids(task_input: Any) -> list[str]:
 
 
 def call_ids_in(task_input: Any) -> list[str]:
-    """Return the ids of single tool calls in a task's input, such as that of `Send("worker", {"call": call})`.
+    """Return the ids of single tool calls in a graph task's input, such as that of `Send("worker", {"call": call})`.
 
     The search is recursive, within limits. It skips messages, because a state may contain a long conversation.
     """
@@ -130,7 +134,7 @@ def call_ids_in(task_input: Any) -> list[str]:
 
 
 def _call_id(fields: dict[str, Any]) -> str:
-    """Return the id of a tool call in the form of LangChain, OpenAI or similar; "" if the dict is not a call."""
+    """Return the id of a dict that is a tool call in the form of LangChain, OpenAI or similar; else ""."""
     if not any(key in fields for key in ARGUMENT_KEYS):
         return ""
     return next((value for key in ID_KEYS if isinstance(value := fields.get(key), str) and value), "")
@@ -155,7 +159,7 @@ def is_command(output: Any) -> bool:
 
 
 def todos_in(output: Any) -> list[dict[str, Any]] | None:
-    """Return the plan that a tool has written to `todos` in the state; None if there is none in a known form."""
+    """Return the plan that a tool has written to `todos` in the graph's state; None if it has no known form."""
     todos: object = fields_of(getattr(output, "update", None)).get("todos")
     if not isinstance(todos, list):
         return None
@@ -164,7 +168,7 @@ def todos_in(output: Any) -> list[dict[str, Any]] | None:
 
 
 def text_in(content: Any) -> str:
-    """Return the text of a message's content, which is a string or a list of blocks."""
+    """Return the text of a message's content, which may be a string or a list of blocks."""
     if isinstance(content, str):
         return content
     return "".join(_text_block(block) for block in items_of(content))
@@ -178,7 +182,7 @@ def _text_block(block: Any) -> str:
 
 
 def reasoning_in(message: Any) -> str:
-    """Return the reasoning in a message, from any of the fields in which providers put it."""
+    """Return a message's reasoning, from any of the fields in which model providers put it."""
     reasoning = message.additional_kwargs.get("reasoning_content")
     if isinstance(reasoning, str) and reasoning:
         return reasoning

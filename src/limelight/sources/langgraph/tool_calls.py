@@ -1,4 +1,4 @@
-"""The tool calls of a graph, from the first chunk of their arguments to the message with their result. Pure.
+"""Tracks the tool calls of a graph, from the first chunk of their arguments to the message with their result. Pure.
 
 LangGraph may report the start or the end of a tool call twice or not at all: a retried tool starts again under the same
 id, an unknown tool never starts, and a resumed tool starts again. Every method is therefore idempotent for each call,
@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
-from limelight.events import AnyEvent, SourceCited
+from limelight.events import AnyEvent, Outcome, SourceCited
 from limelight.grammar import parse_args
-from limelight.json_values import safe_text
+from limelight.json_values import fields_of, items_of, json_text, safe_text
 from limelight.sources.base import Item
 from limelight.sources.langgraph.stream_parts import Namespace
 from limelight.sources.resume_state import ResumeState
 from limelight.sources.tool_calls import CallIds, ToolCall
-from limelight.sources.tool_results import args_value, fields_of, items_of, json_text, tool_result
+from limelight.sources.tool_results import args_value, tool_result
 
 
 def elapsed_ms(started_at: float, now: float) -> int:
@@ -24,19 +24,20 @@ def elapsed_ms(started_at: float, now: float) -> int:
 
 
 class ToolRun(msgspec.Struct):
-    """A tool run: one execution of a tool that a node has started itself, matched to a tool call."""
+    """An execution of a tool that a graph's node started itself, matched to a tool call of a model."""
 
     run_id: str
     name: str
     args: Any
-    """The input of the tool; None if it is unknown."""
+    """The tool's input; None if it is unknown."""
     task_id: str
-    """The id of the task that executes the tool run; "" if several tasks are possible."""
+    """The id of the graph task in which the tool runs; "" if several tasks are possible."""
     ns: Namespace
     started_at: float
-    """Time of the start in seconds, on the clock of the translator."""
+    """Start time in seconds on the translator's clock."""
     guessed: bool = False
-    """Whether the match is a guess, because name or arguments differ from the call's. A better match replaces it."""
+    """Whether the match with the call is a guess, because their names or arguments differ; a better match replaces it.
+    """
     live: bool = True
     returned: bool = False
     value: Any = None
@@ -44,7 +45,7 @@ class ToolRun(msgspec.Struct):
 
     @property
     def failed(self) -> bool:
-        """Whether the tool run has ended without a value, by an error or by an interrupt of its task."""
+        """Whether the tool has ended without a value: by an error, or because its task was interrupted."""
         return not (self.live or self.returned)
 
     def end(self, now: float) -> None:
@@ -53,7 +54,7 @@ class ToolRun(msgspec.Struct):
 
 
 class GraphCall(ToolCall):
-    """A tool call that a model of a graph has made, or that stands for a tool run without a model's call."""
+    """A tool call that a model has made, or that represents a tool which a node ran without a model's call."""
 
     def __init__(
         self, agent_id: str, call_id: str, name: str, raw_id: str, args: dict[str, Any] | str | None = None
@@ -61,18 +62,18 @@ class GraphCall(ToolCall):
         super().__init__(agent_id, call_id, name, args)
         self.raw_id = raw_id
         self.asked = False
-        """Whether an interrupt of the current stream asks a person about the call."""
+        """Whether an interrupt of the current stream asks a person to approve the call."""
         self.error = ""
-        """The error that the tool has raised. It becomes final when the graph does not retry the tool."""
+        """The error that the tool has raised. It is final only if the graph does not retry the tool."""
         self.made_in = ""
-        """The id of the task in which the model has made the call."""
+        """The id of the graph task in which the model made the call."""
         self.started_by_id = False
-        """Whether a tool was started under the id of the call."""
+        """Whether LangGraph has reported the start of a tool with this call's id."""
         self.run: ToolRun | None = None
 
     @property
     def is_free(self) -> bool:
-        """Whether the call can be matched to a tool run: no tool was started for it, or the last one has failed.
+        """Whether the call can still be matched to a tool run: no tool was started for it, or the last one failed.
 
         The tool may have been started under the id of the call, or as a tool run.
         """
@@ -81,24 +82,24 @@ class GraphCall(ToolCall):
         return not self.started_by_id or bool(self.error)
 
     def start_by_id(self) -> None:
-        """Note that a tool was started under the id of the call. A failed tool run of the call no longer counts."""
+        """Record that LangGraph reported a tool's start with this call's id; an earlier failed run is discarded."""
         self.started_by_id = True
         if self.run is not None and self.run.failed:
             self.run = None
 
     def ready_with(self, given: Any) -> list[AnyEvent]:
-        """Mark the arguments as complete: those of the model, or the tool's input if those are not a JSON object."""
+        """Mark the arguments as complete: the model's, or the tool's input if the model's are not a JSON object."""
         use_given = bool(fields_of(given)) and isinstance(parse_args(self.args_text), str)
         return self.ready(args_value(given) if use_given else None)
 
     def output_value(self, value: Any) -> list[AnyEvent]:
-        """Add output of the running tool, which may be any value."""
+        """Add output that the running tool has written, as a value of any type."""
         if value in (None, ""):
             return []
         return self.output(value if isinstance(value, str) else json_text(value) + "\n")
 
     def finish_with_message(self, message: Any, duration_ms: int | None = None) -> list[Item]:
-        """End the call with its result message. A call whose tool run has failed ends with the error of the tool run.
+        """End the call with its result message, or with the error of its tool if the tool has failed.
 
         This holds even if the message reports a success. A failed tool run with another tool name is ignored, because
         the tool may be a helper of the node.
@@ -138,29 +139,30 @@ class GraphCall(ToolCall):
         )
         return [*events, *_citations(self.agent_id, artifact)]
 
-    def fail(self, error: str) -> list[Item]:
-        return self.finish(error=error, duration_ms=None if self.run is None else self.run.duration_ms)
+    def fail(self, error: str, outcome: Outcome = "") -> list[Item]:
+        duration_ms = None if self.run is None else self.run.duration_ms
+        return self.finish(error=error, outcome=outcome, duration_ms=duration_ms)
 
     def finish_with_run(self) -> list[Item]:
-        """End the call with the value or the error of its tool, if either is known."""
+        """End the call with its tool's return value or error, if either is known."""
         if self.run is not None and self.run.returned:
             return self.finish_with_value(self.run.value)
         return self.fail(self.error) if self.error else []
 
 
 class ToolCalls:
-    """All tool calls of one run, by agent and raw id (LangGraph's call id)."""
+    """All tool calls of one run, by agent and LangGraph's call id (`raw_id`)."""
 
     def __init__(self) -> None:
         self._ids = CallIds()
         self._calls: dict[tuple[str, str], list[GraphCall]] = {}
         self._streaming: dict[tuple[str, int], GraphCall] = {}
-        """Streamed calls by message id and index."""
+        """The calls whose arguments are being streamed, by message id and index."""
         self._made_in: dict[str, list[GraphCall]] = {}
-        """Calls by the id of the task in which the model has made them."""
+        """The calls by the id of the graph task in which a model made them."""
 
     def restore(self, state: ResumeState) -> None:
-        """Restore the open calls of a resumed run from its log."""
+        """Restore the tool calls of a resumed run that have no result in its log."""
         self._ids.reserve(state.call_ids)
         for left in state.calls.values():
             call = GraphCall(left.agent_id, left.call_id, left.name, left.call_id, left.args)
@@ -169,7 +171,7 @@ class ToolCalls:
     # Starts
 
     def append_chunk(self, agent_id: str, message_id: str, chunk: dict[str, Any], task_id: str = "") -> list[AnyEvent]:
-        """Add a chunk of a call that a model streams: the name first, then the arguments."""
+        """Add a streamed chunk of a model's call: the name comes first, then the arguments."""
         at = (message_id, chunk.get("index") or 0)
         call = self._streaming.get(at)
         events: list[AnyEvent] = []
@@ -182,14 +184,14 @@ class ToolCalls:
         return [*events, *call.append_args(chunk.get("args") or "")]
 
     def start(self, agent_id: str, raw_id: str, name: str, args: Any, task_id: str = "") -> list[AnyEvent]:
-        """Start a call with complete arguments, unless a call with the same raw id is open."""
+        """Start a call with complete arguments, unless a call with the same LangGraph id is open."""
         call = self.get(agent_id, raw_id)
         if call is not None and not call.finished:
             return []
         return self.start_new(agent_id, raw_id, name, args, task_id)
 
     def start_new(self, agent_id: str, raw_id: str, name: str, args: Any, task_id: str = "") -> list[AnyEvent]:
-        """Start a call with complete arguments, even if a call with the same raw id is open."""
+        """Start a call with complete arguments, even if a call with the same LangGraph id is open."""
         return self._add(agent_id, raw_id, name, args_value(args), task_id).start()
 
     def _add(self, agent_id: str, raw_id: str, name: str, args: dict[str, Any] | str | None, task_id: str) -> GraphCall:
@@ -202,9 +204,9 @@ class ToolCalls:
     # Lookups
 
     def get(self, agent_id: str, raw_id: str) -> GraphCall | None:
-        """Return the call with a raw id; None if there is none.
+        """Return the agent's tool call with this LangGraph id; None if there is none.
 
-        Models repeat raw ids: the oldest open call takes precedence, then the newest call.
+        Models repeat ids: the oldest open call takes precedence, then the newest call.
         """
         same = self._calls.get((agent_id, raw_id))
         if not same:
@@ -215,22 +217,29 @@ class ToolCalls:
     def open(self) -> list[GraphCall]:
         return [call for same in self._calls.values() for call in same if not call.finished]
 
+    def has_open(self, agent_id: str) -> bool:
+        return any(call.agent_id == agent_id for call in self.open)
+
+    def open_ids(self, agent_id: str) -> set[str]:
+        """Return LangGraph's ids of an agent's open calls."""
+        return {call.raw_id for call in self.open if call.agent_id == agent_id}
+
     def open_with_id(self, agent_id: str, raw_id: str) -> list[GraphCall]:
-        """Return the open calls of an agent with this raw id, oldest first. Calls without an id have the raw id ""."""
+        """Return an agent's open calls with this LangGraph id, oldest first; "" finds the calls without an id."""
         return [call for call in self._calls.get((agent_id, raw_id), ()) if not call.finished]
 
     def open_made_in(self, task_id: str) -> list[GraphCall]:
-        """Return the open calls that a model has made in this task."""
+        """Return the open calls that a model made in this graph task."""
         return [call for call in self._made_in.get(task_id, ()) if not call.finished] if task_id else []
 
     def was_made_in(self, agent_id: str, raw_id: str, task_id: str) -> bool:
-        """Whether a model has made a call with this raw id in this task, so that a returned message only repeats it."""
+        """Whether a model made a call with this LangGraph id in this task; a returned message then repeats it."""
         return any(call.made_in == task_id for call in self._calls.get((agent_id, raw_id), ()) if task_id)
 
     def assign_id(self, agent_id: str, raw_id: str, name: str, args: Any, runs: list[GraphCall]) -> bool:
-        """Assign a raw id to the call in `runs` with this name and these arguments. Returns whether there is one.
+        """Give the call in `runs` with this name and these arguments a LangGraph id. Returns whether there is one.
 
-        `runs` are calls that stand for tool runs without a model's call. The call is removed from this list.
+        `runs` are calls that represent tool runs without a model's call. The call is removed from this list.
         """
         found = take_equal(runs, name, args) if raw_id else None
         if found is None:
@@ -249,7 +258,7 @@ def take_equal(calls: list[GraphCall], name: str, args: Any) -> GraphCall | None
 
 
 def _citations(agent_id: str, artifact: Any) -> list[AnyEvent]:
-    """Return events for the documents that a retriever returns as an artifact."""
+    """Return citation events for the documents that a retriever tool returns as its artifact."""
     return [
         SourceCited(
             agent_id=agent_id,

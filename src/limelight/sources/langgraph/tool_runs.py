@@ -1,4 +1,4 @@
-"""Matches tool runs that nodes start themselves to the tool calls of models. Pure.
+"""Matches the tool runs that a graph's nodes start themselves to the tool calls of models. Pure.
 
 A tool run is one execution of a tool. A node may run a tool with the arguments of a tool call but without its call id;
 LangChain then reports the tool run under a new run id. The tool run is matched to the open call with the same name and
@@ -8,24 +8,25 @@ that the model gets.
 """
 
 import re
+from collections import deque
 from typing import Any
 
 import msgspec
 
 from limelight.sources.langgraph.agents import SubAgents
 from limelight.sources.langgraph.stream_parts import Namespace
-from limelight.sources.langgraph.tasks import Tasks
+from limelight.sources.langgraph.tasks import Task, Tasks
 from limelight.sources.langgraph.tool_calls import GraphCall, ToolCalls, ToolRun
 from limelight.sources.tool_results import args_value
 
 RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""Pattern of LangChain's run ids. A tool that is run with a call id is reported under the call id instead."""
+"""Pattern of LangChain's run ids. LangChain uses a call's id instead if a tool is run with one."""
 UNREADABLE = 3
-"""The distance between arguments that cannot be compared, because one side is unknown or not an object."""
+"""The distance between arguments that cannot be compared, because one side is unknown or is not an object."""
 
 
 def match_call(open_calls: list[GraphCall], agent_id: str, name: str, given: Any) -> GraphCall | None:
-    """Return the open call of an agent that matches a tool run best; None if no call matches.
+    """Return the open call of an agent that best matches a tool run; None if no call matches.
 
     `given` are the arguments of the tool run; None means unknown. Equal arguments match best. Next come arguments to
     which the node has added some, then values with the same text (1 for "1"), then arguments that cannot be compared.
@@ -44,7 +45,7 @@ def match_call(open_calls: list[GraphCall], agent_id: str, name: str, given: Any
 
 
 def match_given_call(by_task: list[list[GraphCall]], name: str, given: Any, tool_names: set[str]) -> GraphCall | None:
-    """Return the only call that a tool run can belong to, among the calls that a running task has received.
+    """Return the only call that a tool run can belong to, among the calls that a running task was given.
 
     It is the only call with this name whose arguments the node can have converted. Otherwise it is the only call with
     equal arguments and a name that no tool has (`tool_names`): the tool then has another name than the model uses. The
@@ -61,8 +62,32 @@ def match_given_call(by_task: list[list[GraphCall]], name: str, given: Any, tool
     return None
 
 
+class ToolTasks:
+    """The graph tasks in which tools run, by the events of their runs.
+
+    A callback of LangChain records them, because LangGraph's stream has the graph of a tool and not its task. Tools
+    with the same call id may run at once, so the tasks of each kind of event are kept in order.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[tuple[str, str], deque[str]] = {}
+
+    def record(self, event: str, call_id: str, task_id: str) -> None:
+        self._tasks.setdefault((event, call_id), deque()).append(task_id)
+
+    def take(self, event: str, call_id: str) -> str:
+        """Return the task of the next event of this kind about a call; "" if it is unknown."""
+        recorded = self._tasks.get((event, call_id))
+        if recorded is None:
+            return ""
+        task_id = recorded.popleft()
+        if not recorded:
+            del self._tasks[event, call_id]
+        return task_id
+
+
 class ToolRuns:
-    """The tool runs that nodes have started themselves, each matched to the tool call that it executes."""
+    """The tool runs that a graph's nodes have started themselves, each matched to the call that it executes."""
 
     def __init__(self, calls: ToolCalls, agents: SubAgents, tasks: Tasks) -> None:
         self._calls = calls
@@ -70,36 +95,67 @@ class ToolRuns:
         self._tasks = tasks
         self.tool_names: set[str] = set()
         """The names of all tools that were started in this run."""
+        self._chosen: dict[tuple[str, str], GraphCall] = {}
+        """The calls that tasks execute, by task and LangGraph's id, if calls of several branches have this id."""
         self._by_run: dict[str, GraphCall] = {}
-        """The matched calls, by the run id of their tool run."""
+        """The matched calls, by LangChain's id of their tool run."""
 
     def call(self, run_id: str) -> GraphCall | None:
-        """Return the call that is matched to the tool run with this id; None if there is none."""
+        """Return the call that is matched to the tool run with this LangChain id; None if there is none."""
         return self._by_run.get(run_id)
 
-    def find_call(self, ns: Namespace, raw_id: str, name: str | None = None) -> GraphCall | None:
-        """Return the call with this raw id: of the agent at a namespace, or an open call of one of its ancestors.
+    def find_call(
+        self, ns: Namespace, raw_id: str, name: str | None = None, task_id: str = "", given: Any = None
+    ) -> GraphCall | None:
+        """Return the call with this LangGraph id: of the agent at a namespace, or an open call of an agent above it.
 
-        A subgraph may run tools for the calls of an ancestor.
+        The agent's branches are included, first of all the branch of the task. If several have open calls with this id,
+        the arguments (`given`) decide when the task starts a call, and then the same call is found for the task. A
+        subgraph may run tools for the calls of an ancestor.
         """
-        own = self._calls.get(self._agents.agent_id(ns) or "", raw_id)
-        if own is not None:
-            return own
+        own_branch, agent_id = self._agents.agent_id(ns, task_id) or "", self._agents.agent_id(ns) or ""
+        candidates = dict.fromkeys((own_branch, agent_id, *self._agents.branch_ids(ns)))
+        same = [call for id_ in candidates if (call := self._calls.get(id_, raw_id)) is not None]
+        if same:
+            return self._choose(same, raw_id, task_id, given)
         agents, spawning = self._agents.ancestors(ns)
         calls = [call for agent_id in agents if (call := self._calls.get(agent_id, raw_id)) is not None]
         return next((c for c in calls if not c.finished and c not in spawning and name in (None, c.name)), None)
 
-    def match(
-        self, ns: Namespace, run_id: str, name: str, given: Any, now: float
-    ) -> tuple[GraphCall | None, ToolRun | None]:
-        """Match a tool run without a call id to a call. Returns the call, and the tool run that this match replaces.
+    def find_branch_call(self, ns: Namespace, raw_id: str, task_id: str, given: Any) -> GraphCall | None:
+        """Return the open call with this LangGraph id that a branch of the agent at a namespace has made."""
+        made = (self._calls.get(agent_id, raw_id) for agent_id in self._agents.branch_ids(ns))
+        still_open = [call for call in made if call is not None and not call.finished]
+        return self._choose(still_open, raw_id, task_id, given) if still_open else None
 
-        The replaced tool run was matched to the call by a wrong guess. Either value may be None.
+    def _choose(self, same: list[GraphCall], raw_id: str, task_id: str, given: Any) -> GraphCall:
+        """Return the call that a task executes, among calls of several agents with the same LangGraph id."""
+        if len(same) == 1:
+            return same[0]
+        still_open = [call for call in same if not call.finished] or same
+        known = self._chosen.get((task_id, raw_id))
+        if task_id and known in still_open:
+            return known
+        others = self._chosen.values()
+        fits = [call for call in still_open if given is not None and call.known_args == args_value(given)] or still_open
+        call = next((call for call in fits if call not in others), fits[0])
+        if task_id and given is not None:
+            self._chosen[task_id, raw_id] = call
+        return call
+
+    def match(
+        self, ns: Namespace, run_id: str, name: str, given: Any, now: float, in_task: str = ""
+    ) -> tuple[GraphCall | None, ToolRun | None]:
+        """Match a tool run without a call id to a call. Returns the call, and the tool run that this one replaces.
+
+        The replaced tool run was matched to the call by a wrong guess. Either value may be None. `in_task` is the task
+        in which the tool runs, if it is known.
         """
         if not RUN_ID.fullmatch(run_id):
             return None, None
         agents, _ = self._agents.ancestors(ns)
-        agents.insert(0, self._agents.agent_id(ns) or "")
+        own = dict.fromkeys((self._agents.agent_id(ns, in_task) or "", self._agents.agent_id(ns) or ""))
+        agents = [*own, *(branch for branch in self._agents.branch_ids(ns) if branch not in own), *agents]
         matches = (match_call(self._calls.open, agent_id, name, given) for agent_id in agents)
         matched = next((match for match in matches if match is not None), None)
         by_task = {task.task_id: self.calls_given(task.task_id) for task in self._tasks.running_in(ns)}
@@ -110,7 +166,7 @@ class ToolRuns:
         return call, self._start(call, ToolRun(run_id, name, given, task_id, ns, now, guessed=matched is None))
 
     def calls_given(self, task_id: str) -> list[GraphCall]:
-        """Return the open calls that a task executes: those that a model has made in it, or else those in its input.
+        """Return the open calls that a graph task executes: those made in it, or else those in its input.
 
         Single calls in the input take precedence over calls in its last messages, because all tasks of a fan-out may
         receive the same messages.
@@ -122,8 +178,12 @@ class ToolRuns:
         single, in_messages = task.call_ids
         return self._open_calls(task.ns, single) or self._open_calls(task.ns, in_messages)
 
+    def runs_given_calls(self, task: Task) -> bool:
+        """Whether a task executes open tool calls that its input contains one by one, as `Send` passes them."""
+        return bool(self._open_calls(task.ns, task.call_ids[0]))
+
     def _open_calls(self, ns: Namespace, raw_ids: list[str]) -> list[GraphCall]:
-        """Return the open calls with these raw ids, in order. A repeated id refers to a different call each time."""
+        """Return the open calls with these LangGraph ids, in order; a repeated id means a different call each time."""
         calls: list[GraphCall] = []
         for raw_id in raw_ids:
             first = self.find_call(ns, raw_id)
@@ -132,7 +192,7 @@ class ToolRuns:
         return calls
 
     def find_task(self, ns: Namespace, call: GraphCall) -> None:
-        """Find and record the task that executes a call.
+        """Find and record the graph task that executes a tool call.
 
         LangGraph does not report the task if a node takes its calls from the state.
         """
@@ -143,7 +203,7 @@ class ToolRuns:
                 self._agents.add_task_call(task.task_id, call)
 
     def _start(self, call: GraphCall, run: ToolRun) -> ToolRun | None:
-        """Assign a tool run to a call. Returns the guessed tool run that it replaces, if there is one."""
+        """Assign a tool run to a call. Returns the wrongly matched tool run that it replaces, if there is one."""
         replaced = call.run if call.run is not None and call.run.guessed and not call.run.failed else None
         if replaced is not None:
             self._by_run.pop(replaced.run_id, None)
@@ -152,7 +212,7 @@ class ToolRuns:
         return replaced
 
     def correct_match(self, call: GraphCall, task_id: str) -> None:
-        """Correct the match of a call whose result message comes from this task.
+        """Check which tool run belongs to a call, by the graph task that returned the call's result message.
 
         Among equal calls in parallel tasks, a tool run may have been matched to the wrong call. If the call has no tool
         run that has ended, but an equal call of another task has one, the two calls exchange their tool runs.
@@ -173,12 +233,12 @@ class ToolRuns:
             other.run.task_id = other_task
 
     def in_task(self, task_id: str) -> list[tuple[GraphCall, ToolRun]]:
-        """Return the open calls with a tool run in this task, each with its tool run."""
+        """Return the open calls whose tool runs belong to this task, each with its tool run."""
         runs = [(call, call.run) for call in self._by_run.values() if not call.finished]
         return [(call, run) for call, run in runs if run is not None and run.task_id == task_id]
 
     def ending_with(self, ns: Namespace, task_id: str, *, is_last: bool) -> list[tuple[GraphCall, ToolRun]]:
-        """Return the open calls whose tool runs end with a task, each with its tool run.
+        """Return the open calls whose tool runs end when a task ends, each with its tool run.
 
         A tool run without a known task ends with the last task of its graph.
         """
@@ -186,7 +246,7 @@ class ToolRuns:
         return self.in_task(task_id) + (unplaced if task_id and is_last else [])
 
     def end_task(self, ns: Namespace, task_id: str, now: float, *, is_last: bool) -> None:
-        """End the tool runs of a task that are still live, and discard the finished calls.
+        """End a task's tool runs that are still running, and discard its finished calls.
 
         Tool runs are still live after an interrupt; the node will start them again.
         """
@@ -197,7 +257,7 @@ class ToolRuns:
 
 
 def _task_running(by_task: dict[str, list[GraphCall]], call: GraphCall) -> str:
-    """Return the id of the task that executes a call; "" if several tasks are possible.
+    """Return the id of the graph task that executes a call; "" if several tasks are possible.
 
     It is the only task that has received the call, or the only running task.
     """
@@ -207,7 +267,7 @@ def _task_running(by_task: dict[str, list[GraphCall]], call: GraphCall) -> str:
 
 
 def _may_have_run_of(call: GraphCall, other: GraphCall, task_id: str) -> bool:
-    """Whether the tool run that is matched to `other` can belong to `call`, whose result comes from this task."""
+    """Whether the tool run matched to `other` can belong to `call`, whose result this graph task returned."""
     run = other.run
     if run is None or run.live or (task_id and run.task_id == task_id):
         return False
@@ -217,7 +277,7 @@ def _may_have_run_of(call: GraphCall, other: GraphCall, task_id: str) -> bool:
 
 
 def _distance(call: GraphCall, given: dict[str, Any] | str | None) -> int | None:
-    """Return how much the arguments of a tool run differ from those of a call; None if they do not match."""
+    """Return how much a tool run's arguments differ from those of a call; None if they do not match."""
     args = call.known_args
     if given is None or isinstance(args, str) or isinstance(given, str):
         return UNREADABLE if args != given else 0
@@ -235,7 +295,7 @@ def _as_text(value: Any) -> str:
 
 
 def _is_converted(args: dict[str, Any] | str, given: dict[str, Any] | str) -> bool:
-    """Whether a node can have converted the arguments of a call to `given`: each value is equal or of another type."""
+    """Whether a node can have converted a call's arguments to `given`: each value is equal or has another type."""
     if isinstance(args, str) or isinstance(given, str):
         return False
     return args.keys() <= given.keys() and all(

@@ -1,4 +1,7 @@
-"""Approval requests for the tools that the setting `approve` names. smolagents' agents cannot ask a person themselves.
+"""Requests approvals for calls of the tools that the setting `approve` names.
+
+smolagents' agents cannot ask a person themselves. The thread of the agent waits for the decision. Its state cannot be
+saved, so a waiting run ends with its server.
 
 The thread of the agent waits for the decision. Its state cannot be saved, so a run that waits ends with its server.
 """
@@ -7,13 +10,13 @@ import asyncio
 from typing import Any, cast
 
 from limelight.errors import SetupError
-from limelight.sources.base import Context
-from limelight.sources.smolagents.signals import ANSWER, CODE, ApprovalNeeded
+from limelight.sources.base import Context, is_instance
+from limelight.sources.smolagents.reports import ANSWER, CODE, ApprovalNeeded
 from limelight.sources.thread_bridge import ThreadCancelled
 
 
 class ApprovalRequests:
-    """The open approval requests of the threads of one run."""
+    """The pending approval requests of one run, each with the thread that waits for the decision."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -35,7 +38,7 @@ class ApprovalRequests:
             request.approval.set_result(approval)
 
     def cancel(self) -> None:
-        """Cancel the open requests and the threads that wait for them."""
+        """Cancel the pending requests, and end the threads that wait for them."""
         for task, request in list(self._open.items()):
             task.cancel()
             if not request.approval.done():
@@ -43,7 +46,7 @@ class ApprovalRequests:
 
 
 def check_tool_names(agent: Any, names: tuple[str, ...]) -> None:
-    """Check the tool names in the setting `approve`. Raises SetupError for an unknown name.
+    """Raise SetupError if the setting `approve` names a tool that the agent does not have.
 
     A misspelt name would let the tool run without an approval.
     """
@@ -58,6 +61,6 @@ def _tool_names(agent: Any) -> set[str]:
     names = {*cast("dict[str, Any]", agent.tools), *managed} - {ANSWER}
     executor = getattr(agent, "python_executor", None)
     if executor is not None:  # calls that a remote executor makes cannot be paused
-        is_local = any(base.__name__ == "LocalPythonExecutor" for base in type(executor).__mro__)
+        is_local = is_instance(executor, "smolagents", "LocalPythonExecutor")
         names = {*(names if is_local else ()), CODE}
     return names.union(*map(_tool_names, managed.values()))

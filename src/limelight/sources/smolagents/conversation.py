@@ -1,4 +1,4 @@
-"""Conversations, each with its own copy of the user's agent, which exists between turns.
+"""The copy of the user's agent that each conversation has, which keeps its memory between turns.
 
 A copy has its own memory, monitor, state, executor and managed agents. It shares the model and the tools with the
 original, which is not changed. A copy prints nothing.
@@ -23,14 +23,17 @@ from limelight.sources.smolagents.history import note_step, steps_of
 from limelight.sources.smolagents.sandboxed_executor import LOST_VARIABLES, SandboxedExecutor
 
 CUT_OFF = "This task was broken off here, before it was finished."
-"""The note that is added to the agent's memory after a turn that was stopped or failed."""
+"""The note that the agent's memory gets after a turn that was stopped or failed."""
 
 
 class Conversation:
-    """One conversation with its copy of the agent. It is created in the thread of a turn; copying takes time."""
+    """One conversation, with its own copy of the agent.
+
+    It is created in the thread of a turn, because copying takes time.
+    """
 
     def __init__(self, target: Any, history: Sequence[Message] = (), sandbox: Sandbox | None = None) -> None:
-        """Code of the agent and of its managed agents runs in the `sandbox`, if there is one."""
+        """Copy the agent, with this history. Its code runs in the `sandbox`, if there is one."""
         self._target = target
         self._sandbox = sandbox
         self._agent = copy_agent(target, sandbox=sandbox)
@@ -39,7 +42,7 @@ class Conversation:
             self._agent.memory.steps = steps_of(history, getattr(target, "code_block_tags", None))
 
     def agent(self) -> Any:
-        """Return the agent for the next turn. Called in the thread of the turn.
+        """Return the agent for the next turn. Must be called in the thread of the turn.
 
         After `abandon`, this is a new copy with the memory and the variables of the abandoned agent.
         """
@@ -68,7 +71,7 @@ class Conversation:
         steps.append(note_step(note, output, len(steps)))
 
     def abandon(self) -> None:
-        """Leave the agent to a thread that still runs after its turn. The next turn uses another copy."""
+        """Discard the agent, because a thread of the last turn still uses it. The next turn uses a new copy."""
         self._abandoned, self._agent = self._agent, copy.copy(self._agent)
         self._agent.memory = copy.copy(self._agent.memory)
         self._agent.memory.steps = list(self._agent.memory.steps)
@@ -76,17 +79,27 @@ class Conversation:
 
     @property
     def has_worker(self) -> bool:
-        """Whether a sandbox with the agent's variables runs."""
+        """Whether a sandboxed process with the variables of the agent's code is running."""
         executor = getattr(self._agent, "python_executor", None)
         return isinstance(executor, SandboxedExecutor) and executor.has_worker
 
+    def pause(self) -> None:
+        """Pause the sandboxed code of the agent and of its managed agents until the next turn."""
+        for executor in sandboxed_executors(self._agent):
+            executor.pause()
+
+    def kill_code(self) -> None:
+        """Kill the sandboxes of the agent and of its managed agents, also while a turn uses them."""
+        for executor in sandboxed_executors(self._agent):
+            executor.cleanup()
+
     def close(self) -> None:
-        """Release resources outside of this process, such as the sandbox or the container of an executor."""
+        """Release what the conversation uses outside of this process, such as its sandbox or a container."""
         clean_up(self._agent)
 
 
 def _copy_variables(old: Any, new: Any) -> None:
-    """Copy the state and the variables of an agent's code to another agent.
+    """Copy an agent's state, and the variables of its code, to another agent.
 
     Functions are not copied, because they refer to the old state.
     """
@@ -100,8 +113,15 @@ def _copy_variables(old: Any, new: Any) -> None:
         new.python_executor.state.update(values)
 
 
+def sandboxed_executors(agent: Any) -> list[SandboxedExecutor]:
+    """Return the executors of an agent and of its managed agents whose code runs in a sandbox."""
+    executor = getattr(agent, "python_executor", None)
+    managed = [found for one in agent.managed_agents.values() for found in sandboxed_executors(one)]
+    return [executor, *managed] if isinstance(executor, SandboxedExecutor) else managed
+
+
 def clean_up(agent: Any) -> None:
-    """Release the resources of an agent's executor and of those of its managed agents."""
+    """Release the resources of the executors of an agent and of its managed agents."""
     cleanup = getattr(getattr(agent, "python_executor", None), "cleanup", None)
     if callable(cleanup):
         cleanup()
@@ -110,7 +130,7 @@ def clean_up(agent: Any) -> None:
 
 
 def copy_agent(agent: Any, copies: dict[int, Any] | None = None, sandbox: Sandbox | None = None) -> Any:
-    """Copy an agent, with an empty memory. Code of the copy runs in the `sandbox`, if there is one.
+    """Return a copy of an agent with an empty memory, whose code runs in the `sandbox`, if there is one.
 
     `copies` contains the copies made so far, by the `id()` of the original, because agents may share a managed agent.
     """
@@ -138,7 +158,7 @@ def copy_agent(agent: Any, copies: dict[int, Any] | None = None, sandbox: Sandbo
 
 
 def _copy_callbacks(agent: Any, copied: Any) -> Any:
-    """Return a copy of the agent's callbacks. Methods of the agent or of its monitor are bound to the copies."""
+    """Return a copy of the agent's callbacks, with methods of the agent or its monitor bound to their copies."""
     owners = {id(agent): copied, id(agent.monitor): copied.monitor}
     registry = copy.copy(agent.step_callbacks)
     registry._callbacks = {

@@ -1,4 +1,4 @@
-"""Observes code that an agent runs: its output, the tools that it calls, and its end.
+"""Observes the code that an agent runs: its output, the tools that it calls, and its end.
 
 Code runs in a sandbox or in smolagents' LocalPythonExecutor. Both run tools in threads without the caller's
 contextvars, so the context is passed on here. With any other executor, such as one in a container, only the end and the
@@ -18,9 +18,8 @@ from smolagents.local_python_executor import LocalPythonExecutor
 
 from limelight.sandbox.interpreter import ObservedState
 from limelight.sources.smolagents.files import result_of
-from limelight.sources.smolagents.model import encodable
-from limelight.sources.smolagents.sandboxed_executor import TOOL_ATTRIBUTES, SandboxedExecutor
-from limelight.sources.smolagents.signals import (
+from limelight.sources.smolagents.model_wrapper import encodable
+from limelight.sources.smolagents.reports import (
     ANSWER,
     CODE,
     CURRENT_CALL,
@@ -32,18 +31,19 @@ from limelight.sources.smolagents.signals import (
     error_text,
     named_error_text,
 )
+from limelight.sources.smolagents.sandboxed_executor import TOOL_ATTRIBUTES, SandboxedExecutor
 from limelight.sources.thread_bridge import ThreadCancelled
 from limelight.sources.tool_results import ToolResult
 
 
 class ObservedCall(NamedTuple):
-    """A tool call, or an execution of code, that starts to run."""
+    """A tool call or code execution that is about to run."""
 
     agent_id: str
     call_number: int
     name: str
     caller: str = ""
-    """The name of the tool that makes the call, such as code; "" for a call of the model."""
+    """The name of the tool that makes the call, such as that for code; "" if the model makes the call."""
 
     def run(
         self,
@@ -54,13 +54,13 @@ class ObservedCall(NamedTuple):
         result: Callable[[Any, str], ToolResult] = result_of,
         describe: Callable[[BaseException], str] = error_text,
     ) -> Any:
-        """Call `run` with the arguments, after an approval if the tool needs one, and emit the end of the call.
+        """Call `run` with the arguments, after an approval if the tool needs one, and report the end of the call.
 
         The end is emitted immediately, even if smolagents discards the output.
         """
         token = CURRENT_CALL.set(self.call_number)
         started: float | None = None
-        """When the tool was started; None while the call waits for a person, which the duration excludes."""
+        """When the tool was started; None while the call waits for a person, which its duration excludes."""
         try:
             approved = observer.approved_args(self.agent_id, self.call_number, self.name, args)
             started = time.perf_counter()
@@ -80,10 +80,10 @@ class ObservedCall(NamedTuple):
 
 
 class ObservedExecutor:
-    """Wrapper of an agent's executor for one turn, which emits signals."""
+    """Wraps an agent's code executor for one turn, and emits reports about the code that it runs."""
 
     def __init__(self, executor: Any, observer: Observer, agent_id: str, find_call: Callable[[str], int]) -> None:
-        """`find_call` returns the call number of code that starts to run."""
+        """Wrap an executor; `find_call` returns the call number of code that is about to run."""
         self._executor = executor
         self._observer = observer
         self._agent_id = agent_id
@@ -92,7 +92,7 @@ class ObservedExecutor:
         self._call_number = 0
         self._printed = False
         self._may_wait = False
-        """Whether the code can call a tool that needs an approval."""
+        """Whether the code can call a tool that needs an approval, and so wait for a person."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_executor":
@@ -106,7 +106,7 @@ class ObservedExecutor:
         self._executor.send_tools(tools)
 
     def __call__(self, code: str) -> Any:
-        """Run code of the agent."""
+        """Run code of the agent, and emit reports about its output, its tool calls and its end."""
         self._observer.check_cancelled()
         self._call_number, self._printed = self._find_call(code), False
         self._context = copy_context()
@@ -127,7 +127,7 @@ class ObservedExecutor:
         return NO_RESULT if output.is_final_answer else result_of(output.output, "output")
 
     def call(self, tool: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a tool from the running code."""
+        """Call a tool for the running code, in the context of the run, which smolagents' own threads lack."""
         return self._context.copy().run(self._call, tool, name, args, kwargs)
 
     def _call(self, tool: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -143,7 +143,7 @@ class ObservedExecutor:
 
     @contextmanager
     def _without_timeout(self) -> Generator[None]:
-        """Disable the interpreter's timeout, half a minute, if the code can wait for a person."""
+        """Disable the interpreter's timeout of 30 seconds if the code may have to wait for a person."""
         if not self._may_wait or isinstance(self._executor, SandboxedExecutor):  # which does not count tool calls
             yield
             return
@@ -159,7 +159,7 @@ class ObservedExecutor:
 
 
 def tool_for_code(tool: Any, name: str, executor: ObservedExecutor) -> Callable[..., Any]:
-    """Return a function through which code calls a tool or a managed agent.
+    """Return the function through which an agent's code calls a tool or a managed agent.
 
     An object would not be safe: code could read its attributes and call the tool without an approval.
     """
@@ -175,7 +175,7 @@ def tool_for_code(tool: Any, name: str, executor: ObservedExecutor) -> Callable[
 
 
 def _named_arguments(tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments by name. Positional arguments without a known name are named by position (`argument_3`)."""
+    """Return a call's arguments by name; a positional argument without a known name is named `argument_3`."""
     names = list(getattr(tool, "inputs", None) or ())
     names += [f"argument_{number}" for number in range(len(names) + 1, len(args) + 1)]
     return dict(zip(names, args, strict=False)) | kwargs

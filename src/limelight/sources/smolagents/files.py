@@ -1,4 +1,4 @@
-"""Files between smolagents and Limelight: files in the results of tools, and images that the user sends.
+"""Converts files in tools' results, and the images that a user sends, between smolagents and Limelight.
 
 `result_of` is called in the agent's thread, because reading and encoding files takes time.
 """
@@ -16,13 +16,18 @@ from limelight.messages import InlineFile, Message, files_of
 from limelight.sources.base import FileMade
 from limelight.sources.tool_results import ToolResult, tool_result
 
+MAX_PIXELS = 50_000_000
+"""Limit of the pixels of all images in one message. A decoded pixel takes four bytes."""
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+"""Formats of images that users send. Pillow knows many more, whose decoders are less tested."""
+
 
 def result_of(output: Any, name: str) -> ToolResult:
     """Convert the return value of a tool to JSON and files. `name` is used for files without a name.
 
     Images are encoded immediately, because the agent may continue to draw in them.
     """
-    value, files = tool_result(_plain(output), name=name)
+    value, files = tool_result(_unwrap(output), name=name)
     return ToolResult(value, [encoded for file in files if (encoded := _encoded(file)) is not None])
 
 
@@ -35,8 +40,8 @@ def _encoded(file: FileMade) -> FileMade | None:
         return None
 
 
-def _plain(output: Any) -> Any:
-    """Unwrap smolagents' types for texts, images and audio."""
+def _unwrap(output: Any) -> Any:
+    """Unwrap smolagents' classes for texts, images and audio."""
     match type(output).__name__:
         case "AgentText":
             return str.__str__(output)
@@ -64,31 +69,40 @@ def _audio_block(output: Any) -> Any:
 
 
 class SentFiles(NamedTuple):
-    """The files of a user's message."""
+    """The files of a user's message: images for the agent, and the names of all others."""
 
     images: list[Any]
-    """Pillow images. smolagents accepts no other files."""
+    """The images as Pillow images; smolagents accepts no other files."""
     others: list[str]
-    """The names of the other files."""
+    """The names of the files that are not images."""
 
 
 def sent_files(message: Message) -> SentFiles:
-    """Return the images of a user's message, and the names of its other files."""
+    """Return the images of a user's message, and the names of its other files.
+
+    The images of a message have at most MAX_PIXELS together: a small file can contain an image of gigabytes. Further
+    images count as other files.
+    """
     files = SentFiles([], [])
+    pixels_left = MAX_PIXELS
     for file in files_of(message):
-        image = _decoded(file)
+        image = _decoded(file, pixels_left)
         if image is None:
             files.others.append(file.name)
         else:
             files.images.append(image)
+            pixels_left -= image.width * image.height
     return files
 
 
-def _decoded(file: InlineFile) -> Any:
+def _decoded(file: InlineFile, max_pixels: int) -> Any:
+    """Return a file as a Pillow image; None if it is not an image that can be shown, or has more than `max_pixels`."""
     if file.data is None:
         return None
     try:
-        image = Image.open(io.BytesIO(file.data))
+        image = Image.open(io.BytesIO(file.data), formats=FORMATS)  # this reads only the size
+        if image.width * image.height > max_pixels:
+            return None
         image.load()
     except Exception:  # decoders raise all kinds of errors for a broken image
         return None

@@ -1,4 +1,4 @@
-"""Converts a history in OpenAI's form to the memory steps that the agent itself would have recorded.
+"""Converts a history of OpenAI messages to the memory steps that a smolagents agent itself would have recorded.
 
 An answer becomes a call of `final_answer`, or code with such a call.
 """
@@ -13,14 +13,14 @@ import msgspec
 from smolagents.memory import ActionStep, TaskStep, ToolCall
 from smolagents.monitoring import Timing
 
+from limelight.json_values import fields_of, items_of
 from limelight.messages import Message
 from limelight.sources.smolagents.files import sent_files
-from limelight.sources.smolagents.signals import ANSWER, CODE
-from limelight.sources.tool_results import fields_of, items_of
+from limelight.sources.smolagents.reports import ANSWER, CODE
 
 
 def steps_of(history: Sequence[Message], tags: tuple[str, str] | None) -> list[Any]:
-    """Convert a history to the memory steps of an agent.
+    """Convert a message history to the memory steps of an agent.
 
     `tags` are the tags around the code of a code agent; None for an agent that calls tools.
     """
@@ -47,7 +47,7 @@ def steps_of(history: Sequence[Message], tags: tuple[str, str] | None) -> list[A
 
 
 def note_step(text: str, model_output: Any = None, number: int = 1) -> Any:
-    """Return a memory step with a note about a turn that was cut off."""
+    """Return a memory step with a note to the model that a turn was cut off."""
     return ActionStep(step_number=number, timing=Timing(0.0, 0.0), model_output=model_output, observations=text)
 
 
@@ -89,13 +89,13 @@ def _answer_step(text: str, tags: tuple[str, str] | None, number: int) -> Any:
 
 
 def _has_answer_code(step: Any) -> bool:
-    """Whether the code of a step gives the final answer, which is then the result of this step."""
+    """Whether the code of a step calls `final_answer`, so that the next message is the result of the step."""
     calls = getattr(step, "tool_calls", None) or ()
     return any(call.name == CODE and "final_answer(" in str(call.arguments) for call in calls)
 
 
 def _logs(printed: str | None, text: str) -> str:
-    """Return the observation of an execution of code in smolagents' form."""
+    """Return the output and result of code as smolagents writes them into an observation."""
     return f"Execution logs:\n{printed or ''}\nLast output from code snippet:\n{text}".replace(":\n\n", ":\n", 1)
 
 
@@ -104,7 +104,7 @@ def _block(code: str, tags: tuple[str, str]) -> str:
 
 
 def _add_result(steps: list[Any], message: Message) -> None:
-    """Add a result to the step with its call. Drop a result without a call."""
+    """Add a tool's result to the step with its call. Drop a result without a call."""
     call_id = message.get("tool_call_id")
     for step in reversed(steps):
         calls = getattr(step, "tool_calls", None) or ()

@@ -1,9 +1,11 @@
-"""Runs a turn with an instrumented clone of an agent, which behaves like the agent and emits signals.
+"""Runs a turn with a clone of an agent that behaves like the agent and reports each thing that it does.
 
 The clone shares memory, state and executor with the agent of the conversation; only the observed attributes are
-replaced. Some of the replaced methods are private methods of smolagents, so the extra pins the version. Signals are
+replaced. Some of the replaced methods are private methods of smolagents, so the extra pins the version. Reports are
 emitted only inside of a step or between two steps, because ThreadCancelled has to propagate out of `_run_stream`.
 """
+
+# pyright: reportMissingTypeStubs=false
 
 import asyncio
 import copy
@@ -14,14 +16,17 @@ from functools import partial, wraps
 from threading import Lock
 from typing import Any, cast
 
+from smolagents.default_tools import FinalAnswerTool
+
 from limelight.events import Status
 from limelight.messages import Message
 from limelight.sources.base import CURRENT_AGENT_ID, Options, Turn
 from limelight.sources.smolagents.conversation import Conversation, clean_up, copy_agent
 from limelight.sources.smolagents.executor import ObservedCall, ObservedExecutor
 from limelight.sources.smolagents.files import result_of, sent_files
-from limelight.sources.smolagents.model import observed_model
-from limelight.sources.smolagents.signals import (
+from limelight.sources.smolagents.model_wrapper import observed_model
+from limelight.sources.smolagents.reports import (
+    ANSWER,
     CODE,
     CURRENT_CALL,
     AgentBegan,
@@ -57,22 +62,23 @@ REPLACED = frozenset(
         "execute_tool_call",
     }
 )
-"""The attributes of a clone that differ from the agent's and are not copied back."""
+"""Attributes of a clone that are replaced to observe it, and so are not copied back to the agent."""
 OBSERVED = frozenset({"ToolCall", "ToolOutput", "ActionStep", "PlanningStep", "FinalAnswerStep"})
-"""The classes of smolagents' stream items that become signals."""
+"""Classes of smolagents' stream items that are passed on as reports."""
 DROPS = {
     "ActionOutput": "the end of the call, the step and the answer say the same",
     "ChatMessageStreamDelta": "the model is observed directly, so the agent's own streaming is off",
     "ChatMessageToolCall": "smolagents names it among its events and never sends it",
 }
-"""Classes of smolagents' stream items that are ignored, each with the reason. smolagents itself drops a model's
-`reasoning_content`."""
+"""Classes of smolagents' stream items that are ignored, each with the reason."""
+ANSWER_KEY = "answer"
+"""Name of the argument that smolagents' own tool `final_answer` returns unchanged."""
 POLL_SECONDS = 0.05
-"""Interval at which a running coroutine is checked for a cancellation."""
+"""Interval at which a running coroutine of a tool is checked for a cancellation."""
 
 
 class AgentTurn:
-    """One turn of an agent in its thread. `conversation` is the conversation to continue; None creates a new one."""
+    """One turn of an agent, in its own thread. It continues `conversation`, or creates one if that is None."""
 
     def __init__(
         self,
@@ -94,7 +100,7 @@ class AgentTurn:
         return self._observer.running_tools if self._observer is not None else []
 
     def run(self, bridge: ThreadBridge[Any]) -> None:
-        """Run the turn. Called in the thread of the turn."""
+        """Run the agent's turn to its end. Must be called in the thread of the turn."""
         observer = self._observer = Observer(bridge, self._options.approve)
         if self.conversation is None:
             self.conversation = Conversation(self._target, self._history, self._options.sandbox)
@@ -109,7 +115,7 @@ class AgentTurn:
             images=images or None,
             max_steps=self._turn.max_steps or self._options.max_steps,
         )
-        for _ in steps:  # the instrumented methods emit the signals
+        for _ in steps:  # the instrumented methods emit the reports
             pass
         copy_back(clone, agent)
 
@@ -120,7 +126,7 @@ class AgentTurn:
         return observer.new_images(images)
 
     def _configure(self, clone: Any) -> Any:
-        """Apply the instructions of the request and the options to the clone."""
+        """Apply the request's instructions and the agent's options to the clone."""
         if self._turn.instructions:
             clone.instructions = "\n\n".join(filter(None, (clone.instructions, self._turn.instructions)))
         if self._options.planning_interval is not None:
@@ -129,7 +135,7 @@ class AgentTurn:
 
 
 def instrument(agent: Any, observer: Observer, agent_id: str = "") -> Any:
-    """Return a clone of an agent that emits signals."""
+    """Return a clone of an agent that reports each thing that it does."""
     clone = copy.copy(agent)
     clone.model = observed_model(agent.model, observer, agent_id, keep_empty=agent.stream_outputs)
     clone.stream_outputs = False
@@ -150,7 +156,7 @@ def copy_back(clone: Any, agent: Any) -> None:
 
 
 class ObservedMethods:
-    """Replacements for methods of a clone, which call the original methods and emit signals."""
+    """Methods that replace those of a clone: they call the original methods and emit reports."""
 
     def __init__(self, clone: Any, observer: Observer, agent_id: str) -> None:
         self._observer = observer
@@ -200,7 +206,7 @@ class ObservedMethods:
 
     @contextmanager
     def _failure_signal(self) -> Generator[None]:
-        """Emit StepFailed if the step raises an error."""
+        """Context manager that emits StepFailed if the step raises an error."""
         try:
             yield
         except (ThreadCancelled, GeneratorExit):
@@ -214,7 +220,7 @@ class ObservedMethods:
         return self._answer(task)
 
     def execute(self, tool_name: str, arguments: Any) -> Any:
-        """Execute a tool call of the model. Any thread may call this."""
+        """Execute a tool call of the model and report it. Any thread may call this."""
         self._observer.check_cancelled()
         call = ObservedCall(self._agent_id, self._calls.start(tool_name, arguments), tool_name)
         try:
@@ -245,7 +251,7 @@ class ObservedMethods:
 
 
 class StepCalls:
-    """The tool calls of one step that have not started, with their call numbers.
+    """The model's tool calls in one step that have not started yet, each with a number that is unique in the run.
 
     smolagents executes a call by name and arguments, without its id. The call is found by the identity of its arguments
     object, or else by its name. Calls with the same arguments object may be swapped.
@@ -257,17 +263,17 @@ class StepCalls:
         self._lock = Lock()
 
     def add(self, call: Any) -> int:
-        """Add a call of the model, and return its call number."""
+        """Add a tool call that the model has made, and return the number assigned to it."""
         number = self._observer.next_call_number()
         self._waiting.append((number, call))
         return number
 
     def not_started(self, call: Any) -> int:
-        """Return the call number of a call that has not started; 0 if the call has started."""
+        """Return the number assigned to a tool call that has not started; 0 if it has started."""
         return next((number for number, other in self._waiting if other is call), 0)
 
     def start(self, name: str, arguments: Any) -> int:
-        """Mark a call as started and return its call number; 0 if the model has not made the call."""
+        """Mark a tool call as started and return the number assigned to it; 0 if the model has not made such a call."""
         with self._lock:
             named = [(number, call) for number, call in self._waiting if call.name == name]
             same = [(number, call) for number, call in named if call.arguments is arguments]
@@ -278,7 +284,7 @@ class StepCalls:
 
 
 class ManagedAgent:
-    """Wrapper of a managed agent for its manager. Each call is shown as a separate sub-agent.
+    """Wraps a managed agent for its manager, so that each call of it is reported as a separate sub-agent.
 
     smolagents would run parallel calls on one object with a shared memory. Here a parallel call gets a copy of the
     agent; calls one after the other use the same agent.
@@ -330,14 +336,15 @@ class ManagedAgent:
 def agent_began(
     agent: Any, agent_id: str = "", name: str = "", parent_id: str = "", call_number: int = 0
 ) -> AgentBegan:
-    """Return the AgentBegan signal of an agent, with the format of its replies."""
+    """Return the AgentBegan report of an agent, which describes the format of the agent's replies."""
     tags = getattr(agent, "code_block_tags", None)
     structured = bool(getattr(agent, "_use_structured_outputs_internally", False))
-    return AgentBegan(agent_id, name, parent_id, call_number, tuple(tags) if tags else None, structured)
+    answer_key = ANSWER_KEY if type(agent.tools.get(ANSWER)) is FinalAnswerTool else ""
+    return AgentBegan(agent_id, name, parent_id, call_number, tuple(tags) if tags else None, structured, answer_key)
 
 
 def _sync_tool(tool: Any, observer: Observer) -> Any:
-    """Return a tool without a coroutine function: the tool itself, or a copy that runs its coroutine to the end.
+    """Return the tool itself or, if it is a coroutine function, a copy that runs its coroutine to the end.
 
     smolagents would use the coroutine as the result. The coroutine runs in a new event loop in the thread of the call,
     so that a tool that blocks does not block others. Unlike an ordinary tool, it can be cancelled.
@@ -356,6 +363,7 @@ def _sync_tool(tool: Any, observer: Observer) -> Any:
 
 
 async def _until_cancelled(work: Coroutine[Any, Any, Any], observer: Observer) -> Any:
+    """Await a tool's coroutine, and cancel it if the run is stopped."""
     task = asyncio.ensure_future(work)
     while not task.done():
         await asyncio.wait({task}, timeout=POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""An executor of code agents that runs code in a sandbox, with tools that run in the server.
+"""Executor for code agents that runs their code in a sandbox and their tools in the server.
 
 It behaves like smolagents' LocalPythonExecutor: output is reported while code runs, variables exist between steps, and
 errors have the same texts. Stop ends running code at once.
@@ -15,83 +15,103 @@ from typing import Any
 from smolagents.local_python_executor import CodeOutput, ExecutionTimeoutError, InterpreterError, LocalPythonExecutor
 
 from limelight.json_values import safe_text
-from limelight.sandbox.frames import InvalidFrame, Message
+from limelight.sandbox.message_framing import InvalidFrame, Message
 from limelight.sandbox.process import WorkerLost, WorkerProcess
 from limelight.sandbox.sandbox import Sandbox
-from limelight.sandbox.values import NotEncodable, decode, encode
+from limelight.sandbox.value_encoding import NotEncodable, decode, encode
 from limelight.sources.base import CURRENT
-from limelight.sources.smolagents.signals import ANSWER
+from limelight.sources.smolagents.reports import ANSWER
 from limelight.sources.thread_bridge import ThreadCancelled
 
 POLL_SECONDS = 0.02
-"""How often running code is checked for a cancellation and for its time limit."""
+"""Interval at which running code is checked for a cancellation and for its time limit."""
 GRACE_SECONDS = 0.08
-"""How long cancelled code may take to end by itself. After that its sandbox is killed, and its variables are lost."""
+"""How long cancelled code may take to end. After that its sandbox is killed and its variables are lost."""
 START_SECONDS = 60.0
 MAX_CALLS = 32
-"""How many tools code may call at the same time."""
+"""How many tools the code of an agent may call at the same time."""
 TOOL_ATTRIBUTES = ("name", "description", "inputs", "output_type")
-"""The attributes of a tool that code may read."""
+"""Attributes of a tool that code in the sandbox may read."""
 LOST_VARIABLES = "The sandbox of the code was ended. All variables and imports of earlier code are gone."
 
 
 class SandboxedExecutor:
-    """Executor of one conversation. Its worker starts with the first turn, and again after it was killed."""
+    """Code executor of one conversation.
+
+    Its worker (the sandboxed process) starts with the first turn, and again after it was killed.
+    """
 
     def __init__(self, sandbox: Sandbox, executor: LocalPythonExecutor) -> None:
-        """The imports, limits and functions of the agent's own executor apply."""
+        """Create an executor with the imports, limits and functions of the agent's own executor."""
         self._sandbox = sandbox
         self._local: Any = executor
         self.state: dict[str, Any] = {}
-        """smolagents reads `_print_outputs` from it after an error."""
+        """Where smolagents looks for the printed text (`_print_outputs`) after an error."""
         self._tools: dict[str, Callable[..., Any]] = {}
         self._variables: dict[str, Any] = {}
         self._worker: WorkerProcess | None = None
         self._is_ready = False
         self._has_run = False
+        self._is_paused = False
         self.is_lost = False
-        """Whether variables of earlier code are lost, because their worker was killed."""
+        """Whether the variables of earlier code are lost, because the worker was killed."""
         self._on_print: Callable[[str], None] = _ignore
         self._is_cancelled: Callable[[], bool] = bool
 
     def observe(self, is_cancelled: Callable[[], bool], on_print: Callable[[str], None]) -> None:
-        """Set the function that tells whether the run was stopped, and the one to call with each printed text."""
+        """Set the functions that return whether the run was stopped, and that receive each printed text."""
         self._is_cancelled, self._on_print = is_cancelled, on_print
 
     def send_tools(self, tools: Mapping[str, Any]) -> None:
-        """Set the tools that code may call. The worker starts now, while the model writes its first code."""
+        """Set the tools that code may call, and start the worker while the model writes its first code."""
         self._tools = {**self._local.additional_functions, **tools}
+        self._resume()
         self._start()
         self._configure()
 
     def send_variables(self, variables: dict[str, Any]) -> None:
         self._variables = variables
         if self._worker is not None:
+            self._resume()
             self._send_variables()
 
     def copy(self) -> "SandboxedExecutor":
-        """Return an executor with the same settings and without variables."""
+        """Return an executor with the same settings, but without variables."""
         return SandboxedExecutor(self._sandbox, self._local)
 
     @property
     def has_worker(self) -> bool:
         return self._worker is not None
 
+    def pause(self) -> None:
+        """Pause the worker until the next turn, because threads that code has started would go on."""
+        worker = self._worker
+        if worker is not None and self._has_run:
+            self._is_paused = True
+            worker.pause()
+
+    def _resume(self) -> None:
+        worker = self._worker
+        if worker is not None and self._is_paused:
+            self._is_paused = False
+            worker.resume()
+
     def cleanup(self) -> None:
-        """Kill the worker."""
+        """Kill the sandboxed process that runs the agent's code, if it runs."""
         worker, self._worker = self._worker, None
         self.is_lost = self.is_lost or self._has_run
-        self._is_ready = self._has_run = False
+        self._is_ready = self._has_run = self._is_paused = False
         if worker is not None:
             worker.kill()
 
     def __call__(self, code: str) -> CodeOutput:
-        """Run code. Raises InterpreterError, ExecutionTimeoutError or ThreadCancelled."""
+        """Run code in the sandbox. Raises InterpreterError, ExecutionTimeoutError or ThreadCancelled."""
         if self._worker is None:
             self._start()
             self._configure()
+        self._resume()
         self.state["_print_outputs"] = ""
-        execution = Execution(self._ready_worker(), self._tools, self._is_cancelled, self._print)
+        execution = CodeExecution(self._ready_worker(), self._tools, self._is_cancelled, self._print)
         had_variables, self._has_run, self.is_lost = self._has_run, True, False
         try:
             return execution.run(code, self._local.timeout_seconds)
@@ -142,7 +162,7 @@ class SandboxedExecutor:
             self.cleanup()  # the next code starts another one, and reports what is wrong with it
 
     def _ready_worker(self) -> WorkerProcess:
-        """Return the worker when it is ready. Raises InterpreterError if it does not start."""
+        """Return the worker once it is ready. Raises InterpreterError if it does not start."""
         worker, deadline = self._worker, time.monotonic() + START_SECONDS
         try:
             while worker is not None and not self._is_ready:
@@ -160,8 +180,8 @@ class SandboxedExecutor:
         return worker
 
 
-class Execution:
-    """One execution of code in a worker, with the tool calls that the code makes."""
+class CodeExecution:
+    """One execution of code in a sandboxed worker process, with the tool calls that the code makes."""
 
     def __init__(
         self,
@@ -171,7 +191,7 @@ class Execution:
         on_print: Callable[[str], None],
     ) -> None:
         self.logs = ""
-        """All printed text, possibly truncated, once the code has ended."""
+        """All text that the code printed, possibly truncated; set once the code has ended."""
         self.worker_is_lost = False
         self._worker = worker
         self._tools = tools
@@ -179,12 +199,20 @@ class Execution:
         self._on_print = on_print
         self._lock = threading.Lock()
         self._calls = 0
-        """The number of tools that run."""
+        """The number of tools that are running for the code."""
+        self._is_over = False
+        """Whether the code has ended, so that results of tools that still run have no receiver."""
         self._fatal: BaseException | None = None
-        """What a tool has raised that is not for the code, such as SystemExit."""
+        """An exception of a tool that must end the turn instead of reaching the code, such as SystemExit."""
 
     def run(self, code: str, timeout_seconds: float | None) -> CodeOutput:
-        """Run code until it ends, is cancelled or exceeds its time. The time of tool calls does not count."""
+        """Run code until it ends, is cancelled or exceeds its time limit, which excludes tool calls."""
+        try:
+            return self._run(code, timeout_seconds)
+        finally:
+            self._is_over = True
+
+    def _run(self, code: str, timeout_seconds: float | None) -> CodeOutput:
         self._worker.send({"type": "run", "code": code})
         spent, before = 0.0, time.monotonic()
         while True:
@@ -206,7 +234,7 @@ class Execution:
                 )
 
     def _receive(self) -> Message | None:
-        """Handle the next message. Return it if it ends the execution."""
+        """Handle the next message of the sandboxed process. Return it if it ends the execution."""
         message = self._worker.receive(POLL_SECONDS)
         if message is None:
             return None
@@ -232,7 +260,7 @@ class Execution:
         return CodeOutput(output=value, logs=self.logs, is_final_answer=end.get("is_final_answer") is True)
 
     def _cancel(self) -> None:
-        """Ask the code to end, and kill the worker if it does not."""
+        """Ask the running code to end, and kill its sandboxed process if it does not."""
         deadline = time.monotonic() + GRACE_SECONDS
         try:
             self._worker.send({"type": "cancel"})
@@ -246,7 +274,7 @@ class Execution:
         self.worker_is_lost = True
 
     def _start_call(self, message: Message) -> None:
-        """Run a tool in a thread of its own: code may call several tools at once."""
+        """Run a tool in its own thread, because code may call several tools at once."""
         with self._lock:
             self._calls += 1
             is_too_many = self._calls > MAX_CALLS
@@ -277,6 +305,8 @@ class Execution:
     def _reply(self, message: Message, reply: Message) -> None:
         with self._lock:
             self._calls -= 1
+        if self._is_over:  # the worker may be paused, and would not read
+            return
         with suppress(WorkerLost):  # the thread of the run notices by itself
             try:
                 self._worker.send({"type": "reply", "id": message.get("id"), **reply})
@@ -290,7 +320,7 @@ def _attributes(tool: Any) -> dict[str, Any]:
 
 
 def _encoded(value: Any) -> Any:
-    """Encode a value for code. A value that cannot be sent becomes text."""
+    """Encode a value for the sandboxed process. A value that cannot be encoded becomes text."""
     try:
         return encode(value, with_pickle=True)
     except NotEncodable:

@@ -1,4 +1,4 @@
-"""Source for smolagents: runs an agent in a thread, because smolagents blocks, and stores a copy per conversation.
+"""Source for smolagents: runs the agent in a thread, because smolagents blocks, with one copy per conversation.
 
 The copies are in memory. A conversation that continues without a copy gets a new one with its history. This module must
 not import smolagents, because all sources are loaded to select one for a target.
@@ -11,21 +11,21 @@ from typing import Any, ClassVar
 from limelight.errors import AgentFailed, LimelightError
 from limelight.events import Status
 from limelight.messages import Message
-from limelight.sources.base import NO_OPTIONS, Feature, Item, Options, Source, Turn, first_line
+from limelight.sources.base import NO_OPTIONS, Feature, Item, Options, Source, Turn, first_line, is_instance
 from limelight.sources.leftover_threads import still_running_text
 from limelight.sources.smolagents.approvals import ApprovalRequests, check_tool_names
-from limelight.sources.smolagents.signals import CODE, ApprovalNeeded, named_error_text
-from limelight.sources.smolagents.translator import AnySignal, SmolagentsTranslator
+from limelight.sources.smolagents.reports import CODE, ApprovalNeeded, named_error_text
+from limelight.sources.smolagents.translator import AnyReport, SmolagentsTranslator
 from limelight.sources.thread_bridge import CANCEL_SECONDS, ThreadBridge
 
 MAX_WORKERS = 16
-"""How many conversations of an agent keep the sandbox with their variables between turns."""
+"""How many idle conversations of an agent keep their sandbox, and with it the variables of their code."""
 KILL_SECONDS = 2.0
-"""How long a stopped turn waits for the end of a sandbox that is being killed."""
+"""How long a stopped turn waits until its killed sandbox has ended."""
 
 
 class SmolagentsSource(Source):
-    """Source for a CodeAgent, a ToolCallingAgent or any other MultiStepAgent."""
+    """Source that runs a CodeAgent, a ToolCallingAgent or any other MultiStepAgent."""
 
     framework: ClassVar[str] = "smolagents"
     keeps_memory: ClassVar[bool] = True
@@ -43,16 +43,13 @@ class SmolagentsSource(Source):
         if options.approve:
             check_tool_names(target, options.approve)
         self._conversations: dict[str, Any] = {}
-        """By memory key, the least recently used first."""
+        """The conversations by memory key, the least recently used first."""
         self._live: set[str] = set()
-        """The memory keys of live turns."""
+        """The memory keys of the turns that are running."""
 
     @classmethod
     def accepts(cls, target: object) -> bool:
-        return any(
-            base.__name__ == "MultiStepAgent" and base.__module__ == "smolagents.agents"
-            for base in type(target).__mro__
-        )
+        return is_instance(target, "smolagents.agents", "MultiStepAgent")
 
     @property
     def description(self) -> str:
@@ -60,15 +57,15 @@ class SmolagentsSource(Source):
 
     async def close(self) -> None:
         for key in list(self._conversations):
-            await self.rest(key)
+            await self.unload(key)
 
-    async def rest(self, memory_key: str) -> None:
+    async def unload(self, memory_key: str) -> None:
         conversation = self._conversations.pop(memory_key, None)
         if conversation is not None:
             await asyncio.to_thread(conversation.close)
 
     async def forget(self, memory_key: str) -> None:
-        await self.rest(memory_key)
+        await self.unload(memory_key)
 
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
         from limelight.sources.smolagents.instrument import AgentTurn
@@ -79,15 +76,15 @@ class SmolagentsSource(Source):
         self._live.add(turn.memory_key)
         translator = SmolagentsTranslator()
         requests = ApprovalRequests(turn.context)
-        bridge: ThreadBridge[AnySignal | ApprovalNeeded] = ThreadBridge(
+        bridge: ThreadBridge[AnyReport | ApprovalNeeded] = ThreadBridge(
             agent_turn.run, f"limelight-{turn.context.run_id}"
         )
         try:
-            async for signal in bridge.items():
-                if isinstance(signal, ApprovalNeeded):
-                    requests.add(signal, translator.call_id(signal.call_number))
+            async for report in bridge.items():
+                if isinstance(report, ApprovalNeeded):
+                    requests.add(report, translator.call_id(report.call_number))
                     continue
-                for item in translator.feed(signal):
+                for item in translator.feed(report):
                     yield item
         except LimelightError:
             raise
@@ -97,19 +94,19 @@ class SmolagentsSource(Source):
             requests.cancel()
             thread_ended = await self._cancel(bridge, agent_turn)
             self._live.discard(turn.memory_key)
-            await self._keep(turn.memory_key, agent_turn.conversation, translator.answered, thread_ended)
+            await self._store(turn.memory_key, agent_turn.conversation, translator.answered, thread_ended)
             if agent_turn.running_tools or not thread_ended:
                 turn.context.emit(Status(text=still_running_text(agent_turn.running_tools)))
         for item in translator.end():
             yield item
 
     async def _cancel(self, bridge: ThreadBridge[Any], agent_turn: Any) -> bool:
-        """Cancel the thread of a turn. If only code in a sandbox runs, the code is killed, so the thread ends soon."""
+        """Cancel the thread of a turn. If only sandboxed code runs, kill the sandbox, so that the thread ends soon."""
         is_killable = self._options.sandbox is not None and agent_turn.running_tools == [CODE]
         return await bridge.cancel(KILL_SECONDS if is_killable else CANCEL_SECONDS)
 
-    async def _keep(self, key: str, conversation: Any, answered: bool, thread_ended: bool) -> None:
-        """Store the conversation for the next turn, in a state from which it can continue."""
+    async def _store(self, key: str, conversation: Any, answered: bool, thread_ended: bool) -> None:
+        """Store the conversation for its next turn, repaired so that it can continue."""
         if conversation is None:
             return
         if not thread_ended:
@@ -117,14 +114,18 @@ class SmolagentsSource(Source):
         elif not answered:
             conversation.repair()
         if key:
+            if self._options.sandbox is not None:
+                await asyncio.to_thread(conversation.pause)
             self._conversations.pop(key, None)
             self._conversations[key] = conversation
             await self._limit_workers()
         elif thread_ended:
             await asyncio.to_thread(conversation.close)
+        elif self._options.sandbox is not None:
+            await asyncio.to_thread(conversation.kill_code)
 
     async def _limit_workers(self) -> None:
-        """Kill the sandboxes of the idle conversations that were used least recently. Their variables are lost."""
+        """Kill the sandboxes of the idle conversations used least recently; the variables of their code are lost."""
         idle = [one for key, one in self._conversations.items() if key not in self._live and one.has_worker]
         for conversation in idle[:-MAX_WORKERS]:
             await asyncio.to_thread(conversation.close)

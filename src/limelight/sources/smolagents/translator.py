@@ -1,4 +1,4 @@
-"""Translates signals into Events. Pure: no threads, no clock, and nothing of smolagents except objects in signals.
+"""Translates reports into Events. Pure: no threads, no clock, and of smolagents only the objects in reports.
 
 Each agent of the run has its own AgentRun, so that several agents may run at once. `final_answer` is not shown as a
 tool call: its value is the answer, once smolagents has accepted it.
@@ -13,7 +13,7 @@ from limelight.events import AgentFinished, AgentStarted, AnyEvent, RunFinished,
 from limelight.sources.base import Item
 from limelight.sources.messages import MessageIds
 from limelight.sources.smolagents.agents import AgentRun
-from limelight.sources.smolagents.signals import (
+from limelight.sources.smolagents.reports import (
     AgentBegan,
     AgentEnded,
     AnswerAccepted,
@@ -31,7 +31,7 @@ from limelight.sources.smolagents.signals import (
 )
 from limelight.sources.smolagents.tool_calls import RunCalls
 
-AnySignal = (
+AnyReport = (
     AgentBegan
     | AgentEnded
     | StepBegan
@@ -50,7 +50,7 @@ AnySignal = (
 
 
 class SmolagentsTranslator:
-    """Translator from signals to the Events of one run."""
+    """Translates the reports of a run's smolagents agents into Events."""
 
     def __init__(self) -> None:
         self.answered = False
@@ -60,49 +60,49 @@ class SmolagentsTranslator:
         self._agents: dict[str, AgentRun] = {}
 
     def call_id(self, call_number: int) -> str:
-        """Return the id of a call; "" if the call is not shown."""
+        """Return a tool call's id from its number in the run; "" if no events are emitted for the call."""
         call = self._calls.by_number.get(call_number)
         return "" if call is None else call.call_id
 
-    def feed(self, signal: AnySignal) -> Sequence[Item]:
-        if type(signal) is ModelDelta:  # fast path for most signals
-            return self._agents[signal.agent_id].feed(signal.delta)
-        if isinstance(signal, AgentBegan):
-            return self._start_agent(signal)
-        agent = self._agents[signal.agent_id]
-        match signal:
+    def feed(self, report: AnyReport) -> Sequence[Item]:
+        if type(report) is ModelDelta:  # fast path for most reports
+            return self._agents[report.agent_id].feed(report.delta)
+        if isinstance(report, AgentBegan):
+            return self._start_agent(report)
+        agent = self._agents[report.agent_id]
+        match report:
             case ModelReplied():
-                return [*agent.end_reply(signal.message, signal.streamed), *_usage(signal)]
+                return [*agent.end_reply(report.message, report.streamed), *_usage(report)]
             case StepBegan():
-                return agent.start_step(signal)
+                return agent.start_step(report)
             case StepFailed():
-                agent.fail_step(signal.error)
+                agent.fail_step(report.error)
                 return []
             case StepLimitReached():
                 return agent.reach_limit()
             case CallReady():
-                return agent.ready_call(signal)
+                return agent.ready_call(report)
             case CallOutput():
-                return agent.calls.output(signal)
+                return agent.calls.output(report)
             case CallEnded():
-                return agent.calls.end(signal)
+                return agent.calls.end(report)
             case StepEnded():
-                return agent.end_step(signal.step)
+                return agent.end_step(report.step)
             case PlanEnded():
-                return agent.end_plan(signal.step)
+                return agent.end_plan(report.step)
             case ImagesObserved():
-                return [msgspec.structs.replace(file, agent_id=signal.agent_id) for file in signal.files]
+                return [msgspec.structs.replace(file, agent_id=report.agent_id) for file in report.files]
             case AnswerAccepted():
-                return self._answer(agent, signal)
+                return self._answer(agent, report)
             case AgentEnded():
-                return [AgentFinished(agent_id=signal.agent_id, error=signal.error)]
+                return [AgentFinished(agent_id=report.agent_id, error=report.error)]
             case ModelDelta():
-                return agent.feed(signal.delta)
+                return agent.feed(report.delta)
             case _:
-                assert_never(signal)
+                assert_never(report)
 
     def end(self) -> list[Item]:
-        """Return the terminal event, after the agent's thread has ended.
+        """Return the terminal event of the run, after the agent's thread has ended.
 
         Without an answer there is no terminal event, and the engine fails the run.
         """
@@ -110,25 +110,25 @@ class SmolagentsTranslator:
             return []
         return [RunFinished(code="max_steps" if self._agents[""].limit_reached else "")]
 
-    def _start_agent(self, signal: AgentBegan) -> list[AnyEvent]:
-        self._agents[signal.agent_id] = AgentRun(signal, self._message_ids, self._calls)
-        if not signal.agent_id:
+    def _start_agent(self, report: AgentBegan) -> list[AnyEvent]:
+        self._agents[report.agent_id] = AgentRun(report, self._message_ids, self._calls)
+        if not report.agent_id:
             return []
-        call_id = self.call_id(signal.call_number)
-        started = AgentStarted(agent_id=signal.agent_id, name=signal.name, parent_id=signal.parent_id, call_id=call_id)
+        call_id = self.call_id(report.call_number)
+        started = AgentStarted(agent_id=report.agent_id, name=report.name, parent_id=report.parent_id, call_id=call_id)
         return [started]
 
-    def _answer(self, agent: AgentRun, signal: AnswerAccepted) -> list[Item]:
-        """Return the answer of the main agent. A managed agent's answer is shown as the result of its tool call."""
+    def _answer(self, agent: AgentRun, report: AnswerAccepted) -> list[Item]:
+        """Return the main agent's final answer. A managed agent's answer is the result of its tool call instead."""
         if agent.agent_id or self.answered:
             return []
         self.answered = True
-        return agent.answer(signal.result)
+        return agent.answer(report.result)
 
 
-def _usage(signal: ModelReplied) -> list[AnyEvent]:
-    usage = signal.message.token_usage
+def _usage(report: ModelReplied) -> list[AnyEvent]:
+    usage = report.message.token_usage
     if usage is None or not (usage.input_tokens or usage.output_tokens):
         return []
     tokens = {"input_tokens": usage.input_tokens or 0, "output_tokens": usage.output_tokens or 0}
-    return [Usage(agent_id=signal.agent_id, model=signal.model, **tokens)]
+    return [Usage(agent_id=report.agent_id, model=report.model, **tokens)]

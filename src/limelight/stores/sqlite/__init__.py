@@ -1,4 +1,4 @@
-"""The SQLite store: one file, one writer thread, two reader threads. `store` has the class."""
+"""The SQLite store: one database file, one writer thread, two reader threads. The class is `store.SqliteStore`."""
 
 from limelight.stores.sqlite.store import SqliteStore
 

@@ -1,4 +1,4 @@
-"""The database file of a server: its lock, its connections, and the errors when it is opened."""
+"""The database file of a server: locks and opens it, connects to it, and explains why it cannot be opened."""
 
 import fcntl
 import os
@@ -17,26 +17,28 @@ from limelight.stores.sqlite.faults import (
     FileIdentity,
     fault_of_file_error,
     primary_code,
+    size_of,
     status_of,
 )
 from limelight.stores.sqlite.schema import check_tables, migrate, touch
+from limelight.stores.sqlite.snapshots import connect, wal_of
 from limelight.stores.sqlite.wal_checkpoints import MAX_PAGES
 
 LOCK_SECONDS = 5
-"""How long a statement waits for another program that uses the file, such as a backup."""
+"""How long a statement waits for another program that has locked the file, such as a backup."""
 ACQUIRE_TRIES = 10
 ACQUIRE_PAUSE_SECONDS = 0.05
 """Pause between two attempts to acquire the lock. A process that only tests the lock holds it for a moment."""
 
 
 class FileLock:
-    """An exclusive lock on a file beside the database. Only the server that holds the lock uses the database.
+    """An exclusive lock on a file beside the database, so that only one server uses the database.
 
-    The system releases the lock when the process ends, also after a crash. If the lock file is deleted, the holder
-    acquires the lock again, on a new file, or learns that another server has it.
+    The system releases the lock when the process ends, also after a crash. If the lock file is deleted, the server that
+    held the lock acquires it again on a new file, or finds that another server has it.
 
-    The lock file contains the identity (device and inode) of the database that the holder has open. A tool compares it
-    before it opens the database: opening another database beside the holder's `-wal` file would mix the two.
+    The lock file contains the identity (device and inode) of the database that its holder has open. A tool compares it
+    with the file that it wants to open: if the file was replaced, SQLite would mix it with the holder's `-wal` file.
     """
 
     def __init__(self, database: Path) -> None:
@@ -44,14 +46,14 @@ class FileLock:
         self._path = database.with_name(database.name + ".lock")
         self._file: BinaryIO | None = None
         self._has_inodes = True
-        """Whether the file system has stable inode numbers, as most file systems have."""
+        """Whether the file system has stable inode numbers, which most file systems have."""
         self._content = ""
         self._is_written = True
 
     def acquire(self) -> None:
         """Acquire the lock. Raises StoreLocked if another server has it, OSError if the lock file cannot be created.
 
-        The lock file still contains the identity of the database that the last holder had open, until `clear`.
+        Until `clear`, the lock file still contains the identity of the database that the previous holder had open.
         """
         while self._file is None:
             # Unbuffered, so that closing the file does not repeat a write that a full disk has rejected.
@@ -71,7 +73,7 @@ class FileLock:
         self._has_inodes = self._is_in_place(self._file)
 
     def clear(self) -> None:
-        """Remove the identity from the lock file, before the database is opened. Raises OSError."""
+        """Remove the database's identity from the lock file, before another database is opened. Raises OSError."""
         self._write()
 
     def identify(self, database: os.stat_result) -> None:
@@ -86,20 +88,20 @@ class FileLock:
             self._file.write(self._content.encode())
             self._is_written = True
 
-    def identifies(self, database: os.stat_result) -> bool:
-        """Whether the lock file contains the identity of this database, or is empty."""
+    def matches(self, database: os.stat_result) -> bool:
+        """Whether this is the database whose identity the lock file contains. True for an empty lock file."""
         content = self._path.read_text()
         return not content or content == _identity(database)
 
-    def names_database(self) -> bool:
-        """Whether the lock file contains an identity: a server has had a database open here."""
+    def has_identity(self) -> bool:
+        """Whether the lock file contains the identity of any database, because a server has opened one here before."""
         try:
             return bool(self._path.read_text())
         except FileNotFoundError:
             return False
 
     def keep(self) -> bool:
-        """Acquire the lock again if the lock file was deleted. Return False if another server has the lock.
+        """Acquire the lock again if the lock file was deleted. Return False if another server has the lock now.
 
         Raises OSError if the lock file cannot be created; another server may or may not have the lock then.
         """
@@ -157,25 +159,23 @@ def _identity(status: os.stat_result) -> str:
     return f"{status.st_dev} {status.st_ino}"
 
 
-TRACES = ("workspaces", "langgraph.db", "agno.db", "retention.json", "last-backup.json")
-"""Files and folders that a server or a backup writes beside a database that it has opened."""
+TRACES = ("workspaces", "langgraph.db", "langgraph-store.db", "agno.db", "retention.json", "last-backup.json")
+"""Names of files and folders that a server or a backup leaves beside a database that it has opened."""
 
 
 def evidence_of_lost_content(path: Path) -> str:
-    """Return why a database of zero bytes must have had content, with the fix; "" if it is new or has content.
+    """Return why a database file of zero bytes has lost its content, with the fix; "" if it is new or has content.
 
-    SQLite treats a file of zero bytes as a new database. A file system may leave one after a power loss, and a full
-    disk after a copy.
+    SQLite would treat such a file as a new database. A power loss or a copy to a full disk may leave one.
     """
     status = status_of(path)
     if status is None or status.st_size:
         return ""
-    wal = path.with_name(path.name + "-wal")
-    wal_status = status_of(wal)
-    has_wal = wal_status is not None and wal_status.st_size > 0
+    wal = wal_of(path)
+    has_wal = size_of(wal) > 0
     if has_wal:
         trace = wal.name
-    elif FileLock(path).names_database():
+    elif FileLock(path).has_identity():
         trace = f"{path.name}.lock"
     else:
         trace = next((name for name in TRACES if path.with_name(name).exists()), "")
@@ -184,7 +184,7 @@ def evidence_of_lost_content(path: Path) -> str:
     files = f"{path.name} and {wal.name}" if has_wal else path.name
     return (
         f"is empty, but {trace} beside it shows that it was in use: restore a backup (limelight restore BACKUP), or"
-        f" remove {files} to begin anew"
+        f" remove {files} to start with an empty database"
     )
 
 
@@ -198,7 +198,7 @@ class DatabaseFile:
         self._identity: FileIdentity | None = None
 
     def open(self) -> sqlite3.Connection:
-        """Acquire the lock, migrate the tables and test that they can be written. Return the writer's connection."""
+        """Acquire the lock, migrate the schema and test that the file is writable. Return the writer's connection."""
         try:
             self.path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             self._lock.acquire()
@@ -230,15 +230,15 @@ class DatabaseFile:
         return db
 
     def _check_wal_has_database(self) -> None:
-        """Raise SetupError if the database is missing but its write-ahead log is not.
+        """Raise SetupError if the database is missing but its write-ahead log exists.
 
         SQLite would create a new database and delete the log, with the data that only the log contains.
         """
-        wal = self.path.with_name(self.path.name + "-wal")
-        if not self.path.exists() and wal.exists() and wal.stat().st_size:
+        wal = wal_of(self.path)
+        if not self.path.exists() and size_of(wal):
             raise SetupError(
                 f"{self.path} is gone, but {wal.name}, which belongs to it, is there: move the database back, or both "
-                "away to begin anew"
+                "away to start with an empty database"
             )
 
     def connect(self) -> sqlite3.Connection:
@@ -246,8 +246,7 @@ class DatabaseFile:
         return self._connect("rw")
 
     def _connect(self, mode: str) -> sqlite3.Connection:
-        address = f"{self.path.absolute().as_uri()}?mode={mode}"
-        db = sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+        db = connect(self.path, f"mode={mode}", LOCK_SECONDS)
         try:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {self._synchronous}")
@@ -258,7 +257,7 @@ class DatabaseFile:
         return db
 
     def fault(self) -> Fault | None:
-        """Return a fault if the files were moved, deleted or replaced, or if another server has the lock; else None."""
+        """Return a Fault if the open files were moved or deleted, or if another server has the lock; else None."""
         fault = self._identity.fault() if self._identity is not None else None
         if fault is not None:
             return fault
@@ -273,7 +272,7 @@ class DatabaseFile:
         return self._identity is not None and self._identity.is_deleted()
 
     def open_error(self, error: Exception) -> LimelightError:
-        """Return the error to raise if opening fails: it says why the database cannot be opened, and the fix."""
+        """Return the error for a database that cannot be opened, with the reason and the fix."""
         match primary_code(error, default=sqlite3.SQLITE_CORRUPT):
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                 return StoreLocked(f"{self.path} cannot be opened ({error}): end the program that uses it")
@@ -293,7 +292,8 @@ class DatabaseFile:
                 )
             case _:
                 return StoreCorrupt(
-                    f"{self.path} is not a readable database ({error}): restore a copy, or move it away to begin anew"
+                    f"{self.path} is not a readable database ({error}): restore a copy, or move it away to start "
+                    "with an empty database"
                 )
 
     def _folder_error(self, error: OSError) -> SetupError:

@@ -1,7 +1,7 @@
-"""Tracks whether an open database can be read and written: faults, checks for them, and their log messages.
+"""Faults of an open database: what prevents reads or writes, such as a full disk or a deleted file.
 
-The writer checks for faults before each commit and reports the outcome, in its thread; readers report their errors. A
-fault is logged when it begins and when it ends, not in between.
+The writer thread checks for faults before each commit and reports the outcome of the commit; readers report their
+errors. A fault is logged when it begins and when it ends, not in between.
 """
 
 import errno
@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.errors import StoreUnavailable
+from limelight.stores.sqlite.snapshots import wal_of
 
 log = logging.getLogger(__name__)
 
 
 class Fault(NamedTuple):
-    """A reason why the database cannot be used. `words` describe it without a path, so that any client may see them."""
+    """A reason why the database cannot be used. `words` describe it without a path, so that clients may see them."""
 
     words: str
     fix: str
@@ -40,7 +41,7 @@ DELETED = Fault(
 )
 REPLACED = Fault(
     "another file is in the place of the database",
-    "move the former file back; or start the server anew, if the other one is to be used",
+    "move the former file back; or restart the server to use the other one",
 )
 LOG_GONE = Fault(
     "a part of the database is gone, its file -wal",
@@ -69,7 +70,7 @@ def primary_code(error: Exception, default: int = sqlite3.SQLITE_ERROR) -> int:
 
 
 def fault_of_error(error: Exception, path: Path) -> Fault | None:
-    """Return the fault of the database that an error reports; None if the error concerns only the statement."""
+    """Return the fault that an SQLite error reports; None if only the statement is wrong, not the database."""
     fault = _SQLITE_FAULTS.get(primary_code(error))
     # SQLite reports writes to a file system that has become read-only as I/O errors.
     return READ_ONLY if fault is FAILING and not os.access(path, os.W_OK) else fault
@@ -81,7 +82,7 @@ def is_damage(error: Exception) -> bool:
 
 
 def fault_of_file_error(error: OSError) -> Fault:
-    """Return the fault for an error at writing a file beside the database."""
+    """Return the fault for an OSError when a file beside the database could not be written."""
     if error.errno in NO_SPACE:
         return FULL
     return READ_ONLY if error.errno in NO_PERMISSION else FAILING
@@ -96,7 +97,7 @@ class FileIdentity:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._wal = path.with_name(path.name + "-wal")
+        self._wal = wal_of(path)
         # The descriptor stays open as long as there are connections: closing it would release SQLite's POSIX locks.
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._wal_status = status_of(self._wal)
@@ -106,7 +107,7 @@ class FileIdentity:
 
     @property
     def status(self) -> os.stat_result:
-        """The status of the open database file."""
+        """The `stat` result of the open database file, which may differ from the file now at its path."""
         return os.fstat(self._descriptor)
 
     def is_deleted(self) -> bool:
@@ -127,7 +128,7 @@ class FileIdentity:
         return None
 
     def close(self) -> None:
-        """Close the descriptor. Call it after all connections are closed."""
+        """Close the file descriptor of the database. Call this after all connections are closed."""
         os.close(self._descriptor)
 
 
@@ -138,11 +139,18 @@ def status_of(path: Path) -> os.stat_result | None:
         return None
 
 
-class Health:
-    """The current fault of one database. `find_fault` detects faults without writing.
+def size_of(path: Path) -> int:
+    """Return the size of a file; 0 if there is no such file."""
+    status = status_of(path)
+    return 0 if status is None else status.st_size
 
-    A full disk may still accept small writes. So a fault ends only when every run whose write failed has repeated it
-    successfully; until then no run begins. A damaged file may accept writes and lose them, so damage never ends.
+
+class Health:
+    """The current fault of one database: when it begins, which errors it causes, and when it ends.
+
+    `find_fault` detects faults without writing. A full disk may still accept small writes, so a fault ends only when
+    every run whose write failed has repeated it successfully; until then no run begins. A damaged file may accept
+    writes and lose them, so damage never ends.
     """
 
     def __init__(self, path: Path, find_fault: Callable[[], Fault | None]) -> None:
@@ -151,19 +159,19 @@ class Health:
         self._fault: Fault | None = None
         self._reads_fail = False
         self._blocked: set[str] = set()
-        """Runs whose write failed and that will retry it."""
+        """The runs whose write failed and that will retry it."""
 
     @property
     def is_failing(self) -> bool:
         return self._fault is not None or self._reads_fail
 
     def check(self, runs: Collection[str]) -> StoreUnavailable | None:
-        """Check for faults before a commit. Return the error if there is one; `runs` will retry the commit."""
+        """Check for faults before a commit. If there is one, return its error, and note that `runs` will retry."""
         fault = DAMAGED if self._fault is DAMAGED else self._find_fault()
         return None if fault is None else self._begin(fault, runs)
 
     def write_failed(self, error: Exception, runs: Collection[str]) -> StoreUnavailable:
-        """Record that a commit failed, and return the error to raise. `runs` will retry the commit."""
+        """Record that a commit failed and that `runs` will retry it. Return the error to raise."""
         fault = fault_of_error(error, self._path)
         if fault is None:
             return StoreUnavailable(f"the database cannot be written: {error}")
@@ -174,7 +182,7 @@ class Health:
         self._blocked.difference_update(runs)
         if self._fault not in (None, DAMAGED) and not self._blocked:
             self._fault = None
-            log.warning("%s can be written again: what had to wait is written", self._path)
+            log.warning("%s can be written again; all delayed writes have succeeded", self._path)
 
     def raise_if_blocked(self) -> None:
         """Raise StoreUnavailable if the file is damaged, or if there is a fault and runs still have to retry writes."""
@@ -190,7 +198,7 @@ class Health:
             log.error("%s cannot be read: %s. What to do: %s", self._path, error, FAILING.fix)
 
     def damage_found(self, damage: str) -> None:
-        """Record that the file is damaged. `damage` is SQLite's description for the log."""
+        """Record that the database file is damaged. `damage` is SQLite's description for the log."""
         self._begin(DAMAGED, (), damage)
 
     def read_succeeded(self) -> None:
@@ -198,8 +206,8 @@ class Health:
             self._reads_fail = False
             log.warning("%s can be read again", self._path)
 
-    def timed_out(self) -> StoreUnavailable:
-        """Return the error for a caller whose write took too long."""
+    def timeout_error(self) -> StoreUnavailable:
+        """Return the error to raise to a caller whose write was not committed in time."""
         return _unavailable(self._fault or SILENT)
 
     def _begin(self, fault: Fault, runs: Collection[str], detail: str = "") -> StoreUnavailable:

@@ -1,8 +1,8 @@
-"""Looks for damage in an open database, in a separate thread, because reading a large file would delay the start.
+"""Checks a database for damage after it was opened, in a separate thread, because this would delay a server's start.
 
-SQLite detects damage only in the pages that it reads. So a damaged database may answer most queries, and others with
-nothing. A start reads the first rows of each table; this check then reads all pages, once. It does not compare the
-contents of indexes with their tables, which `limelight doctor` does.
+SQLite detects damage only in the pages that it reads. So queries of a damaged database may succeed, or return too
+little without an error. The start reads only the first row of each table; this check then reads all pages, once. It
+does not compare indexes with their tables, which `limelight doctor` does.
 """
 
 import logging
@@ -15,11 +15,11 @@ from limelight.stores.sqlite.snapshots import integrity_error
 
 log = logging.getLogger(__name__)
 INTERRUPT_SECONDS = 0.05
-"""Pause between two attempts to interrupt the check. An interrupt has no effect if the check has not begun."""
+"""Pause between two attempts to interrupt the check, because an interrupt before its begin has no effect."""
 
 
 class IntegrityCheck:
-    """The thread that checks a database. It calls `damaged`, with a description, if it finds damage."""
+    """The thread that checks a database for damage. If it finds some, it calls `damaged` with a description."""
 
     def __init__(self, damaged: Callable[[str], None]) -> None:
         self._damaged = damaged
@@ -27,7 +27,7 @@ class IntegrityCheck:
         self._db: sqlite3.Connection | None = None
 
     def start(self, db: sqlite3.Connection) -> None:
-        """Start the thread. `stop` closes the connection."""
+        """Start the thread that checks the database. `stop` closes the connection."""
         self._db = db
         self._thread = threading.Thread(target=self._run, args=(db,), name="limelight-sqlite-integrity", daemon=True)
         self._thread.start()

@@ -20,11 +20,11 @@ from limelight.stores.record_packing import pack
 CHUNK_RECORDS = 128
 MAX_CHUNK = 512
 PINNED_PAGES = 2000
-"""Number of pages after which the tail of a slow run is packed, so that old pages can be deleted."""
+"""Number of newer pages at which the tail of a slow run is packed, so that its old pages can be deleted."""
 TIDY_EVERY = 64
 """Number of commits between two deletions of old pages."""
 PART_BYTES = 256 * 1024
-"""Size of a part of a large result, in bytes. One transaction writes one part."""
+"""Size of a part of a large result or file, in bytes. One transaction writes one part."""
 
 PageEntry = tuple[str, list[tuple[int, int, AnyEvent]]]
 """A run id, and the (seq, at, event) of the run's records in one page."""
@@ -60,7 +60,7 @@ class Journal:
         self.live: dict[str, LiveState] = {}
         self._page = 0
         self._durable = 0
-        """The last committed page. Pages of the current transaction have higher numbers."""
+        """Number of the last committed page. Pages of the current transaction have higher numbers."""
         self._commits = 0
 
     def recover(self, db: sqlite3.Connection) -> None:
@@ -80,16 +80,16 @@ class Journal:
                     live.first_page = page if live.first_page is None else live.first_page
 
     def held(self, run_id: str) -> LiveState:
-        """Return the state of a live run that this process owns. Raises LeaseLost if it does not own the run."""
+        """Return the in-memory state of a live run. Raises LeaseLost if this process does not own the run."""
         live = self.live.get(run_id)
         if live is None or not live.held:
             raise LeaseLost(f"run {run_id} is not held by this process")
         return live
 
     def write(self, db: sqlite3.Connection, batch: Sequence[Append]) -> Callable[[], None]:
-        """Write the records, results and states of a batch inside of a transaction.
+        """Write a batch of records, results and run states to the tables. The caller has begun a transaction.
 
-        Return a function that updates the in-memory state. Call it after the transaction is committed.
+        Return a function that updates the in-memory state. The caller calls it after the commit.
         """
         runs = [self.held(append.run_id) for append in batch]
         entries: list[PageEntry] = []
@@ -147,9 +147,9 @@ class Journal:
         return remove
 
     def _tidy(self, db: sqlite3.Connection, continuing: Collection[str], ended: set[str]) -> list[Callable[[], None]]:
-        """Write long tails as chunks. Every TIDY_EVERY commits, also write tails on very old pages, and delete pages.
+        """Pack long tails into chunks. Every TIDY_EVERY commits, also pack tails on old pages, and delete unused pages.
 
-        Return functions that remove these tails from memory after the commit.
+        Return functions that remove the packed tails from memory; the caller calls them after the commit.
         """
         self._commits += 1
         if self.live.keys() <= ended:
@@ -171,9 +171,10 @@ class Journal:
         return updates
 
     def _pack(self, db: sqlite3.Connection, live: LiveState) -> Callable[[], None]:
-        """Write the tail of a live run as a chunk. Return a function that removes it from memory after the commit.
+        """Pack the tail of a live run into a chunk. Return a function that removes the tail from memory.
 
-        The records of the current commit are not in the chunk; they become the new tail.
+        The caller calls it after the commit. The records of the current commit are not in the chunk; they become the
+        new tail.
         """
         _insert_chunks(db, live, live.tail)
         packed, last_seq = len(live.tail), live.tail[-1].seq
@@ -209,23 +210,27 @@ def _insert_chunks(db: sqlite3.Connection, live: LiveState, records: Sequence[Re
 
 
 def last_results(results: Sequence[Result]) -> list[Result]:
-    """Return the results of a commit without those that a later result of the commit with the same key replaces."""
+    """Return the results of a commit; of several with the same key only the last one."""
     return list({result.key: result for result in results}.values())
 
 
 def put_part(db: sqlite3.Connection, run_id: str, result: Result, part: int) -> None:
     """Write one of the parts 1, 2, … of a large result. `_put_results` writes part 0."""
     is_replacement = db.execute("SELECT 1 FROM results WHERE run_id = ? AND key = ?", (run_id, result.key)).fetchone()
-    body = memoryview(result.body)[part * PART_BYTES : (part + 1) * PART_BYTES]
+    body = part_of(result.body, part)
     db.execute(
         "INSERT OR REPLACE INTO result_parts (run_id, key, part, body) VALUES (?, ?, ?, ?)",
         (run_id, _staging_key(result) if is_replacement else result.key, part, body),
     )
 
 
-def last_part(result: Result) -> int:
-    """Return the number of the last part of a result; 0 if the result has only part 0."""
-    return max(0, len(result.body) - 1) // PART_BYTES
+def part_of(body: bytes, part: int) -> memoryview:
+    return memoryview(body).cast("B")[part * PART_BYTES : (part + 1) * PART_BYTES]
+
+
+def last_part(body: bytes) -> int:
+    """Return the number of the last part of a result or a file; 0 if it has only part 0."""
+    return max(0, memoryview(body).nbytes - 1) // PART_BYTES
 
 
 def _staging_key(result: Result) -> str:
@@ -233,12 +238,14 @@ def _staging_key(result: Result) -> str:
 
 
 def _put_results(db: sqlite3.Connection, run_id: str, results: Sequence[Result]) -> None:
-    """Write part 0 of results, which makes them readable with their other parts. Delete the results they replace."""
+    """Write part 0 of each result, after its other parts, which makes it readable. Delete the results they replace."""
     for result in last_results(results):
-        last, staged = last_part(result), (run_id, _staging_key(result))
+        last, staged = last_part(result.body), (run_id, _staging_key(result))
         row = (run_id, result.key, result.media_type, result.body[:PART_BYTES])
+        # The rowid is the version of the result: it is higher than that of the row that is deleted next.
+        (rowid,) = db.execute("SELECT ifnull(max(rowid), 0) + 1 FROM results").fetchone()
         replaced = db.execute("DELETE FROM results WHERE run_id = ? AND key = ?", row[:2]).rowcount
-        db.execute("INSERT INTO results (run_id, key, media_type, body) VALUES (?, ?, ?, ?)", row)
+        db.execute("INSERT INTO results (rowid, run_id, key, media_type, body) VALUES (?, ?, ?, ?, ?)", (rowid, *row))
         kept = 0 if replaced else last
         db.execute("DELETE FROM result_parts WHERE run_id = ? AND key = ? AND part > ?", (*row[:2], kept))
         if replaced:

@@ -1,7 +1,7 @@
-"""The SQL of sessions, runs, records and memories: functions of a connection, called on a writer or reader thread.
+"""The SQL of sessions, runs, records and memories, as functions that a writer or reader thread calls.
 
-`live` is the in-memory state of live runs. The rows of live runs are only updated with each chunk, so `live` takes
-precedence.
+`live` is the in-memory state of live runs. It takes precedence over the rows of these runs, which are updated only when
+a chunk of records is written.
 """
 
 import sqlite3
@@ -14,7 +14,6 @@ from limelight.errors import SessionNotFound
 from limelight.events import Record
 from limelight.models import (
     LIVE_STATES,
-    Artifact,
     Begun,
     Memory,
     MemoryTurn,
@@ -37,9 +36,9 @@ from limelight.stores.sqlite.journal import LiveState
 Live = Mapping[str, LiveState]
 Row = tuple[Any, ...]
 MAX_SEQ = 2**62
-"""Upper bound for sequence numbers from clients, because SQLite rejects much larger integers."""
+"""Maximum of sequence numbers from clients, because SQLite rejects much larger integers."""
 CHUNKS_PER_SEARCH = 8
-"""Number of chunks that one call of `records_naming` searches."""
+"""Maximum number of chunks that one call of `records_naming` searches."""
 
 _SESSION = "owner, session_id, agent, title, created_at, active_at, turns, last_seq, max_steps, run_id, run_state"
 _RUN = (
@@ -198,7 +197,7 @@ def retention_counts(db: sqlite3.Connection, before: int) -> RetentionCounts:
 
 
 def _delete_run(db: sqlite3.Connection, run_id: str) -> None:
-    for table in ("chunks", "results", "result_parts", "artifacts", "runs"):
+    for table in ("chunks", "results", "result_parts", "artifacts", "artifact_parts", "runs"):
         db.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
 
 
@@ -242,12 +241,14 @@ def begin(db: sqlite3.Connection, new: NewRun, live: Live) -> tuple[Begun, int]:
 
 
 def _session_bytes(db: sqlite3.Connection, session: int) -> int:
-    """Return the bytes of a session: its log, results and artifacts. SQLite does not read bodies for their lengths."""
+    """Return the size of a session in bytes: its log, results and artifacts."""
     (size,) = db.execute(
         "SELECT (SELECT ifnull(sum(length(body)), 0) FROM chunks WHERE session = ?1)"
         " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN results b USING (run_id) WHERE r.session = ?1)"
         " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN result_parts b USING (run_id) WHERE r.session = ?1)"
-        " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN artifacts b USING (run_id) WHERE r.session = ?1)",
+        " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN artifacts b USING (run_id) WHERE r.session = ?1)"
+        " + (SELECT ifnull(sum(length(b.body)), 0) FROM runs r JOIN artifact_parts b USING (run_id)"
+        " WHERE r.session = ?1)",
         (session,),
     ).fetchone()
     return size
@@ -304,7 +305,7 @@ def _run(row: Row, now: LiveState | None) -> Run:
     )
 
 
-# Records, results and artifacts
+# Records and results
 
 
 def records(db: sqlite3.Connection, ref: SessionRef, after: int, limit: int, live: Live) -> list[Record]:
@@ -362,28 +363,9 @@ def result(db: sqlite3.Connection, run_id: str, key: str) -> Result | None:
     return Result(key=key, media_type=found[0][0], body=b"".join(row[1] for row in found))
 
 
-def put_artifact(db: sqlite3.Connection, artifact: Artifact, run_id: str) -> None:
-    db.execute(
-        "INSERT INTO artifacts (artifact_id, session, run_id, name, media_type, body)"
-        " SELECT ?, id, ?, ?, ?, ? FROM sessions WHERE owner = ? AND session_id = ?",
-        (artifact.artifact_id, run_id, artifact.name, artifact.media_type, artifact.body, *artifact.ref),
-    )
-
-
-def artifact(db: sqlite3.Connection, artifact_id: str) -> Artifact | None:
-    row = db.execute(
-        "SELECT a.artifact_id, s.owner, s.session_id, a.name, a.media_type, a.body"
-        " FROM artifacts a JOIN sessions s ON s.id = a.session WHERE a.artifact_id = ?",
-        (artifact_id,),
-    ).fetchone()
-    if row is None:
-        return None
-    return Artifact(artifact_id=row[0], ref=SessionRef(row[1], row[2]), name=row[3], media_type=row[4], body=row[5])
-
-
 # Agent memories
 
-_MEMORY = "key, agent, turns FROM memories"
+_MEMORY = "key, agent, turns, owner, session_id FROM memories"
 
 
 def memory(db: sqlite3.Connection, ref: SessionRef, agent: str) -> Memory | None:
@@ -419,5 +401,6 @@ def _mark_memories_stale(db: sqlite3.Connection, ref: SessionRef) -> None:
 
 
 def _memory(row: Row) -> Memory:
-    key, agent, turns = row
-    return Memory(key=key, agent=agent, turns=msgspec.json.decode(turns, type=tuple[MemoryTurn, ...]))
+    key, agent, turns, owner, session_id = row
+    decoded = msgspec.json.decode(turns, type=tuple[MemoryTurn, ...])
+    return Memory(key=key, agent=agent, turns=decoded, ref=SessionRef(owner, session_id))

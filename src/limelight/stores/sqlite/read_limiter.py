@@ -11,16 +11,16 @@ T = TypeVar("T")
 
 
 class ReadLimiter:
-    """A lock per owner for long reads. `LOCAL_OWNER` is not limited, because it represents all users without a key."""
+    """Runs the long reads of each owner one after the other. Not those of `local`, which represents many users."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """The lock of each owner who has a long read that runs or waits."""
+        """By owner, the lock that a long read of this owner holds. Unused locks vanish."""
 
     async def read(self, owner: str, start: Callable[[], "asyncio.Future[T]"]) -> T:
-        """Call `start`, which begins a read, when the owner's previous reads are done. Return the result of the read.
+        """Wait until the owner's previous long reads are done, then call `start` to begin one, and return its result.
 
-        If the caller is cancelled, the next read of the owner still waits for this one, which occupies a thread.
+        If the caller is cancelled, the next read of the owner still waits for this one, because it occupies a thread.
         """
         if owner == LOCAL_OWNER:
             return await start()

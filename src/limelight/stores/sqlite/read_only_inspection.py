@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from limelight.errors import StoreCorrupt, StoreLocked, StoreNewer, StoreUnavailable
 from limelight.stores.sqlite.database_file import FileLock, evidence_of_lost_content
-from limelight.stores.sqlite.faults import DAMAGED, LOG_GONE, REPLACED, primary_code
+from limelight.stores.sqlite.faults import DAMAGED, LOG_GONE, REPLACED, primary_code, size_of
 from limelight.stores.sqlite.schema import MIGRATIONS, version_of
-from limelight.stores.sqlite.snapshots import connect_read_only, integrity_error
+from limelight.stores.sqlite.snapshots import connect, connect_read_only, integrity_error, wal_of
 
 T = TypeVar("T")
 LOCK_SECONDS = 2
@@ -27,7 +27,7 @@ def examine(path: Path) -> str:
                 f"{path} is gone, and a server runs that had it open: move the file back. If it was deleted, end the"
                 " server with SIGTERM or Ctrl-C, and it writes what it still has to a new file"
             )
-        if _size(path.with_name(path.name + "-wal")):
+        if size_of(wal_of(path)):
             raise StoreUnavailable(f"{path} is gone, but a file -wal that belongs to it is there: move it back")
         return "made at the first start"
     if not is_served and (evidence := evidence_of_lost_content(path)):
@@ -41,7 +41,7 @@ def examine(path: Path) -> str:
         raise StoreCorrupt(f"{path} is damaged ({damage}): {DAMAGED.fix}")
     _check_version(path, version)
     _check_writable(path)
-    size = path.stat().st_size + _size(path.with_name(path.name + "-wal"))
+    size = size_of(path) + size_of(wal_of(path))
     words = [f"whole, schema version {version}, {size / 1024**2:.1f} MB"]
     if version < len(MIGRATIONS):
         words.append(f"the next start brings it to version {len(MIGRATIONS)} and keeps a copy")
@@ -68,8 +68,8 @@ def check_place(path: Path) -> None:
     if not lock.is_held() or not path.exists():
         return
     for fault, is_present in (
-        (REPLACED, not lock.identifies(path.stat())),
-        (LOG_GONE, not path.with_name(path.name + "-wal").exists()),
+        (REPLACED, not lock.matches(path.stat())),
+        (LOG_GONE, not wal_of(path).exists()),
     ):
         if is_present:
             raise StoreUnavailable(f"{path}: {fault.words}, and a server runs that had it open: {fault.fix}")
@@ -96,15 +96,10 @@ def _check_writable(path: Path) -> None:
     if not os.access(path, os.W_OK):
         raise StoreUnavailable(f"{path} can only be read: make the file and its file system writable again")
     try:
-        address = f"{path.absolute().as_uri()}?mode=rw"
-        with closing(sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS, isolation_level=None)) as db:
+        with closing(connect(path, "mode=rw", LOCK_SECONDS)) as db:
             db.execute("BEGIN IMMEDIATE")
             db.execute("ROLLBACK")
     except sqlite3.OperationalError as error:
         if primary_code(error) == sqlite3.SQLITE_BUSY:
             raise StoreLocked(f"another program has locked {path}: end it, or wait until it is done") from error
         raise StoreUnavailable(f"{path} cannot be written ({error}): check whether its disk is full") from error
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0

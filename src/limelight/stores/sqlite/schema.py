@@ -1,4 +1,4 @@
-"""The database schema, as a list of migrations. Migration N upgrades a database from version N - 1 to N.
+"""The database schema as a list of migrations. Migration N upgrades a database from version N - 1 to version N.
 
 `PRAGMA user_version` holds the version. A released migration is never edited; a change is a new one at the end.
 """
@@ -108,14 +108,35 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (run_id, key, part)
     );
     """,
+    """
+    -- What large files have behind the beginning that is in `artifacts`: SQLite reads a blob only from its beginning.
+    CREATE TABLE artifact_parts (
+        artifact_id TEXT NOT NULL,
+        part INTEGER NOT NULL,
+        run_id TEXT NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (artifact_id, part)
+    );
+    CREATE INDEX artifact_parts_by_run ON artifact_parts (run_id);
+    """,
 )
 
-TABLES = ("sessions", "runs", "journal", "chunks", "results", "artifacts", "memories", "result_parts")
+TABLES = (
+    "sessions",
+    "runs",
+    "journal",
+    "chunks",
+    "results",
+    "artifacts",
+    "memories",
+    "result_parts",
+    "artifact_parts",
+)
 """All tables of the newest version."""
 
 
 def migrate(db: sqlite3.Connection, path: Path) -> None:
-    """Migrate a database to the newest version, one transaction per migration. Copy an older database first."""
+    """Migrate a database to the newest version, one transaction per migration, after making a copy of an older one."""
     version = version_of(db)
     if version > len(MIGRATIONS):
         raise StoreNewer(
@@ -129,7 +150,7 @@ def migrate(db: sqlite3.Connection, path: Path) -> None:
 
 
 def check_tables(db: sqlite3.Connection) -> None:
-    """Read the first row of each table. Raises sqlite3.DatabaseError if a table is missing, or damaged there."""
+    """Read the first row of each table. Raises sqlite3.DatabaseError if a table is missing or its beginning damaged."""
     for table in TABLES:
         db.execute(f"SELECT * FROM {table} LIMIT 1").fetchone()
 

@@ -1,8 +1,7 @@
 """Makes consistent copies of SQLite databases, even while another process writes to them.
 
-The first half works for any database; `backups/` uses it for all databases of a data folder. The second half makes the
-copies that a server writes beside its database: before a migration, and of a database that was deleted while it was
-open. Limelight never deletes or overwrites these copies.
+`copy` works for any database; `backups/` uses it for all databases of a data folder. `copy_before_migration` and
+`rescue_deleted` make the copies that a server writes beside its database. Limelight never deletes or overwrites them.
 """
 
 import filecmp
@@ -31,20 +30,30 @@ def is_database(path: Path) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
+def wal_of(path: Path) -> Path:
+    """Return the path of a database's write-ahead log."""
+    return path.with_name(path.name + "-wal")
+
+
+def connect(path: Path, option: str, timeout: float) -> sqlite3.Connection:
+    """Return a connection to a database that any thread may use. `option` says how to open it, such as `mode=ro`."""
+    address = f"{path.absolute().as_uri()}?{option}"
+    return sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False)
+
+
 def connect_read_only(path: Path) -> sqlite3.Connection:
     """Return a read-only connection to a database, which a server may be using. Raises sqlite3.Error."""
     try:
-        return _connect(path, "mode=ro")
+        return _connect_and_read(path, "mode=ro")
     except sqlite3.OperationalError:
-        if path.with_name(path.name + "-wal").exists() or os.access(path.parent, os.W_OK):
+        if wal_of(path).exists() or os.access(path.parent, os.W_OK):
             raise
         # SQLite cannot create its auxiliary files in this folder, so it reads the database only if declared immutable.
-        return _connect(path, "immutable=1")
+        return _connect_and_read(path, "immutable=1")
 
 
-def _connect(path: Path, option: str) -> sqlite3.Connection:
-    address = f"{path.absolute().as_uri()}?{option}"
-    db = sqlite3.connect(address, uri=True, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+def _connect_and_read(path: Path, option: str) -> sqlite3.Connection:
+    db = connect(path, option, LOCK_SECONDS)
     try:
         db.execute("PRAGMA schema_version").fetchone()
     except BaseException:
@@ -55,9 +64,9 @@ def _connect(path: Path, option: str) -> sqlite3.Connection:
 
 @contextmanager
 def read_transaction(db: sqlite3.Connection) -> Generator[None]:
-    """Make all reads inside of a `with` block see the same version of a database, while others write to it.
+    """Let all reads of a `with` block see the same version of a database, even if others write to it.
 
-    Has no effect if the database is not in WAL mode, because writers would have to wait.
+    Has no effect if the database is not in WAL mode, because writers would have to wait for the block.
     """
     (mode,) = db.execute("PRAGMA journal_mode").fetchone()
     if mode != "wal" or db.in_transaction:
@@ -90,7 +99,7 @@ def copy(source: sqlite3.Connection, target: Path, progress: Progress | None = N
 
 
 def integrity_error(db: sqlite3.Connection, *, quick: bool = False) -> str:
-    """Check a database for damage: return the first one that SQLite finds, or "". Raises sqlite3.DatabaseError."""
+    """Check a database for damage. Return the first error that SQLite finds, or "". Raises sqlite3.DatabaseError."""
     (found,) = db.execute("PRAGMA quick_check(1)" if quick else "PRAGMA integrity_check(1)").fetchone()
     return "" if found == "ok" else str(found)
 

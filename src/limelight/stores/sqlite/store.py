@@ -22,12 +22,14 @@ from limelight.models import (
     ENDED_STATES,
     Append,
     Artifact,
+    ArtifactInfo,
     Begun,
     Memory,
     NewRun,
     NewSession,
     Owner,
     Result,
+    ResultInfo,
     RetentionCounts,
     Run,
     Session,
@@ -37,7 +39,7 @@ from limelight.models import (
     Swept,
 )
 from limelight.stores.base import EXIT_LOCK, Store
-from limelight.stores.sqlite import queries
+from limelight.stores.sqlite import large_values, queries
 from limelight.stores.sqlite.database_file import DatabaseFile
 from limelight.stores.sqlite.faults import Health
 from limelight.stores.sqlite.integrity_check import IntegrityCheck
@@ -68,7 +70,7 @@ class SqliteStore(Store):
         self._writer = Writer(self._checkpoints.committed, self._health)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="limelight-sqlite-reader")
         self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
-        """Idle connections of the readers. All are opened at the start: later, another file might be at the path."""
+        """Idle connections of the reader threads. All are opened at the start: the file may be replaced later."""
         self._read_limiter = ReadLimiter()
 
     @classmethod
@@ -103,7 +105,7 @@ class SqliteStore(Store):
         self._integrity_check.start(check)
 
     def _open(self) -> list[sqlite3.Connection]:
-        """Open the file and all connections, and load live runs.
+        """Open the database file and all connections to it, and load live runs into memory.
 
         Return the connections of the writer, the checkpoints and the integrity check.
         """
@@ -140,7 +142,7 @@ class SqliteStore(Store):
         return asyncio.get_running_loop().run_in_executor(self._readers, self._query, query)
 
     async def _read_limited(self, owner: str, query: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a query when the owner's previous one is done. For queries that are long or that clients may repeat."""
+        """Run a query after the owner's previous one. For queries that take long or that clients may repeat."""
         return await self._read_limiter.read(owner, lambda: self._read(query))
 
     async def _read_unopened(self, query: Callable[[sqlite3.Connection], T], default: T) -> T:
@@ -173,7 +175,7 @@ class SqliteStore(Store):
             async with asyncio.timeout(PING_SECONDS):
                 await self._writer.do(touch)
         except TimeoutError:
-            raise self._health.timed_out() from None
+            raise self._health.timeout_error() from None
         self._health.raise_if_blocked()
 
     # Sessions and retention
@@ -254,14 +256,14 @@ class SqliteStore(Store):
     async def _put_parts(self, run_id: str, result: Result) -> None:
         """Write the parts 1, 2, … of a large result, each in its own transaction, so that other commits need not wait.
 
-        `append` writes part 0.
+        `append` then writes part 0, which makes the result readable.
         """
 
         def work(db: sqlite3.Connection, part: int) -> None:
             self._journal.held(run_id)
             put_part(db, run_id, result, part)
 
-        for part in range(1, last_part(result) + 1):
+        for part in range(1, last_part(result.body) + 1):
             await self._writer.do(partial(work, part=part), retried_by=[run_id], is_last=False)
 
     async def records(self, ref: SessionRef, *, after: int, limit: int) -> list[Record]:
@@ -281,11 +283,30 @@ class SqliteStore(Store):
     async def result(self, run_id: str, key: str) -> Result | None:
         return await self._read(lambda db: queries.result(db, run_id, key))
 
+    async def result_info(self, run: Run, key: str) -> ResultInfo | None:
+        return await self._read(lambda db: large_values.result_info(db, run.run_id, key))
+
+    async def result_part(self, run: Run, info: ResultInfo, offset: int, size: int) -> bytes | None:
+        work = partial(large_values.result_part, run_id=run.run_id, info=info, offset=offset, size=size)
+        return await self._read_limited(run.ref.owner, work)
+
     async def put_artifact(self, artifact: Artifact, run_id: str) -> None:
-        await self._writer.do(lambda db: queries.put_artifact(db, artifact, run_id), retried_by=[run_id])
+        work = large_values.put_artifact_part
+        for part in range(1, last_part(artifact.body) + 1):  # each in its own transaction, as the parts of results
+            await self._writer.do(
+                partial(work, artifact=artifact, run_id=run_id, part=part), retried_by=[run_id], is_last=False
+            )
+        await self._writer.do(lambda db: large_values.put_artifact(db, artifact, run_id), retried_by=[run_id])
 
     async def artifact(self, artifact_id: str) -> Artifact | None:
-        return await self._read(lambda db: queries.artifact(db, artifact_id))
+        return await self._read(lambda db: large_values.artifact(db, artifact_id))
+
+    async def artifact_info(self, artifact_id: str) -> ArtifactInfo | None:
+        return await self._read(lambda db: large_values.artifact_info(db, artifact_id))
+
+    async def artifact_part(self, info: ArtifactInfo, offset: int, size: int) -> bytes | None:
+        work = partial(large_values.artifact_part, artifact_id=info.artifact_id, offset=offset, size=size)
+        return await self._read_limited(info.ref.owner, work)
 
     # Agent memories
 

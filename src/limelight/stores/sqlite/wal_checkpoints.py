@@ -1,7 +1,7 @@
 """Makes WAL checkpoints in a separate thread: copies pages from the write-ahead log into the database file.
 
 By default, SQLite makes checkpoints within a commit, and all runs would wait while the disk is flushed. If this thread
-falls far behind, SQLite still does that, which limits the size of the log.
+falls behind by MAX_PAGES, SQLite still does that, which limits the size of the log.
 """
 
 import logging
@@ -10,7 +10,7 @@ import threading
 
 log = logging.getLogger(__name__)
 COMMITS = 200
-"""Number of commits between two checkpoints; a commit writes about five pages."""
+"""Number of commits after which a checkpoint is made. A commit writes about five database pages."""
 MAX_PAGES = 16_000
 """Size of the write-ahead log, in pages, at which SQLite makes a checkpoint within a commit: 64 MB."""
 
@@ -25,12 +25,12 @@ class Checkpoints:
         self._thread: threading.Thread | None = None
 
     def start(self, db: sqlite3.Connection) -> None:
-        """Start the thread. It uses the connection alone, and closes it."""
+        """Start the thread that makes checkpoints. It uses the connection alone, and closes it."""
         self._thread = threading.Thread(target=self._run, args=(db,), name="limelight-sqlite-checkpoints", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread, and wait until it has ended."""
+        """Stop the thread that makes checkpoints, and wait until it has ended."""
         if self._thread is not None:
             self._stopping = True
             self._due.set()

@@ -1,9 +1,9 @@
 """The writer thread: commits all queued jobs in one transaction (group commit).
 
 A job makes its checks before it writes. So a job that raises a LimelightError has changed nothing, and does not affect
-the other jobs of its transaction. The in-memory state that a job sees is from before its transaction, so a transaction
-has at most one job of each run. If a job raises another error, the transaction is rolled back and each job is repeated
-in its own transaction. A job may therefore be called twice; the effects of the first call are rolled back.
+the other jobs of its transaction. If a job raises another error, the transaction is rolled back and each job is
+repeated in its own transaction. So a job may be called twice, but the effects of the first call are rolled back. A
+transaction has at most one job of each run, because jobs see the in-memory state from before their transaction.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from limelight.stores.sqlite.faults import Health
 
 @dataclass(slots=True)
 class Job:
-    """A write that waits for the writer thread: `work` is called in a transaction, `committed` after the commit."""
+    """A write in the queue of the writer thread: `work` is called in a transaction, `committed` after its commit."""
 
     work: Callable[[sqlite3.Connection], Any]
     committed: Callable[[Any], None] | None
@@ -35,7 +35,7 @@ class Job:
 
 
 class Writer:
-    """The writer thread, with its own connection. `do` queues a job from the event loop and waits for its commit."""
+    """The writer thread, with its own connection. The event loop calls `do` to queue a job and wait for its commit."""
 
     def __init__(self, committed: Callable[[], None], health: Health) -> None:
         """Create the writer. `committed` is called after each commit, in the writer thread."""
@@ -46,7 +46,7 @@ class Writer:
         self._thread: threading.Thread | None = None
 
     def start(self, db: sqlite3.Connection) -> None:
-        """Start the thread. It uses the connection alone, and closes it."""
+        """Start the writer thread. It uses the connection alone, and closes it."""
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, args=(db,), name="limelight-sqlite-writer", daemon=True)
         self._thread.start()
@@ -56,7 +56,7 @@ class Writer:
         return self._thread is not None
 
     async def stop(self) -> None:
-        """Commit the queued jobs, then stop the thread."""
+        """Commit the queued jobs, then stop the writer thread."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._jobs.put(None)
@@ -73,16 +73,19 @@ class Writer:
     ) -> Any:
         """Run `work` in the next transaction, and return its result after the commit.
 
-        `committed` is called with the result in the writer thread, right after the commit. `runs` are the runs whose
+        `committed` is called with the result in the writer thread, directly after the commit. `runs` are the runs whose
         data `work` changes; a transaction contains at most one job of each run. `retried_by` are the runs whose callers
-        call `do` again after a failure. `is_last` is False if the caller will add further jobs to the same write.
+        call `do` again after a failure. `is_last` is False if further jobs belong to the same write, as with parts.
         """
         if self._thread is None:
             raise StoreUnavailable("the database is closed")
         future: asyncio.Future[Any] = self._loop.create_future()
         job = Job(work, committed, frozenset(runs), future, frozenset(retried_by), is_last)
         self._jobs.put(job)
-        return await job.future
+        try:
+            return await future
+        finally:  # else an error, whose traceback has this frame, would form a reference cycle with its future
+            del job, future
 
     def _run(self, db: sqlite3.Connection) -> None:
         while group := self._next_group():
