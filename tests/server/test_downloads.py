@@ -130,6 +130,7 @@ class Reads:
     def __init__(self, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
         self.parts = 0
         self.gate = asyncio.Event()
+        self.is_waiting = False
         self.allowed = 1
         self.error: Exception | None = None
         self._read = served.runtime.store.result_part
@@ -137,6 +138,7 @@ class Reads:
 
     async def _result_part(self, run: Run, *args: Any) -> bytes | None:
         if self.parts >= self.allowed:
+            self.is_waiting = True
             await self.gate.wait()
         self.parts += 1
         if self.error is not None and self.parts > self.allowed:
@@ -219,9 +221,11 @@ async def test_client_that_disconnects_ends_the_reads(tmp_path: Path, monkeypatc
         reads = Reads(served, monkeypatch)
         async with connected(served) as wire:
             await request(wire, f"{run}/tools/c?raw=1")
+            await wire.reader.readexactly(downloads.PART_BYTES)
+            await eventually(lambda: reads.is_waiting)
             end = wire.server_side
         await eventually(end.transport.is_closing)
         reads.gate.set()
-        await eventually(lambda: reads.parts == 2)
+        await eventually(lambda: reads.parts == 2)  # the read that had begun
         await asyncio.gather(*(served.http.get("/health") for _ in range(5)))
         assert reads.parts == 2
