@@ -1,5 +1,6 @@
 """Agent memories: which one a turn continues, and when a source forgets or releases one."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -129,6 +130,13 @@ async def test_replaced_memory_is_forgotten_by_the_source(session: Session) -> N
     await session.memories.tidy()
     assert session.source.forgotten == [first]
     assert await session.key("other", "a", "next") == second
+
+
+async def test_stale_memory_is_forgotten_once_by_two_tasks(session: Session) -> None:
+    first = await session.key("one", continues_session=False)
+    await session.key("other", continues_session=False)
+    await asyncio.gather(session.memories.tidy(), session.memories.tidy())
+    assert session.source.forgotten == [first]
 
 
 async def test_memory_that_the_source_fails_to_forget_is_not_tried_again(session: Session) -> None:

@@ -15,7 +15,9 @@ from limelight.models import SessionRef
 from limelight.sources.base import Context, Turn
 from limelight.sources.function import FunctionSource
 from limelight.sources.function_agent import FunctionAgent, agent_method
+from limelight.stores.sqlite import SqliteStore
 from tests.sources.fake_turn import FakeContext, new_turn
+from tests.stores.operations import opened
 from tests.support.server import Served, offer, serving
 from tests.support.wait import eventually
 
@@ -181,7 +183,8 @@ async def test_session_that_was_deleted_before_a_crash_is_forgotten_at_the_next_
     shop = Shop()
     async with serving(agents=[offer(Shop(), "shop")], data=tmp_path) as served:
         await ask(served, "a")
-        await served.runtime.store.delete(SessionRef("local", "s"))
+    async with opened(lambda: SqliteStore(tmp_path / "limelight.db")) as store:
+        assert await store.delete(SessionRef("local", "s"))
     async with serving(agents=[offer(shop, "shop")], data=tmp_path):
         await eventually(lambda: ("forget", "s") in shop.calls)
 

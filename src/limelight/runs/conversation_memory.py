@@ -7,6 +7,7 @@ those messages. A memory that no turn will use again is deleted first by the sou
 crash in between only delays the deletion.
 """
 
+import asyncio
 import hashlib
 import logging
 import time
@@ -54,6 +55,7 @@ class Memories:
         """By memory key, the agent and the time of the last use, until the source has freed the data in memory."""
         self._busy: dict[str, str] = {}
         """The memory keys that live runs use, by run id."""
+        self._tidying = asyncio.Lock()
 
     async def recall(
         self, agent: Agent, ref: SessionRef, run_id: str, messages: Sequence[Message], continues_session: bool
@@ -101,16 +103,20 @@ class Memories:
 
         The conversation of an idle memory stays in the framework's storage and can be continued.
         """
-        served = [agent.name for agent in self._agents]
-        while stale := await self._store.stale_memories(served):
-            sessions: set[tuple[SessionRef, str]] = set()
-            for memory in stale:
-                await self._forget(memory, sessions)
+        async with self._tidying:  # otherwise two tasks would make a source forget the same memory
+            await self._forget_stale()
         now = time.monotonic()
         for key, (agent, used) in list(self._used.items()):
             if now - used > self._idle_seconds and key not in self._busy.values():
                 del self._used[key]
                 await agent.source.unload(key)
+
+    async def _forget_stale(self) -> None:
+        served = [agent.name for agent in self._agents]
+        while stale := await self._store.stale_memories(served):
+            sessions: set[tuple[SessionRef, str]] = set()
+            for memory in stale:
+                await self._forget(memory, sessions)
 
     async def _forget(self, memory: Memory, sessions: set[tuple[SessionRef, str]]) -> None:
         """Delete a stale memory. `sessions` are the deleted sessions that the source has already forgotten."""
