@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from limelight import __version__
 from limelight.cli import app as cli
+from limelight.cli.command_group import CommandGroup
 from limelight.cli.openwebui import Display
 from limelight.client.session_socket import QUEUE_SIZE
 from limelight.config import Settings, all_settings, load_settings
@@ -52,7 +53,8 @@ def test_environment_variables_in_the_documents_exist() -> None:
 def commands_of(group: Any, prefix: str = "") -> dict[str, Any]:
     """Every command by its complete name, also those of groups: `openwebui install`."""
     found: dict[str, Any] = {}
-    for name, command in group.commands.items():
+    for name in group.commands:
+        command = group.load(name) if isinstance(group, CommandGroup) else group.commands[name]
         inner = hasattr(command, "commands")
         found |= commands_of(command, f"{prefix}{name} ") if inner else {f"{prefix}{name}": command}
     return found

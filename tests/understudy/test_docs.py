@@ -40,7 +40,7 @@ def test_every_trigger_phrase_is_documented() -> None:
 
 def test_every_option_is_documented() -> None:
     command: Any = typer.main.get_command(cli)
-    options = {name for param in command.commands["understudy"].params for name in param.opts if name.startswith("-")}
+    options = {name for param in command.load("understudy").params for name in param.opts if name.startswith("-")}
     documented = {row[0].strip("`") for row in rows(sections(TEXT, 2)["limelight understudy"])}
     assert documented == options | {"--help"}
 

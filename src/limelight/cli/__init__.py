@@ -8,47 +8,16 @@ import sys
 import typer
 
 from limelight import __version__
-from limelight.cli import (
-    api_keys,
-    approve,
-    backup,
-    doctor,
-    export,
-    openwebui,
-    retention,
-    run,
-    serve,
-    sessions,
-    understudy,
-    watch,
-)
-from limelight.client import ClientError, ConnectionLost
-from limelight.errors import SetupError, StoreError, StoreLocked, StoreUnavailable, TryLater
+from limelight.cli.command_group import CommandGroup
 
 app = typer.Typer(
     name="limelight",
+    cls=CommandGroup,
     help="Serves agents, and shows their work live.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (
-    serve.serve,
-    run.run,
-    watch.watch,
-    approve.approve,
-    sessions.sessions,
-    export.export,
-    export.replay,
-    understudy.understudy,
-    backup.backup,
-    backup.restore,
-    doctor.doctor,
-):
-    app.command()(command)
-app.add_typer(openwebui.openwebui)
-app.add_typer(api_keys.keys)
-app.add_typer(retention.retention)
 
 
 def _version(wanted: bool) -> None:
@@ -75,7 +44,13 @@ def main() -> None:
     """Run the program. Errors are printed to stderr. Exit code: 2, or 75 if the same command may succeed later."""
     try:
         app()
-    except (SetupError, StoreError, ClientError) as error:
+    except Exception as error:
+        # These modules are imported only for an error, because the client's package imports the HTTP library.
+        from limelight.client import ClientError, ConnectionLost
+        from limelight.errors import SetupError, StoreError, StoreLocked, StoreUnavailable, TryLater
+
+        if not isinstance(error, (SetupError, StoreError, ClientError)):
+            raise
         hint = ": start one with `limelight serve`, or name another with --url"
         text = f"{error.detail}{hint if isinstance(error, ConnectionLost) else ''}"
         typer.echo("\n".join(f"limelight: {line}" for line in text.splitlines()), err=True)

@@ -9,6 +9,7 @@ import typer
 from limelight.auth.api_keys import ApiKey
 from limelight.auth.identity import SCOPE_DESCRIPTIONS, SCOPES, Scope, user_id_error
 from limelight.auth.key_file import Keyring
+from limelight.cli.command_group import new_group
 from limelight.cli.options import Config, Data, settings_of
 from limelight.cli.output import local_time, print_json, table_lines
 from limelight.errors import SetupError
@@ -16,7 +17,7 @@ from limelight.ids import now_ms
 
 COLUMNS = ("KEY", "USER", "SCOPES", "CREATED", "REVOKED")
 
-keys = typer.Typer(name="keys", help="Create, list and revoke API keys.", no_args_is_help=True)
+keys = new_group("keys", "Create, list and revoke API keys.", no_args_is_help=True)
 
 
 @keys.command()

@@ -5,14 +5,13 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from limelight.cli.command_group import new_group
 from limelight.client import ClientError, SyncClient, Unauthorized
 from limelight.errors import SetupError
 from limelight.openwebui.api_client import OpenWebUI
 from limelight.openwebui.install import check_admin, check_display, check_version, current_display, install, pipe_text
 
-openwebui = typer.Typer(
-    name="openwebui", help="Show agents in Open WebUI.", no_args_is_help=True, rich_markup_mode=None
-)
+openwebui = new_group("openwebui", "Show agents in Open WebUI.", no_args_is_help=True)
 
 Display = Literal["native", "collapse", "details", "plain"]
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from limelight.cli.command_group import new_group
 from limelight.cli.options import Config, Data, settings_of
 from limelight.cli.output import print_json
 from limelight.config import Settings
@@ -27,9 +28,7 @@ from limelight.runs.retention_guard import Confirmation, RetentionFiles
 from limelight.server.app import make_store
 from limelight.timestamps import iso
 
-retention = typer.Typer(
-    name="retention", help="Show what retention keeps, and confirm the clock. Without a command: status."
-)
+retention = new_group("retention", "Show what retention keeps, and confirm the clock. Without a command: status.")
 
 
 class RetentionStatus(msgspec.Struct, frozen=True, kw_only=True):
