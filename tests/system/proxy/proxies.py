@@ -133,12 +133,24 @@ def caddy(folder: Path, certificate: Certificate, alone: Program, below: Program
         "reverse_proxy 127.0.0.1:8000": f"reverse_proxy {_address(alone)}",
         "/limelight/* 127.0.0.1:8000": f"/limelight/* {_address(below)}",
     }
-    (folder / "Caddyfile").write_text(CADDY + replaced((DEPLOY / "caddy" / "Caddyfile").read_text(), changes))
+    (folder / "Caddyfile").write_text(CADDY + replaced(caddyfile(), changes))
     with _running(["caddy", "run", "--config", str(folder / "Caddyfile")], folder, list(ports)):
         yield [
             Site("caddy, alone", f"https://localhost:{ports[0]}", "", alone),
             Site("caddy, below", f"https://localhost:{ports[1]}/limelight", "/limelight", below),
         ]
+
+
+def caddyfile() -> str:
+    """Return the Caddyfile of `deploy/`, with the setting's name of older versions if the installed Caddy is older."""
+    text = (DEPLOY / "caddy" / "Caddyfile").read_text()
+    is_old = _caddy_version() < (2, 7)
+    return replaced(text, {"\t\trequest_buffers 10MiB": "\t\tbuffer_requests"}) if is_old else text
+
+
+def _caddy_version() -> tuple[int, ...]:
+    printed = subprocess.run(["caddy", "version"], check=True, capture_output=True, text=True).stdout
+    return tuple(int(number) for number in printed.split()[0].removeprefix("v").split(".")[:2])
 
 
 @contextmanager

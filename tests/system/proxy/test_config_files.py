@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.system.proxy.proxies import DEPLOY, replaced
+from tests.system.proxy.proxies import DEPLOY, caddyfile, replaced
 
 EXPOSURE = 20
 """In tenths, of 100: what systemd itself calls OK ends at 40."""
@@ -17,8 +17,10 @@ def said(*command: str) -> str:
     return ended.stdout + ended.stderr
 
 
-def test_caddyfile_is_valid() -> None:
-    output = said("caddy", "validate", "--adapter", "caddyfile", "--config", str(DEPLOY / "caddy" / "Caddyfile"))
+def test_caddyfile_is_valid(tmp_path: Path) -> None:
+    path = tmp_path / "Caddyfile"
+    path.write_text(caddyfile())
+    output = said("caddy", "validate", "--adapter", "caddyfile", "--config", str(path))
     assert "Valid configuration" in output
 
 
