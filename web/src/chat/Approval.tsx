@@ -296,7 +296,7 @@ function parseArgs(text: string): JsonObject | string {
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
     return 'Arguments are a JSON object, like {"path": "report.md"}.';
   } catch (error) {
-    return `This is no valid JSON: ${errorMessage(error)}`;
+    return `This is not valid JSON: ${errorMessage(error)}`;
   }
 }
 

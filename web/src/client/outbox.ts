@@ -11,7 +11,7 @@ import { outboxKeys, readStored, writeStored } from "./browserStorage";
 
 export interface OutboxMessage {
   readonly requestId: string;
-  /** The message as it is shown. */
+  /** The displayed message. */
   readonly text: string;
   /** What the user has filled into the agent's form. */
   readonly values?: RunValues;

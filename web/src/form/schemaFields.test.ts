@@ -80,8 +80,8 @@ it("mistakes are named for each field", () => {
     person: 'An object, as {"a": 1}.',
     words: "A whole number is needed.",
     share: "This is not a number.",
-    tags: 'This is no valid JSON. A list, as ["a", "b"].',
-    either: "This is no valid JSON. A text in quotes, a number, a list or an object.",
+    tags: 'This is not valid JSON. A list, as ["a", "b"].',
+    either: "This is not valid JSON. A text in quotes, a number, a list or an object.",
   });
   expect(collect(fields, { words: "501" }, false).errors).toEqual({ words: "At most 500." });
   expect(collect(fields, { words: "0" }, false).errors).toEqual({ words: "At least 1." });

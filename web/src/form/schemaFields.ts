@@ -196,7 +196,7 @@ function parseJson(field: FormField, text: string): Parsed {
   try {
     value = JSON.parse(text) as JsonValue;
   } catch {
-    return { error: `This is no valid JSON. ${jsonExample(field)}` };
+    return { error: `This is not valid JSON. ${jsonExample(field)}` };
   }
   const type = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
   return field.jsonType === "" || type === field.jsonType ? { value } : { error: jsonExample(field) };

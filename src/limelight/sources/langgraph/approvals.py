@@ -339,7 +339,7 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class RepeatedQuestions:
-    """Counts how often a task of a graph asks the same question and gets the same answer, so that it cannot go on.
+    """Counts how often a task of a graph asks the same question and gets the same answer, so that it cannot continue.
 
     Two limits: an interrupt with the same id has ignored its answer, as a node does that raises `NodeInterrupt`. With
     another id, the node has read the answer and asks again, for example because it does not accept it.
