@@ -297,6 +297,20 @@ async def test_middleware_gets_each_kind_of_decision(tmp_path: Path, mode: Any, 
     assert result in run.call("danger").result and run.call("danger").error is None
 
 
+@pytest.mark.parametrize("allowed", [("approve", "edit"), ("edit",), ("approve", "reject")])
+async def test_schema_of_the_arguments_is_known_if_the_middleware_asks_per_call(
+    tmp_path: Path, allowed: tuple[Allowed, ...]
+) -> None:
+    edit = {"decision": "edit", "args": {"path": "/tmp/z"}}
+    decide = edit if "edit" in allowed else APPROVE
+    run = await run_agent(guarded(*allowed, mode="per_call"), DANGER, tmp_path, decide=lambda _: decide)
+    schema = run.one(ApprovalRequested).args_schema
+    if "edit" in allowed:
+        assert schema is not None and list(schema["properties"]) == ["path"] and schema["required"] == ["path"]
+    else:
+        assert schema is None
+
+
 async def test_middleware_that_asks_per_call_gets_a_decision_for_each(tmp_path: Path) -> None:
     def choose(asked: ApprovalRequested) -> dict[str, Any]:
         return APPROVE if asked.args == {"path": "/tmp/x"} else REJECT

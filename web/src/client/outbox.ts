@@ -5,7 +5,7 @@
  * Each message has its own storage key, so that two tabs of a session do not overwrite each other's messages.
  */
 
-import type { RunValues } from "../form/schemaFields";
+import type { RunValues } from "../form/agentFields";
 import type { SessionView } from "../log/viewModel";
 import { outboxKeys, readStored, writeStored } from "./browserStorage";
 
