@@ -69,13 +69,13 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served]:
 
 
 def pytest_asyncio_loop_factories(item: pytest.Function) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Give each test a loop that checks its connections, and tests with `loop_clock` one whose clock stands still."""
+    """Give each test a loop that checks its connections, and tests with `loop_clock` one whose clock is stopped."""
     return {"loop": ManualLoop if "loop_clock" in item.fixturenames else CheckedLoop}
 
 
 @pytest.fixture
 async def loop_clock() -> Clock:
-    """The clock of the test's event loop, which stands still until the test moves it."""
+    """The clock of the test's event loop, which is stopped until the test moves it."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, ManualLoop)
     return Clock(loop)

@@ -267,7 +267,7 @@ def test_source_that_is_an_object_keeps_its_title_and_address(source: Any, expec
 
 
 @pytest.mark.parametrize("content", ["plain", '{"legs": 6}', "{not json}", 7, [1], None])
-def test_other_answers_stay_as_they_are(content: Any) -> None:
+def test_other_answers_are_unchanged(content: Any) -> None:
     assert presented(FinalAnswer(content=content)) == FinalAnswer(content=content)
 
 

@@ -55,7 +55,7 @@ FRAMEWORKS_AND_SERVERS = ("starlette", "uvicorn", "fastapi", "httpx", "typer", "
 kinds = pytest.mark.parametrize("kind", EVENT_TYPES, ids=kind_of)
 
 
-def test_the_kinds_are_the_documented_ones() -> None:
+def test_event_kinds_equal_the_documented_ones() -> None:
     assert {kind_of(kind) for kind in EVENT_TYPES} == DOCUMENTED_KINDS
 
 
@@ -79,7 +79,7 @@ def test_kind_of_an_event_and_of_its_class_are_the_same() -> None:
 @kinds
 @settings(max_examples=25)
 @given(data=st.data())
-def test_a_record_survives_json(kind: type[Event], data: st.DataObject) -> None:
+def test_record_survives_json(kind: type[Event], data: st.DataObject) -> None:
     record = Record(
         data.draw(st.integers(1, 2**53)), "run_1", data.draw(st.integers(0, 2**53)), data.draw(event_of(kind))
     )
@@ -89,13 +89,13 @@ def test_a_record_survives_json(kind: type[Event], data: st.DataObject) -> None:
 
 
 @kinds
-def test_events_are_frozen_and_know_their_agent(kind: type[Event]) -> None:
+def test_events_are_frozen_and_have_an_agent_id(kind: type[Event]) -> None:
     assert kind.__struct_config__.frozen
     assert "agent_id" in kind.__struct_fields__
     assert not {"seq", "run_id", "at", "id"} & set(kind.__struct_fields__), "an event knows no storage id and no clock"
 
 
-def test_a_frozen_event_cannot_be_changed() -> None:
+def test_event_cannot_be_changed() -> None:
     event = TextDelta(message_id="m", text="a")
     with pytest.raises(AttributeError):
         event.text = "b"  # pyright: ignore[reportAttributeAccessIssue]
@@ -111,12 +111,12 @@ def test_a_frozen_event_cannot_be_changed() -> None:
         '{"kind": "tool_output_delta", "call_id": "a", "text": "", "stream": "other"}',
     ],
 )
-def test_what_is_not_an_event_is_rejected(event: str) -> None:
+def test_invalid_event_is_rejected(event: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(f'{{"seq": 1, "run_id": "r", "at": 0, "event": {event}}}', type=Record)
 
 
-def test_a_tool_end_of_an_older_log_has_a_result() -> None:
+def test_tool_finished_of_an_older_log_has_a_result() -> None:
     old = b'{"kind":"tool_finished","call_id":"c","result":"x","duration_ms":3}'
     event = msgspec.json.decode(old, type=AnyEvent)
     assert event == ToolFinished(call_id="c", result="x", duration_ms=3, result_seen=True)

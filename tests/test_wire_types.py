@@ -7,7 +7,7 @@ from tools import make_wire_types
 from tools.make_wire_types import COMPONENTS_FILE, EVENTS_FILE, components_text, events_text
 
 
-def test_the_files_are_what_the_tool_makes() -> None:
+def test_generated_files_are_up_to_date() -> None:
     assert EVENTS_FILE.read_text(encoding="utf-8") == events_text(), "run `make types`"
     assert COMPONENTS_FILE.read_text(encoding="utf-8") == components_text(), "run `make types`"
 
@@ -21,7 +21,7 @@ def test_every_kind_has_an_interface_and_is_in_the_union() -> None:
         assert f"  | {event.__name__}" in union.split(";")[0]
 
 
-def test_a_field_is_optional_where_the_wire_may_leave_it_out() -> None:
+def test_field_that_the_wire_may_omit_is_optional() -> None:
     text = events_text()
     assert b"turn" not in msgspec.json.encode(Record(1, "r", 0, RunStarted(agent="demo")))
     assert "readonly turn?: number;" in text

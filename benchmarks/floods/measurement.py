@@ -85,14 +85,14 @@ class FloodFigures(msgspec.Struct, frozen=True, kw_only=True):
             values = [*values, *values] or [float("inf")] * 2
         return quantile(values, 50), quantile(values, 95), max(values)
 
-    def breaches(self, patience: float = 1) -> list[str]:
-        """Return the limits that were exceeded. Time limits are first multiplied by `patience`, for slow machines."""
+    def breaches(self, time_factor: float = 1) -> list[str]:
+        """Return the limits that were exceeded. `time_factor` extends time limits on slow machines."""
         times = (
             ("Stop", self.percentiles(STOP)[2], MAX_STOP_MS),
             ("first event", self.percentiles(FIRST_EVENT)[1], MAX_FIRST_EVENT_MS),
             ("/health", self.percentiles(HEALTH)[2], MAX_HEALTH_MS),
         )
-        found = [f"{what} {took:,.0f} ms" for what, took, limit in times if took > limit * patience]
+        found = [f"{what} {took:,.0f} ms" for what, took, limit in times if took > limit * time_factor]
         if self.memory.peak > MAX_MEMORY_MB:
             found.append(f"memory {self.memory.peak:.0f} MB")
         if (left := self.memory.after - self.memory.before) > MAX_LEFT_MB:
@@ -108,9 +108,9 @@ class FloodResults(msgspec.Struct, kw_only=True):
     figures: list[FloodFigures] = []
     errors: list[str] = []
 
-    def faults(self, patience: float = 1) -> list[str]:
+    def faults(self, time_factor: float = 1) -> list[str]:
         """Return the limits that were exceeded in each flood, and the errors."""
-        over = [(found, found.breaches(patience)) for found in self.figures]
+        over = [(found, found.breaches(time_factor)) for found in self.figures]
         return [*(f"{found.title}: {', '.join(breaches)}" for found, breaches in over if breaches), *self.errors]
 
 

@@ -188,7 +188,7 @@ _TYPES = frozenset({RunStarted, AgentStarted, FinalAnswer, *get_args(Ending), *g
 
 
 def _fields_in(preview: str) -> Args:
-    """Return the texts in the preview of truncated arguments that describe the call; the preview if it is no object."""
+    """Return the texts in a preview of truncated arguments that describe the call, or the preview if it is a text."""
     if not preview.startswith("{"):
         return preview
     fields: dict[str, str] = {}

@@ -275,6 +275,8 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
     """What the agent asks, in its own words; "" if it only names the tool and the arguments."""
     answer_schema: dict[str, Any] | None = None
     """The JSON Schema of an answer; `{}` accepts any value, and None means that the request takes no answer."""
+    args_schema: dict[str, Any] | None = None
+    """The JSON Schema of the arguments, for a form in which a person edits them; None if it is not known."""
     expires_at: int | None = None
     truncated: bool = False
     size: int = 0

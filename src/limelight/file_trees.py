@@ -115,7 +115,7 @@ def remove_tree(path: Path | str, *, dir_fd: int | None = None, seconds: float =
     """Remove a file, or a folder with its content, as far as possible. Never raises an error.
 
     `path` is relative to the folder `dir_fd`, if given. No link in the folder is followed, even if a process changes
-    the folder meanwhile. `seconds` limits the time, for a folder that a process fills again and again.
+    the folder at the same time. `seconds` limits the time, for a folder that a process fills again and again.
     """
     deadline = time.monotonic() + seconds
     try:
@@ -174,7 +174,7 @@ def _move_content_up(folder: int, name: str, new_name: str) -> int:
 
 
 def _unlinked(folder: int, name: str) -> bool:
-    """Remove an entry of a folder that is no folder itself. Return whether it is removed."""
+    """Remove an entry of a folder that is not a folder itself. Return whether it is removed."""
     try:
         os.unlink(name, dir_fd=folder)
     except OSError:

@@ -70,7 +70,7 @@ def test_public_server_leaves_out_agents_whose_code_cannot_be_confined(tmp_path:
 
 @pytest.mark.usefixtures("no_level_works")
 @pytest.mark.requirement("sandbox-public-server")
-def test_public_server_serves_unconfined_code_if_the_setting_says_so(tmp_path: Path) -> None:
+def test_public_server_serves_unconfined_code_if_the_setting_allows_it(tmp_path: Path) -> None:
     chosen = offer(tmp_path, "[sandbox]\nlevel = 'none'")
     assert chosen.without_unconfined("none") == chosen
 

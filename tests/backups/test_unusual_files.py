@@ -172,7 +172,7 @@ def replace_by_pipe(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [delete, replace_by_link, replace_folder_by_link, replace_by_pipe])
-def test_file_that_is_no_longer_a_regular_file_is_skipped(
+def test_path_replaced_by_another_kind_of_file_is_skipped(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None]
 ) -> None:
     script = data / "workspaces" / "ann" / "deep" / "run.sh"

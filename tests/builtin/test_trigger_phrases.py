@@ -30,7 +30,7 @@ EFFECTS: dict[str, Callable[[FinishedRun], bool]] = {
 
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("phrase", EFFECTS)
-async def test_phrase_has_its_effect_or_the_answer_says_that_it_cannot(tmp_path: Path, agent: str, phrase: str) -> None:
+async def test_phrase_has_its_effect_or_the_answer_refuses_it(tmp_path: Path, agent: str, phrase: str) -> None:
     async with serve_agent(tmp_path / "data", agent) as served:
         run = await ask_and_decide(served, f"{phrase} about bees", decision="approve")
     is_documented = bool(DOCUMENTED[phrase][AGENTS.index(agent)])

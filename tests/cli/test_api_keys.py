@@ -80,5 +80,5 @@ def test_run_with_its_own_server_needs_no_key(tmp_path: Path) -> None:
     assert "hello" in limelight("run", "x", "--target", f"{AGENTS_FILE}:hello", folder=tmp_path).stdout
 
 
-def test_keys_list_without_keys_says_so(tmp_path: Path) -> None:
+def test_keys_list_without_keys_prints_a_note(tmp_path: Path) -> None:
     assert limelight("keys", "list", folder=tmp_path).stdout == "There are no keys.\n"

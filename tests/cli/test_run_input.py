@@ -79,7 +79,7 @@ def test_missing_values_are_named_with_their_options(report: Path, arguments: li
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--input", "{", "this is no valid JSON"),
+        ("--input", "{", "this is not valid JSON"),
         ("--input", "[1]", "expected a JSON object"),
         ("--context", "tone", "expected KEY=VALUE, not 'tone'"),
         ("--context", "=x", "expected KEY=VALUE, not '=x'"),

@@ -67,7 +67,7 @@ ENDINGS: list[AnyEvent] = [
     ],
 )
 def test_logs_of_older_versions_get_outcomes(text: str, outcome: str) -> None:
-    """Version 0.1.0 told what the end of a run had closed only by the text of the error."""
+    """Version 0.1.0 marks events that the end of a run has closed only by the text of their error."""
     old = [replace(event, error=text) if getattr(event, "error", None) else event for event in ENDINGS]
     frames = live(RecordsDialect, [Record(n, "run_1", n, event) for n, event in enumerate(old, 1)])
     events = [msgspec.json.decode(frame.data, type=Record).event for frame in frames]

@@ -75,7 +75,7 @@ async def test_closed_editor_shows_the_card_again(asking: Served, closed: Any, a
     assert any("limelight approve" in line for line in output.statuses) is not answered
 
 
-async def test_rejected_call_says_that_it_was_rejected(asking: Served) -> None:
+async def test_rejected_call_is_marked_as_rejected(asking: Served) -> None:
     output = await chat_output(asking, DialogUser(option_answer("reject")))
     assert output.statuses[-3:-1] == ["⏸ delete is waiting for approval", "🚫 delete was rejected"]
     assert output.rows["delete · rejected"].startswith("Error: ")

@@ -58,7 +58,7 @@ async def test_certificates_are_loaded_once_and_in_a_thread(monkeypatch: pytest.
     assert len(threads) == 1 and threads[0] is not threading.main_thread()
 
 
-async def test_certificates_are_read_where_the_environment_says(
+async def test_certificates_are_read_from_the_file_in_the_environment(
     one_certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     default = await pipe_module().ssl_verification("https://agents.example.org")

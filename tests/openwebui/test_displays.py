@@ -65,7 +65,7 @@ def test_agent_that_is_its_own_parent_has_rows() -> None:
 
 
 @pytest.mark.parametrize("display_name", ["native", "collapse", "details"])
-def test_call_without_a_seen_result_says_so_and_has_not_failed(display_name: str) -> None:
+def test_call_without_a_result_is_marked_as_such_and_not_as_failed(display_name: str) -> None:
     display = DisplayRecorder(display_name)
     start_call(display, "mail")
     display.feed("tool_end", tool_id="mail", name="mail", result="No result seen", agent_depth=0, result_seen=False)
@@ -77,7 +77,7 @@ def test_call_without_a_seen_result_says_so_and_has_not_failed(display_name: str
 
 @pytest.mark.parametrize("outcome", ["stopped", "rejected"])
 @pytest.mark.parametrize("display_name", ["native", "collapse", "details"])
-def test_stopped_or_rejected_call_says_so_and_has_not_failed(display_name: str, outcome: str) -> None:
+def test_stopped_or_rejected_call_is_marked_as_such_and_not_as_failed(display_name: str, outcome: str) -> None:
     display = DisplayRecorder(display_name)
     start_call(display, "mail")
     end = {"tool_id": "mail", "name": "mail", "agent_depth": 0, "result": "Error: no", "error": "no"}
@@ -97,7 +97,7 @@ def test_failed_call_is_red_and_its_title_unchanged() -> None:
     assert (row["name"], row["status"]) == ("mail", "failed")
 
 
-def test_row_of_a_stopped_sub_agent_says_so_and_has_not_failed() -> None:
+def test_row_of_a_stopped_sub_agent_is_marked_as_stopped_and_not_as_failed() -> None:
     display = DisplayRecorder()
     display.feed("agent_start", agent_id="a", name="helper", depth=1, parent_id="")
     display.feed("agent_end", agent_id="a", depth=1, error="no luck", outcome="stopped")

@@ -20,7 +20,7 @@ from limelight.runs.hub import Hub
 from limelight.runs.limits import Quota, RunLimits
 from limelight.runs.queue import QueuedRun, Request, SessionQueues
 from limelight.runs.recovery import Recovery
-from limelight.runs.sessions import Sessions
+from limelight.runs.sessions import SessionResources, Sessions
 from limelight.runs.stop_and_approvals import Control, LiveRun
 from limelight.runs.workspace import Workspaces
 from limelight.sources.base import NO_OPTIONS, Item, Options, Source, Turn
@@ -92,7 +92,8 @@ class Process:
         self.recovery = Recovery(engine, queues, agents, reopen=lambda waiting: self.sessions.reopen(waiting))
         self.control = Control(self.store, queues, agents, self.recovery)
         memories = Memories(self.store, agents, idle_seconds=3600)
-        self.sessions = Sessions(engine, self.control, queues, quota or Quota(), self.hub, Workspaces(folder), memories)
+        resources = SessionResources(self.hub, Workspaces(folder), memories)
+        self.sessions = Sessions(engine, self.control, queues, quota or Quota(), resources)
 
     async def begin(self, session_id: str = "s", **request: Any) -> Begun:
         return await self.sessions.begin(self.queued(session_id, **request))

@@ -151,7 +151,7 @@ async def test_end_of_a_run_is_delivered_at_once(stage: Stage, loop_clock: Clock
     assert (run.commits, stage.wakes) == ([1, 2], ["r1", "r1"])
 
 
-async def test_idle_committer_wakes_nobody(stage: Stage, loop_clock: Clock) -> None:
+async def test_idle_committer_wakes_no_viewer(stage: Stage, loop_clock: Clock) -> None:
     run = await stage.run("r1")
     run.emit()
     for _ in range(5):

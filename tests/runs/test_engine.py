@@ -104,7 +104,7 @@ async def test_run_of_a_source_that_does_not_finish_fails_with_a_code(
     assert failed.code == code and message in failed.message
 
 
-async def test_calls_say_whether_they_were_rejected_or_stopped_or_have_failed() -> None:
+async def test_failed_rejected_and_stopped_calls_have_different_outcomes() -> None:
     async def stream(turn: Turn) -> AsyncGenerator[Any, None]:
         for call_id in ("failed", "rejected", "open", "waiting"):
             yield ToolStarted(call_id=call_id, name="rm", args={})

@@ -236,7 +236,7 @@ async def test_data_folder_that_is_gone_is_not_created(machine: Machine, caplog:
     assert state.trusted.at == machine.clock
 
 
-def test_files_are_for_their_owner_and_give_back_what_was_saved(tmp_path: Path) -> None:
+def test_saved_files_are_private_and_load_unchanged(tmp_path: Path) -> None:
     files = RetentionFiles(tmp_path)
     assert (files.load(), files.confirmed_at()) == (None, 0)
     pause = Pause(expected_at=1, clock_at=2, behind=True)

@@ -63,7 +63,7 @@ MAX_LINE = 64 * 1024
 
 @settings(max_examples=300)
 @given(events())
-def test_what_fits_is_left_as_it_is(event: AnyEvent) -> None:
+def test_values_within_the_limits_are_unchanged(event: AnyEvent) -> None:
     expected = event
     if isinstance(event, ToolFinished) and event.result is None:
         expected = msgspec.structs.replace(event, result="")
@@ -74,7 +74,7 @@ def test_what_fits_is_left_as_it_is(event: AnyEvent) -> None:
 
 @settings(max_examples=200)
 @given(events(surrogates=True))
-def test_what_comes_out_is_what_the_log_gives_back(event: AnyEvent) -> None:
+def test_truncated_events_survive_encoding_and_decoding(event: AnyEvent) -> None:
     for part in fitted(event).events:
         record = Record(1, "run_1", 0, part)
         assert msgspec.json.decode(msgspec.json.encode(record), type=Record) == record
@@ -102,7 +102,7 @@ def huge_event_of(kind: type[Event]) -> st.SearchStrategy[AnyEvent]:
 @pytest.mark.parametrize("kind", EVENT_TYPES, ids=kind_of)
 @settings(max_examples=15)
 @given(data=st.data())
-def test_nothing_that_was_fitted_is_too_large_for_a_wire(kind: type[Event], data: st.DataObject) -> None:
+def test_truncated_events_fit_the_frames_of_each_dialect(kind: type[Event], data: st.DataObject) -> None:
     """For every dialect, and with a start and an approval before it whose names the frame may repeat."""
     event = data.draw(huge_event_of(kind))
     name, call_id = data.draw(names), getattr(event, "call_id", "")
@@ -125,7 +125,7 @@ def test_nothing_that_was_fitted_is_too_large_for_a_wire(kind: type[Event], data
             assert all(len(b"data: " + frame.payload) <= MAX_LINE for frame in sent)
 
 
-def test_a_large_text_is_not_made_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_text_is_not_encoded_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everybody waits while that is done, and it takes a second for the largest."""
     seen: list[int] = []
     encode = msgspec.json.encode
@@ -149,7 +149,7 @@ def test_a_large_text_is_not_made_json(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("piece", ["a", "é", "😀", "\x00", '"', "ab\n"])
-def test_a_long_delta_is_split_and_its_pieces_make_the_whole(piece: str) -> None:
+def test_pieces_of_a_long_delta_join_to_its_text(piece: str) -> None:
     text = piece * 40_000
     parts = fitted(TextDelta(agent_id="a", message_id="m", text=text)).events
     assert len(parts) > 1
@@ -159,13 +159,13 @@ def test_a_long_delta_is_split_and_its_pieces_make_the_whole(piece: str) -> None
     assert max(map(json_size, pieces)) <= MAX_DELTA
 
 
-def test_a_delta_at_the_limit_is_not_split() -> None:
+def test_delta_at_the_limit_is_not_split() -> None:
     event = ToolArgsDelta(call_id="c", text="x" * (MAX_DELTA - 2))
     assert only(event) == event
     assert len(fitted(ToolArgsDelta(call_id="c", text="x" * (MAX_DELTA - 1))).events) == 2
 
 
-def test_an_empty_delta_stays() -> None:
+def test_empty_delta_is_unchanged() -> None:
     assert only(TextDelta(message_id="m", text="")) == TextDelta(message_id="m", text="")
 
 
@@ -182,7 +182,7 @@ def test_an_empty_delta_stays() -> None:
     ],
     ids=lambda value: kind_of(value) if isinstance(value, Event) else "",
 )
-def test_a_large_value_is_kept_whole_beside_the_log(event: AnyEvent, field: str, key: str, url: str) -> None:
+def test_large_value_is_stored_completely_beside_the_log(event: AnyEvent, field: str, key: str, url: str) -> None:
     found = fitted(event)
     whole = msgspec.json.encode(getattr(event, field))
     assert found.results == [Result(key=key, media_type="application/json", body=whole)]
@@ -194,7 +194,7 @@ def test_a_large_value_is_kept_whole_beside_the_log(event: AnyEvent, field: str,
 @pytest.mark.parametrize(
     "event", [ToolFinished(call_id="c", result="é" * 20_000), RunStarted(agent="a", input="é" * 20_000)]
 )
-def test_a_large_text_is_kept_as_text_and_its_size_is_in_bytes(event: AnyEvent) -> None:
+def test_large_text_is_stored_as_text_and_its_size_is_in_bytes(event: AnyEvent) -> None:
     found = fitted(event)
     part: Any = found.events[0]
     assert found.results[0].media_type == "text/plain; charset=utf-8"
@@ -204,7 +204,7 @@ def test_a_large_text_is_kept_as_text_and_its_size_is_in_bytes(event: AnyEvent) 
     assert preview == "é" * PREVIEW_CHARACTERS
 
 
-def test_the_arguments_of_an_approval_are_kept_apart_from_those_of_its_call() -> None:
+def test_arguments_of_an_approval_are_stored_separately_from_those_of_its_call() -> None:
     args = {"text": "x" * 50_000}
     found = fitted(ApprovalRequested(approval_id="p", call_id="c", name="t", args=args))
     assert [kept.key for kept in found.results] == [result_key("approval", "p")]
@@ -213,7 +213,7 @@ def test_the_arguments_of_an_approval_are_kept_apart_from_those_of_its_call() ->
     assert (event.truncated, event.result_url) == (True, "/runs/run_1/approvals/p")
 
 
-def test_links_of_attachments_go_before_a_question_fails() -> None:
+def test_question_that_is_too_long_loses_the_links_of_its_attachments() -> None:
     files = tuple(Attachment(media_type="image/png", name=f"{n}", url="ü" * 2000) for n in range(20))
     found = fitted(RunStarted(agent="a", input="x" * 30_000, attachments=files))
     (started,) = found.events
@@ -224,19 +224,19 @@ def test_links_of_attachments_go_before_a_question_fails() -> None:
     assert [(result.key, len(result.body)) for result in found.results] == [("input:", 30_000)]
 
 
-def test_a_value_just_below_the_limit_stays_in_the_log() -> None:
+def test_value_just_below_the_limit_stays_in_the_log() -> None:
     text = "x" * (MAX_INLINE - 2)
     assert result_of(text) == text
     assert fitted(ToolFinished(call_id="c", result=text + "x")).results
 
 
-def test_a_result_is_kept_up_to_the_limit_and_its_true_size_is_told() -> None:
+def test_result_over_the_limit_is_cut_and_its_complete_size_is_reported() -> None:
     found = fitted(ToolFinished(call_id="c", result="x" * 50_000), result_max=45_000)
     assert len(found.results[0].body) == 45_000
     assert [event.size for event in found.events if isinstance(event, ToolFinished)] == [50_000]
 
 
-def test_a_preview_has_ten_thousand_characters_or_fewer_if_they_take_much_room() -> None:
+def test_preview_has_at_most_ten_thousand_characters_and_24_kib_of_json() -> None:
     assert len(preview_of("a" * 50_000)) == len(preview_of("é" * 50_000)) == 10_000
     control = preview_of("\x00" * 50_000)
     assert json_size(control) <= 24 * 1024
@@ -244,20 +244,20 @@ def test_a_preview_has_ten_thousand_characters_or_fewer_if_they_take_much_room()
     assert preview_of("short") == "short"
 
 
-def test_control_characters_count_as_large_as_their_json_is() -> None:
+def test_control_characters_count_with_the_size_of_their_json() -> None:
     text = "\x00" * 6_000
     found = fitted(ToolFinished(call_id="c", result=text))
     assert found.results[0].body == text.encode()
     assert len(msgspec.json.encode(found.events[0])) <= MAX_EVENT
 
 
-def test_a_long_plan_and_a_long_citation_keep_their_beginning() -> None:
+def test_long_plan_and_long_citation_keep_their_beginning() -> None:
     plan = only(Plan(text="x" * 40_000))
     assert (plan.text, plan.truncated) == ("x" * PREVIEW_CHARACTERS, True)
     assert only(SourceCited(title="t", text="x" * 40_000)).text == "x" * PREVIEW_CHARACTERS
 
 
-def test_a_source_fits_whatever_it_is_called_and_a_link_is_whole_or_left_out() -> None:
+def test_citation_always_fits_and_its_link_is_complete_or_omitted() -> None:
     link = "https://example.org/" + "x" * 8_000
     cited = only(SourceCited(title="t", url=link))
     assert (cited.url, cited.truncated) == (link, False)
@@ -281,7 +281,7 @@ def test_a_source_fits_whatever_it_is_called_and_a_link_is_whole_or_left_out() -
     ],
     ids=lambda value: kind_of(value) if isinstance(value, Event) else "",
 )
-def test_lines_for_people_are_cut_so_that_an_ending_never_fails(event: AnyEvent, field: str) -> None:
+def test_long_texts_of_events_are_cut_to_the_short_limit(event: AnyEvent, field: str) -> None:
     line = getattr(only(event), field)
     assert line == "x" * (SHORT_CHARACTERS - 1) + "…"
 
@@ -298,17 +298,17 @@ def test_lines_for_people_are_cut_so_that_an_ending_never_fails(event: AnyEvent,
     ],
     ids=lambda value: kind_of(value) if isinstance(value, Event) else value,
 )
-def test_an_oversized_name_is_a_bad_event(event: AnyEvent, field: str) -> None:
+def test_oversized_name_is_a_bad_event(event: AnyEvent, field: str) -> None:
     with pytest.raises(BadEvent, match=f"{kind_of(event)}: its {field} has more than 512 characters"):
         fitted(event)
 
 
-def test_what_cannot_be_made_smaller_is_a_bad_event_that_names_itself() -> None:
+def test_event_that_cannot_be_truncated_is_a_bad_event() -> None:
     with pytest.raises(BadEvent, match=r"usage: \d+ bytes are too large for one event"):
         fitted(Usage(model="x" * 70_000))
 
 
-def test_an_answer_keeps_as_many_sources_as_there_is_room_for() -> None:
+def test_answer_keeps_as_many_sources_as_fit() -> None:
     sources = tuple(f"https://a.example/{number}" for number in range(5_000))
     found = fitted(FinalAnswer(content="x" * 10_000, title="t" * 5_000, sources=sources))
     (answer,) = found.events
@@ -319,7 +319,7 @@ def test_an_answer_keeps_as_many_sources_as_there_is_room_for() -> None:
     assert [(result.key, result.body) for result in found.results] == [("content:", b"x" * 10_000)]
 
 
-def test_an_answer_without_room_for_its_only_source_is_truncated() -> None:
+def test_answer_without_room_for_its_only_source_is_truncated() -> None:
     (answer,) = fitted(FinalAnswer(sources=("x" * 70_000,))).events
     assert isinstance(answer, FinalAnswer)
     assert (answer.sources, answer.truncated) == ((), True)
@@ -337,9 +337,7 @@ LONG_ANSWER: dict[str, Any] = {
 @pytest.mark.parametrize(
     "content", [LONG_ANSWER, json.dumps(LONG_ANSWER), repr(LONG_ANSWER)], ids=["dict", "json", "repr"]
 )
-def test_a_large_answer_with_parts_keeps_them_and_is_there_as_it_was_given(
-    content: Any, message_id: str | None
-) -> None:
+def test_large_structured_answer_keeps_its_parts_and_is_stored_unchanged(content: Any, message_id: str | None) -> None:
     given = FinalAnswer(content=content, message_id=message_id)
     made = fit(given, "run_1", 10**6, present=DisplayFields().add_to)
     (answer,), (result,) = made.events, made.results
@@ -353,13 +351,13 @@ def test_a_large_answer_with_parts_keeps_them_and_is_there_as_it_was_given(
 
 
 @pytest.mark.parametrize("content", ["{" * 40_000 + "}" * 40_000, "{'content': " + "[" * 20_000 + "}" * 20_000])
-def test_a_large_answer_that_only_looks_like_an_object_is_a_text(content: str) -> None:
+def test_large_answer_that_only_looks_like_an_object_is_a_text(content: str) -> None:
     answer = fit(FinalAnswer(content=content), "run_1", 10**6, present=DisplayFields().add_to).events[0]
     assert isinstance(answer, FinalAnswer)
     assert (answer.title, answer.content) == ("", content[:10_000])
 
 
-def test_a_plan_of_very_many_items_is_cut_and_says_so() -> None:
+def test_plan_with_too_many_items_is_cut_with_a_note() -> None:
     plan = only(Plan(items=tuple(Todo(f"step {number} " + "x" * 90) for number in range(5_000))))
     assert isinstance(plan, Plan)
     assert plan.truncated
@@ -367,7 +365,7 @@ def test_a_plan_of_very_many_items_is_cut_and_says_so() -> None:
     assert 100 < len(plan.items) < 5_000
 
 
-def test_edited_arguments_are_cut_and_kept_like_any_others() -> None:
+def test_edited_arguments_are_cut_and_stored_like_others() -> None:
     args = {"text": "x" * 100_000}
     found = fitted(ApprovalResolved(approval_id="a", decision="edit", args=args))
     (event,), (kept,), _ = found

@@ -82,12 +82,12 @@ def test_any_result_becomes_json_if_it_can_and_else_text(value: Any, expected: J
     assert only(FinalAnswer(content=value)).content == expected
 
 
-def test_a_deeply_nested_value_becomes_its_json_text() -> None:
+def test_deeply_nested_value_becomes_its_json_text() -> None:
     assert result_of(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
     assert result_of(nested(MAX_DEPTH + 1)) == "[" * (MAX_DEPTH + 1) + '"leaf"' + "]" * (MAX_DEPTH + 1)
 
 
-def test_a_bottomless_value_is_named_at_least() -> None:
+def test_value_nested_too_deeply_becomes_its_type_and_error() -> None:
     assert result_of(nested(100_000)) == "<list: RecursionError>"
     assert only(ToolStarted(call_id="c", name="t", args={"a": nested(100_000)})).args == "<dict: RecursionError>"
 
@@ -114,6 +114,6 @@ def test_halves_of_characters_are_mended_everywhere() -> None:
     ],
     ids=kind_of,
 )
-def test_a_field_of_the_wrong_type_never_reaches_the_log(event: AnyEvent) -> None:
+def test_field_of_the_wrong_type_is_a_bad_event(event: AnyEvent) -> None:
     with pytest.raises(BadEvent, match=rf"^{kind_of(event)}: Expected"):
         fitted(event)

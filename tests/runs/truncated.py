@@ -1,4 +1,4 @@
-"""Events as they are fitted for the log."""
+"""Events after their truncation for the log."""
 
 from typing import Any
 

@@ -121,7 +121,9 @@ def test_table_names_what_is_tried() -> None:
 
 @pytest.mark.requirement("sandbox-levels")
 @pytest.mark.parametrize("row", ROWS)
-def test_code_can_do_what_the_table_says(row: str, any_level: Level, code: tuple[Attacker, Outside]) -> None:
+def test_access_of_code_is_that_of_the_documented_table(
+    row: str, any_level: Level, code: tuple[Attacker, Outside]
+) -> None:
     attacker, world = code
     report = attacker.attack(ROWS[row], world.target(any_level))
     assert not report.error or "OSError" in report.error, report
@@ -196,7 +198,7 @@ def test_network_is_reached_only_if_the_setting_allows_it(network: bool, level: 
         ("confined", -9, "the probe ended with exit code -9 and no result"),
     ],
 )
-def test_reason_tells_a_failed_probe_from_a_missing_level(
+def test_reason_distinguishes_a_failed_probe_from_a_missing_level(
     output: str, exit_code: int, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     end = f"import os, sys; sys.stdout.write({output!r}); sys.stdout.flush()"

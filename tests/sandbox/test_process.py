@@ -222,7 +222,7 @@ finally:
 
 @pytest.mark.requirement("sandbox-limits")
 @pytest.mark.parametrize("network", [False, True])
-def test_files_that_code_sends_and_nobody_receives_keep_no_sandbox_from_starting(
+def test_unreceived_files_that_code_has_sent_do_not_prevent_other_sandboxes(
     network: bool, level: Level, outside: Outside
 ) -> None:
     """The kernel counts them for each user. Code with network may send some."""
@@ -294,7 +294,7 @@ def test_worker_ends_when_the_server_is_killed(level: Level, outside: Outside) -
 
 
 @pytest.mark.requirement("sandbox-ends")
-def test_threads_of_a_paused_worker_stand_still_and_go_on_later(fresh: Attacker, outside: Outside) -> None:
+def test_threads_of_a_paused_worker_stop_and_later_resume(fresh: Attacker, outside: Outside) -> None:
     beats = outside.workspace / "beats"
     report = fresh.attack("""
 import _thread, builtins, signal

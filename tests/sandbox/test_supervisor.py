@@ -333,7 +333,7 @@ def test_descendants_are_found_below_their_ancestor() -> None:
         process.wait()
 
 
-def test_process_that_nobody_has_collected_counts() -> None:
+def test_descendants_include_a_zombie_process() -> None:
     process = subprocess.Popen(["true"])
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert process.pid in {info.pid for info in descendants(os.getpid())}

@@ -107,7 +107,7 @@ async def refused(messages: list[Message], ctx: RunContext) -> AsyncGenerator[An
     yield RunFinished()
 
 
-async def test_rejected_and_stopped_calls_are_told_from_failed_ones_in_every_format(tmp_path: Path) -> None:
+async def test_rejected_stopped_and_failed_calls_are_distinguishable_in_every_format(tmp_path: Path) -> None:
     expected = {"t1": "rejected", "t2": "stopped"}
     async with serving(refused, data=tmp_path) as served:
         answer = (await served.http.post("/chat", json=asking("go"))).json()

@@ -11,7 +11,7 @@ import pytest
 from limelight.runs import maintenance
 from limelight.runs.retention_guard import Confirmation, RetentionFiles
 from tests.server.prometheus import MetricsReader
-from tests.stores.sqlite.files import copy_as_it_is
+from tests.stores.sqlite.files import copy_live_files
 from tests.support import agents
 from tests.support.server import Served, asking, collect, serving
 from tests.support.wait import eventually
@@ -108,7 +108,7 @@ async def test_recovery_with_a_wrong_clock_is_not_evidence_of_the_time(
     async with serving(agents.talker, agents.patient, data=tmp_path / "first") as served:
         await ask(served, "s")
         await anext(aiter(served.ask("go", session_id="cut", agent="patient")))
-        copy_as_it_is(tmp_path / "first" / "limelight.db", tmp_path / "second")
+        copy_live_files(tmp_path / "first" / "limelight.db", tmp_path / "second")
     assert not RetentionFiles(tmp_path / "second").load()
     clock.set_ahead(400)
     async with serving(agents.talker, agents.patient, data=tmp_path / "second") as served:

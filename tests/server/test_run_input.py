@@ -147,7 +147,7 @@ async def test_messages_before_an_input_are_the_conversation_before_it(served: S
     assert frames[0].data["event"]["input_values"] == {"topic": "bees", "audience": "all"}
 
 
-async def test_system_message_after_the_question_is_no_question(served: Served) -> None:
+async def test_system_message_after_the_question_is_not_the_question(served: Served) -> None:
     messages = [{"role": "user", "content": "ants"}, {"role": "system", "content": "Be brief."}]
     body = {"agent": "report", "messages": messages, "input": {"audience": "all"}}
     answer = (await served.http.post("/chat", json=body)).json()

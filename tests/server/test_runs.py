@@ -507,7 +507,7 @@ async def test_call_with_any_id_can_be_read_by_its_link_and_by_the_client(tmp_pa
 
 
 @pytest.mark.parametrize("kept", [1_000_000, 100_001])
-async def test_raw_result_is_sent_as_it_is_stored(tmp_path: Path, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_raw_result_is_sent_as_stored(tmp_path: Path, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stored bytes are sent without parsing them. A result that was cut off in the store is sent as text."""
     rows = ["ä" * 10] * 10_000
     written = msgspec.json.encode(rows)

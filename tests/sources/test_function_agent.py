@@ -175,7 +175,7 @@ async def test_replaced_conversation_is_forgotten_before_the_run_that_replaces_i
         assert shop.calls == ["open", "run", "run"]
         await ask(served, "edited", "sold", "b")
         assert shop.calls == ["open", "run", "run", ("forget", "s", "local"), "run"]
-        await served.runtime.sessions.forget(SessionRef("local", "other"))  # deletes all stale memories
+        await served.runtime.sessions.resources.release(SessionRef("local", "other"))  # deletes all stale memories
         assert len(shop.calls) == 5
 
 

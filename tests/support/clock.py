@@ -1,4 +1,4 @@
-"""An event loop whose clock stands still until the test moves it.
+"""An event loop whose clock is stopped until the test moves it.
 
 A test that has the fixture `loop_clock` runs on such a loop. It must not wait for threads, sockets or timers, because
 no timer of the loop is due before the test moves the clock.

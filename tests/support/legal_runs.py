@@ -107,8 +107,8 @@ class RunBuilder:
         self._approvals: dict[str, ApprovalRequested] = {}
         self._main_message: str | None = None
 
-    def go_on(self) -> None:
-        """One more event, of any kind that is legal here."""
+    def add_event(self) -> None:
+        """Append one more event, of any kind that is legal here."""
         actions = [
             self._say,
             self._say,
@@ -323,6 +323,6 @@ def write_run(random: Random, length: int) -> list[AnyEvent]:
     """A whole legal run with about `length` events before everything is closed."""
     builder = RunBuilder(random)
     while len(builder.events) < length:
-        builder.go_on()
+        builder.add_event()
     builder.end()
     return builder.events

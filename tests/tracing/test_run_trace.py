@@ -195,7 +195,7 @@ def test_call_with_an_unseen_result_is_marked_and_not_an_error() -> None:
     assert "limelight.tool.result_seen" not in single(seen, "execute_tool wait").attributes
 
 
-def test_stopped_run_is_no_error_but_its_open_spans_are() -> None:
+def test_stopped_run_is_not_an_error_but_its_open_spans_are() -> None:
     open_run: list[AnyEvent] = [
         STARTED,
         StepStarted(number=1),
@@ -225,7 +225,7 @@ def test_error_that_equals_the_end_of_the_run_is_not_taken_for_a_stop() -> None:
     assert trace_lines(spans) == ["invoke_agent demo 0-30", "  execute_tool fail 10-20 ! tool_error"]
 
 
-def test_what_ends_with_its_sub_agent_or_with_a_finished_run_is_stopped() -> None:
+def test_span_that_ends_with_its_sub_agent_or_with_a_finished_run_is_stopped() -> None:
     inner: list[AnyEvent] = [STARTED, AgentStarted(agent_id="a", name="sub"), StepStarted(agent_id="a", number=1)]
     ended = closed(inner, RunFinished())[3]
     spans = spans_of([*inner, ended, AgentFinished(agent_id="a"), FinalAnswer(content=""), RunFinished()])

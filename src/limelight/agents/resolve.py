@@ -21,7 +21,7 @@ from limelight.agents.project import find_project
 from limelight.agents.validate import Mistake, input_mistakes, option_mistakes, status_mistakes, table_mistakes
 from limelight.builtin.agent_config import EXECUTE, IMPORTS, AgentConfig
 from limelight.builtin.catalogue import BUILT_INS, BuiltIn, built_in, make_source
-from limelight.builtin.model_choice import ModelChoice, choose_model, is_address
+from limelight.builtin.model_choice import ModelChoice, choose_model, is_http_url
 from limelight.builtin.search_tools import SearchTools
 from limelight.config import AgentSettings, Settings, env_file
 from limelight.config.schema import ServerSettings
@@ -447,7 +447,7 @@ def _built_in_hint(word: str) -> str:
 def _search_url_error(url: str) -> str:
     if "{query}" not in url:
         return "has no {query}, which the search words replace"
-    return "" if is_address(url) else "is not a valid address: it has to begin with http:// or https://"
+    return "" if is_http_url(url) else "is not a valid address: it has to begin with http:// or https://"
 
 
 def _approved_tools(agent: BuiltIn, table: AgentSettings) -> tuple[str, ...]:

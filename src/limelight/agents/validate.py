@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.builtin.catalogue import BuiltIn
-from limelight.builtin.model_choice import ADDRESS_RULE, is_address
+from limelight.builtin.model_choice import ADDRESS_RULE, is_http_url
 from limelight.config import AgentSettings
 from limelight.config.validation import suggestion
 from limelight.sources.base import Source
@@ -66,7 +66,7 @@ def table_mistakes(table: AgentSettings, agent: BuiltIn | None) -> Iterator[Mist
     else:
         reasons = {key: reason for key, reason in UNSUPPORTED.items() if key not in agent.settings}
     yield from _without_effect(table, reasons)
-    if table.base_url and "base_url" not in reasons and not is_address(table.base_url):
+    if table.base_url and "base_url" not in reasons and not is_http_url(table.base_url):
         yield Mistake("base_url", f"base_url {table.base_url!r} is not a valid address: {ADDRESS_RULE}")
     if table.workspace and "workspace" not in reasons and (error := _workspace_error(table.workspace)):
         yield Mistake("workspace", f"workspace: {error}")

@@ -29,7 +29,7 @@ KEY_BEGINNING = re.compile(
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """An API key as it is stored, with a hash instead of the secret. Times are milliseconds since 1970."""
+    """A stored API key: a hash instead of the secret. Times are milliseconds since 1970."""
 
     key_id: str
     secret_hash: str

@@ -23,7 +23,7 @@ from limelight.sources.tool_api import current
 MAX_BYTES = 1024 * 1024
 MAX_FILES = 500
 DELETE_SECONDS = 30
-"""How long the deletion of a folder may take. A command may fill the folder meanwhile."""
+"""How long the deletion of a folder may take. A command may fill the folder at the same time."""
 _copy_lock = threading.Lock()
 """Lock held while the sample files are copied, so that a tool running in parallel does not see only some of them."""
 

@@ -41,7 +41,7 @@ def choose_model(model: str, base_url: str, environ: Mapping[str, str]) -> Model
         if base_url:
             raise SetupError("base_url needs a model: set model too, or LIMELIGHT_MODEL")
         return ModelChoice()
-    if not base_url and not is_address(environ.get("OPENAI_BASE_URL", "") or OPENAI):
+    if not base_url and not is_http_url(environ.get("OPENAI_BASE_URL", "") or OPENAI):
         raise SetupError(f"OPENAI_BASE_URL {environ['OPENAI_BASE_URL']!r} is not a valid address: {ADDRESS_RULE}")
     address = base_url or environ.get("OPENAI_BASE_URL", "") or OPENAI
     key = environ.get("OPENAI_API_KEY", "")
@@ -52,7 +52,7 @@ def choose_model(model: str, base_url: str, environ: Mapping[str, str]) -> Model
     return ModelChoice(named, address, key or NO_KEY)
 
 
-def is_address(url: str) -> bool:
+def is_http_url(url: str) -> bool:
     """Whether the text is an HTTP or HTTPS URL."""
     try:
         parts = urlsplit(url)

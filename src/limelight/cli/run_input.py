@@ -23,7 +23,7 @@ def parse_input(text: str | None) -> dict[str, Any] | None:
     try:
         value = json.loads(sys.stdin.read() if text == "-" else text)
     except ValueError as error:
-        raise typer.BadParameter(f"this is no valid JSON: {error}", param_hint="--input") from error
+        raise typer.BadParameter(f"this is not valid JSON: {error}", param_hint="--input") from error
     if not isinstance(value, dict):
         raise typer.BadParameter('expected a JSON object, as in \'{"topic": "bees"}\'', param_hint="--input")
     return cast("dict[str, Any]", value)

@@ -108,9 +108,11 @@ class EventRedactor:
             redacted = redactor.redact_value(value)
             if redacted != value:
                 changes[field] = msgspec.convert(redacted, FIELD_TYPES[field]) if field in FIELD_TYPES else redacted
-        if isinstance(event, ApprovalRequested) and event.answer_schema is not None and self._text_redactor is not None:
+        if isinstance(event, ApprovalRequested) and self._text_redactor is not None:
             # A property may have the name of a secret field: its schema is not a secret.
-            changes["answer_schema"] = self._text_redactor.redact_value(event.answer_schema)
+            for field in ("answer_schema", "args_schema"):
+                if (schema := getattr(event, field)) is not None:
+                    changes[field] = self._text_redactor.redact_value(schema)
         return msgspec.structs.replace(event, **changes) if changes else event
 
     def feed(self, event: AnyEvent) -> list[AnyEvent]:

@@ -195,7 +195,7 @@ def _merged(spans: list[Span]) -> list[Span]:
 
 
 def _escaped(text: str) -> str:
-    """Return a text as it is written inside of a JSON string, with escapes."""
+    """Return a text with the escapes that a JSON string needs."""
     return msgspec.json.encode(text).decode()[1:-1]
 
 

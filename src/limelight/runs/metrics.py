@@ -35,7 +35,10 @@ NO_METRICS = NoMetrics()
 
 @contextmanager
 def measured_commit(metrics: RunMetrics, records: int) -> Generator[None]:
-    """Report the duration or failure of a `with` block that commits `records` Records. A lost lease is no failure."""
+    """Report the duration or failure of a `with` block that commits `records` Records.
+
+    A lost lease does not count as a failure.
+    """
     started_at = perf_counter()
     try:
         yield

@@ -106,7 +106,7 @@ def recorded_pause(trusted: TrustedTime, clock_ms: int) -> Pause | None:
 
 
 def describe(pause: Pause) -> str:
-    """Return a description of a pause, without names of users or sessions, so that any client may see it."""
+    """Return why retention is paused: what the clock reads, and what is expected. Any client may see the text."""
     days = abs(pause.gap_ms) / DAY_MS
     gap = f"{days:.1f} days" if days >= 1 else f"{24 * days:.1f} hours"
     side = "ahead of" if pause.gap_ms > 0 else "behind"
@@ -114,7 +114,7 @@ def describe(pause: Pause) -> str:
 
 
 def advise(pause: Pause) -> str:
-    """Return a text that says what an operator can do about a pause."""
+    """Return what an operator can do about paused retention."""
     if pause.behind:
         return (
             "runs that ended while the clock was behind have dates that are too old and may be deleted early: check"

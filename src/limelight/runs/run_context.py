@@ -27,6 +27,7 @@ class ApprovalCall(msgspec.Struct, frozen=True):
     decisions: Sequence[Decision] = DECISIONS
     question: str = ""
     answer_schema: dict[str, Any] | None = None
+    args_schema: dict[str, Any] | None = None
 
 
 class LoggedApproval(msgspec.Struct, frozen=True):
@@ -149,6 +150,7 @@ class RunContext:
             decisions=tuple(call.decisions),
             question=call.question,
             answer_schema=call.answer_schema,
+            args_schema=call.args_schema,
             expires_at=now_ms() + round(self._execution.engine.limits.approval_seconds * 1000),
         )
         self._decisions[request.approval_id] = self._loop.create_future()

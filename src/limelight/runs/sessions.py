@@ -47,6 +47,25 @@ POLL_SECONDS = 0.2
 """How often a shutdown checks whether runs are suspended."""
 
 
+class SessionResources(NamedTuple):
+    """What a server has for sessions beside their logs: viewers, workspace folders and conversation memories."""
+
+    hub: Hub
+    workspaces: Workspaces
+    memories: Memories
+
+    async def release(self, ref: SessionRef) -> None:
+        """Remove the viewers, the agent memories and the files of a deleted session.
+
+        The memories come first, because this ends the processes of the agents, which could change the files.
+        """
+        self.hub.forget(ref)
+        try:
+            await self.memories.tidy()
+        finally:
+            await self.workspaces.remove(ref)
+
+
 class Sessions:
     """Begins the runs of all sessions in this process, executes them, deletes sessions, and ends runs at shutdown."""
 
@@ -56,9 +75,7 @@ class Sessions:
         control: Control,
         queues: SessionQueues,
         quota: Quota,
-        hub: Hub,
-        workspaces: Workspaces,
-        memories: Memories,
+        resources: SessionResources,
         *,
         allows_unconfined: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -68,9 +85,7 @@ class Sessions:
         self._control = control
         self._queues = queues
         self._quota = quota
-        self._hub = hub
-        self._workspaces = workspaces
-        self._memories = memories
+        self.resources = resources
         self._allows_unconfined = allows_unconfined
         self._starting: Counter[str] = Counter()
         """Number of runs of each owner that are being created in the store."""
@@ -224,7 +239,7 @@ class Sessions:
     ) -> None:
         """Start the task that executes a run, and register the run as live. This process must own the run."""
         run = execution.run
-        shared, own = partial(shared_folder, agent.workspace), partial(self._workspaces.ensure_folder, run.ref)
+        shared, own = partial(shared_folder, agent.workspace), partial(self.resources.workspaces.ensure_folder, run.ref)
         context = RunContext(execution, user, shared if agent.workspace else own, logged)
         task = asyncio.create_task(self._execute(run, partial(work, execution, context)))
         self._control.add(LiveRun(execution, context, task, agent.source.resumes))
@@ -236,7 +251,7 @@ class Sessions:
                 await self._control.apply_signals(run.run_id)  # signals from before the run was live in this process
                 await work()
         finally:
-            self._memories.done(run.run_id)
+            self.resources.memories.done(run.run_id)
             self._control.remove(run.run_id)
             self._queues.wake_next(run.ref)
 
@@ -275,7 +290,7 @@ class Sessions:
         )
         if not agent.source.keeps_memory:
             return turn
-        recalled = await self._memories.recall(
+        recalled = await self.resources.memories.recall(
             agent, request.ref, context.run_id, request.messages, request.continues_session
         )
         execution.store(past_as_results(recalled.past))
@@ -298,19 +313,8 @@ class Sessions:
             except SessionBusy as busy:
                 await self._control.end(busy.run_id, "the session was deleted")
             else:
-                await self.forget(ref)
+                await self.resources.release(ref)
                 return
-
-    async def forget(self, ref: SessionRef) -> None:
-        """Remove the viewers, the agent memories and the files of a deleted session.
-
-        The memories come first, because this ends the processes of the agents, which could change the files.
-        """
-        self._hub.forget(ref)
-        try:
-            await self._memories.tidy()
-        finally:
-            await self._workspaces.remove(ref)
 
     # Shutdown
 

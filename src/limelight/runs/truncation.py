@@ -304,7 +304,7 @@ def _size_of(event: AnyEvent) -> int:
 
 
 def _fit_question(event: ApprovalRequested) -> ApprovalRequested:
-    """Shorten a long question. A schema that is too large becomes `{}`, so that the answer can be any value."""
+    """Shorten a long question, and remove schemas that are too large: an answer can then be any value."""
     question = event.question[:QUESTION_CHARACTERS]
     while json_size(question) > MAX_QUESTION:
         question = question[: len(question) // 2]
@@ -312,6 +312,8 @@ def _fit_question(event: ApprovalRequested) -> ApprovalRequested:
         event = msgspec.structs.replace(event, question=question[:-1] + "…")
     if event.answer_schema is not None and len(msgspec.json.encode(event.answer_schema)) > MAX_QUESTION:
         event = msgspec.structs.replace(event, answer_schema={})
+    if event.args_schema and len(msgspec.json.encode((event.answer_schema, event.args_schema))) > MAX_QUESTION:
+        event = msgspec.structs.replace(event, args_schema=None)
     return event
 
 

@@ -44,7 +44,7 @@ def max_tasks(policy: Policy, *, processes: bool) -> int:
 
 
 def confine(level: Level, policy: Policy, *, processes: bool) -> int | None:
-    """Confine this process and its children, for good. `processes`: whether it may create processes. Raises OSError.
+    """Confine this process and its children irrevocably. `processes`: whether it may create processes. Raises OSError.
 
     Returns the *listener*: the file descriptor on which the kernel asks before it creates a process or a thread; None
     at the level `none`, or if the kernel cannot ask. Without a listener only RLIMIT_NPROC limits their number. That
@@ -82,8 +82,8 @@ def confine_files(level: Level, policy: Policy, *, processes: bool) -> None:
     """Complete the confinement by `confine`, after its listener was sent to the supervisor. Raises OSError.
 
     Limits the open files, and refuses to send them and to change limits. The limit of open files is also that of the
-    files which all processes of the user have sent and nobody has received. So it must not hold yet while this process
-    sends the listener: other sandboxes might have reached it.
+    files which all processes of the user have sent and no process has received. So it must not hold yet while this
+    process sends the listener: other sandboxes might have reached it.
     """
     _limit(resource.RLIMIT_NOFILE, policy.limits.open_files)
     if level != "none":

@@ -34,7 +34,7 @@ def abi() -> int:
 
 
 def restrict(read_only: Iterable[str], writable: Iterable[str], *, network: bool) -> None:
-    """Restrict this process, for good, to these files and folders and the devices in DEVICES. Raises OSError.
+    """Restrict this process irrevocably to these files and folders and the devices in DEVICES. Raises OSError.
 
     Without `network`, TCP is refused too, if the kernel supports that. Paths that do not exist are left out.
     """

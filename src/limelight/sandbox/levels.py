@@ -124,7 +124,7 @@ def probe_problem(level: Level) -> str:
 def _problem(output: str, exit_code: int) -> str:
     """Return why a level does not work, by the output of the probe and its exit code; "" if it works.
 
-    A probe that failed itself is no proof that this machine lacks the level, so its error is reported as such.
+    A probe that failed itself does not prove that this machine lacks the level, so its error is reported as such.
     """
     last_line = output.rpartition("\n")[2]
     if "Traceback (most recent call last)" in output:

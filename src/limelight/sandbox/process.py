@@ -125,7 +125,7 @@ class WorkerProcess:
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let a paused worker go on. Does nothing if it is not paused."""
+        """Resume a paused worker. Does nothing if it is not paused."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: int) -> None:

@@ -131,27 +131,14 @@ class Metrics(Collector):
             self._store_errors.labels(during, code)
 
 
-class Gauges(Collector):
-    """The gauges of one server. Their values are determined when Prometheus collects them."""
+class RunGauges(Collector):
+    """The gauges of runs, queues and the store. Their values are determined when Prometheus collects them."""
 
-    def __init__(
-        self,
-        store: Store,
-        control: Control,
-        queues: SessionQueues,
-        open_streams: OpenStreams,
-        retention: RetentionGuard,
-        connections: ConnectionTable,
-        formats: Iterable[str],
-    ) -> None:
+    def __init__(self, store: Store, control: Control, queues: SessionQueues, retention: RetentionGuard) -> None:
         self._store = store
         self._control = control
         self._queues = queues
-        self._open_streams = open_streams
         self._retention = retention
-        self._connections = connections
-        self._viewers: dict[tuple[Kind, str], float] = dict.fromkeys(product(get_args(Kind), formats), 0)
-        """Open streams by kind and format. A pair is never removed, because a series that ends looks like a fault."""
 
     def collect(self) -> Iterator[Metric]:
         grammars = [live.execution.grammar for live in self._control.live_runs]
@@ -171,6 +158,18 @@ class Gauges(Collector):
             "1 while retention deletes nothing until the clock is confirmed or corrected, else 0",
             self._retention.pause is not None,
         )
+
+
+class ConnectionGauges(Collector):
+    """The gauges of connections and viewers. Their values are determined when Prometheus collects them."""
+
+    def __init__(self, connections: ConnectionTable, open_streams: OpenStreams, formats: Iterable[str]) -> None:
+        self._connections = connections
+        self._open_streams = open_streams
+        self._viewers: dict[tuple[Kind, str], float] = dict.fromkeys(product(get_args(Kind), formats), 0)
+        """Open streams by kind and format. A pair is never removed, because a series that ends looks like a fault."""
+
+    def collect(self) -> Iterator[Metric]:
         connections = GaugeMetricFamily("limelight_connections", "Open connections", labels=["kind"])
         for kind, count in self._connections.counts().items():
             connections.add_metric([kind], count)

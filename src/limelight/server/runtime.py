@@ -27,13 +27,13 @@ from limelight.runs.maintenance import Maintenance
 from limelight.runs.queue import SessionQueues
 from limelight.runs.recovery import Recovery
 from limelight.runs.retention_guard import RetentionGuard
-from limelight.runs.sessions import Sessions
+from limelight.runs.sessions import SessionResources, Sessions
 from limelight.runs.stop_and_approvals import Control
 from limelight.runs.viewer import Format, Viewer
 from limelight.runs.workspace import Workspaces
 from limelight.server.agent_lifecycle import AgentLifecycle
 from limelight.server.auth.authenticator import Authenticator
-from limelight.server.metrics import Gauges, Metrics
+from limelight.server.metrics import ConnectionGauges, Metrics, RunGauges
 from limelight.server.open_streams import OpenStreams
 from limelight.server.process.connection_table import ConnectionLimits, ConnectionTable
 from limelight.server.process.fd_limit import usable_connections
@@ -63,21 +63,8 @@ class Runtime:
     """All components of one server. It can be started once and stopped once."""
 
     def __init__(self, settings: Settings, agents: Agents, store: Store, dialects: Mapping[str, type[Dialect]]) -> None:
-        limits = RunLimits(
-            run_seconds=settings.limits.run_seconds,
-            silence_seconds=settings.limits.silence_seconds,
-            approval_seconds=settings.approvals.expiry_seconds,
-            result_max=settings.limits.result_bytes,
-            session_max=settings.limits.session_bytes,
-        )
         self.settings = settings
-        self.quota = Quota(
-            runs=settings.limits.runs,
-            runs_per_user=settings.limits.runs_per_user,
-            waiting_per_user=settings.limits.waiting_per_user,
-            sessions_per_user=settings.limits.sessions_per_user,
-            streams_per_user=settings.limits.streams_per_user,
-        )
+        self.quota = _quota(settings)
         self.signal_buckets = TokenBuckets(SIGNAL_BURST, SIGNALS_PER_SECOND, monotonic)
         self.message_buckets = TokenBuckets(USER_MESSAGE_BURST, USER_MESSAGES_PER_SECOND, monotonic)
         self.rate_limiter = RateLimiter(settings.limits.requests_per_minute)
@@ -101,8 +88,9 @@ class Runtime:
         self._committer = Committer(store, publish, self.hub.wake, self.metrics)
         self._workspaces = Workspaces(Path(settings.store.data) / "workspaces")
         memories = Memories(store, agents, settings.store.expiry_seconds)
+        resources = SessionResources(self.hub, self._workspaces, memories)
         self.redactor = make_redactor(settings)
-        engine = Engine(store, self._committer, limits, self.redactor, self.metrics)
+        engine = Engine(store, self._committer, _run_limits(settings), self.redactor, self.metrics)
         self.queues = SessionQueues()
         self._recovery = Recovery(engine, self.queues, agents, reopen=lambda waiting: self.sessions.reopen(waiting))
         self.control = Control(store, self.queues, agents, self._recovery)
@@ -111,18 +99,15 @@ class Runtime:
             self.control,
             self.queues,
             self.quota,
-            self.hub,
-            self._workspaces,
-            memories,
+            resources,
             allows_unconfined=self._allows_unconfined,
         )
         self.retention = RetentionGuard(Path(settings.store.data), settings.store.retention_max_gap_days)
-        self.metrics.registry.register(
-            Gauges(store, self.control, self.queues, self.open_streams, self.retention, self.connections, dialects)
-        )
+        self.metrics.registry.register(RunGauges(store, self.control, self.queues, self.retention))
+        self.metrics.registry.register(ConnectionGauges(self.connections, self.open_streams, dialects))
         self._maintenance = Maintenance(
             store,
-            self.sessions.forget,
+            resources.release,
             memories.tidy,
             self._recovery.recover,
             retention_days=settings.store.retention_days,
@@ -283,6 +268,27 @@ class Runtime:
 
     def viewer(self, ref: SessionRef, format_: Format) -> Viewer:
         return Viewer(self.hub, self.store, ref, format_)
+
+
+def _run_limits(settings: Settings) -> RunLimits:
+    return RunLimits(
+        run_seconds=settings.limits.run_seconds,
+        silence_seconds=settings.limits.silence_seconds,
+        approval_seconds=settings.approvals.expiry_seconds,
+        result_max=settings.limits.result_bytes,
+        session_max=settings.limits.session_bytes,
+    )
+
+
+def _quota(settings: Settings) -> Quota:
+    limits = settings.limits
+    return Quota(
+        runs=limits.runs,
+        runs_per_user=limits.runs_per_user,
+        waiting_per_user=limits.waiting_per_user,
+        sessions_per_user=limits.sessions_per_user,
+        streams_per_user=limits.streams_per_user,
+    )
 
 
 def _connection_limits(settings: Settings) -> ConnectionLimits:

@@ -60,6 +60,8 @@ class ApprovalOptions(TypedDict, total=False):
     """What the agent asks, as a text for the person."""
     answer_schema: dict[str, Any] | None
     """The JSON Schema of the answer that the person may give; None, the default, if the request takes no answer."""
+    args_schema: dict[str, Any] | None
+    """The JSON Schema of the arguments, for a form to edit them; None, the default, if it is not known."""
 
 
 class FileMade(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ class InputSchemas(msgspec.Struct, frozen=True, kw_only=True):
     """The schema of the input object; None if the agent takes only a question."""
     question_key: str = ""
     """The key of the input that takes the question; "" if a question alone does not fit the agent."""
-    says_more: bool = False
+    has_more_than_question: bool = False
     """Whether the input says more than a question, so that clients should offer it."""
     context: Schema | None = None
     """The schema of the context. None if the agent takes none."""
@@ -105,7 +105,7 @@ def missing_keys(values: Mapping[str, Any], schema: Schema | None) -> list[str]:
 
 def input_in_question(text: str, schemas: InputSchemas) -> dict[str, Any] | None:
     """Return the input object that a question contains as JSON; None if the question is not an input of the agent."""
-    if not schemas.says_more or schemas.input is None or not text.lstrip().startswith("{"):
+    if not schemas.has_more_than_question or schemas.input is None or not text.lstrip().startswith("{"):
         return None
     try:
         values = fields_of(msgspec.json.decode(text))

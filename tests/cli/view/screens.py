@@ -44,7 +44,7 @@ def terminal_output(records: list[Record]) -> str:
 
 
 def printed_lines(*events: AnyEvent, width: int = 70) -> list[str]:
-    """The lines that the live view prints for good, without empty ones."""
+    """The lines that the live view prints permanently, without empty ones."""
     screen = io.StringIO()
     view = LiveView(Console(file=screen, force_terminal=False, width=width, height=40))
     for record in numbered(RunStarted(agent="a"), *events):

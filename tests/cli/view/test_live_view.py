@@ -1,4 +1,4 @@
-"""The live view: the lines that it prints for good, and those that it redraws."""
+"""The live view: the lines that it prints permanently, and those that it redraws."""
 
 from io import StringIO
 

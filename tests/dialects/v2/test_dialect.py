@@ -343,7 +343,7 @@ def test_stopped_step_has_no_error_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(("end", "reason", "outcome", "expected"), CUT_OFF)
-def test_end_of_the_run_is_reported_once_and_a_stop_is_no_error(
+def test_end_of_the_run_is_reported_once_and_a_stop_is_not_an_error(
     end: AnyEvent, reason: str, outcome: Outcome, expected: list[str]
 ) -> None:
     found = messages_after_input(

@@ -33,7 +33,7 @@ def client(*headers: tuple[str, str]) -> str | None:
         ("", "unknown"),
     ],
 )
-def test_client_is_the_last_address_that_is_no_proxy(header: str, address: str) -> None:
+def test_client_is_the_last_address_that_is_not_a_proxy(header: str, address: str) -> None:
     assert client(("x-forwarded-for", header)) == address
 
 
@@ -115,7 +115,7 @@ async def test_headers_of_others_are_not_used() -> None:
 
 
 @pytest.mark.parametrize("value", ["*", "proxy.example", "10.0.0.1/8", "300.0.0.1"])
-def test_value_that_is_no_network_is_refused(value: str) -> None:
+def test_value_that_is_not_a_network_is_refused(value: str) -> None:
     settings = load_settings(environ={"FORWARDED_ALLOW_IPS": f"127.0.0.1, {value}"})
     with pytest.raises(SetupError, match=r"FORWARDED_ALLOW_IPS.*neither an address nor a network"):
         TrustedProxies.from_settings(settings)

@@ -67,7 +67,7 @@ def stream(session_id: str, headers: dict[str, str]) -> bytes:
 
 
 @pytest.mark.requirement("connections-bounded")
-async def test_silent_connections_of_an_address_keep_nobody_out(
+async def test_silent_connections_of_an_address_do_not_block_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection_table, "MIN_AGE_SECONDS", 0.2)

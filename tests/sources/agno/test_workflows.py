@@ -192,7 +192,7 @@ async def test_iterations_are_agents_one_after_the_other(tmp_path: Path) -> None
     assert [s.step_kind for s in run.all(StepStarted, agent_id=second.agent_id)] == ["prepare", "draft"]
 
 
-async def test_decisions_of_conditions_and_routers_are_told(tmp_path: Path) -> None:
+async def test_decisions_of_conditions_and_routers_are_reported(tmp_path: Path) -> None:
     run = await run_agent(CONSTRUCTS["condition"], SCRIPT, tmp_path)
     texts = [status.text for status in run.all(Status)]
     assert [text for text in texts if "condition" in text] == [
@@ -204,7 +204,7 @@ async def test_decisions_of_conditions_and_routers_are_told(tmp_path: Path) -> N
     assert [status.text for status in routed.all(Status)] == ["route: chosen: hard"]
 
 
-async def test_skipped_steps_have_their_errors_and_the_workflow_goes_on(tmp_path: Path) -> None:
+async def test_skipped_steps_have_their_errors_and_the_workflow_continues(tmp_path: Path) -> None:
     run = await run_agent(CONSTRUCTS["skipped_errors"], SCRIPT, tmp_path)
     failed = {step.step_kind for step in run.all(StepFinished) if step.error == "no such file"}
     assert {"first", "second", "third", "fourth"} <= failed
@@ -218,7 +218,7 @@ async def test_failing_step_fails_the_run(tmp_path: Path) -> None:
     assert [(s.step_kind, s.error) for s in run.all(StepFinished)] == [("prepare", None), ("last", "no such file")]
 
 
-async def test_early_stop_is_told_and_ends_the_workflow(tmp_path: Path) -> None:
+async def test_early_stop_is_reported_and_ends_the_workflow(tmp_path: Path) -> None:
     run = await run_agent(CONSTRUCTS["early_stop"], SCRIPT, tmp_path)
     assert run.answer == "Enough."
     assert [s.step_kind for s in run.all(StepStarted)] == ["prepare", "stop_early"]

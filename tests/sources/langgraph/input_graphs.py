@@ -123,7 +123,7 @@ class DraftState(TypedDict):
 
 
 def one_text_and_work() -> Any:
-    """The usual state of a hand-written graph: a question, and what the nodes make of it."""
+    """The usual state of a hand-written graph: a question, and what the nodes derive from it."""
     return node_graph(lambda state: {"documents": ["a"], "draft": f"draft of {state['task']}"}, DraftState)
 
 

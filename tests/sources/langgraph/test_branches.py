@@ -181,7 +181,9 @@ async def test_send_branches_have_their_main_argument_as_title(tmp_path: Path) -
         (({"topic": "bees", "messages": []}, {"topic": "wasps", "messages": []}), ["bees", "wasps"]),
     ],
 )
-async def test_titles_of_branches_say_in_what_they_differ(tmp_path: Path, payloads: Any, titles: list[str]) -> None:
+async def test_titles_of_branches_are_the_values_in_which_they_differ(
+    tmp_path: Path, payloads: Any, titles: list[str]
+) -> None:
     run = await run_judged(lambda endpoint: graphs.map_reduce(endpoint, *payloads), tmp_path)
     assert [branch.title for branch in run.all(AgentStarted)] == titles
 
@@ -360,7 +362,7 @@ async def test_changed_value_of_the_input_key_is_the_answer(tmp_path: Path) -> N
         assert (await server.run("that", session_id="a")).answer == "not that"
 
 
-async def test_unchanged_value_of_the_input_key_is_no_answer(tmp_path: Path) -> None:
+async def test_unchanged_value_of_the_input_key_is_not_an_answer(tmp_path: Path) -> None:
     graph = graphs.chain(graphs.Pair, only=lambda _: {})
     assert (await run_agent(lambda _: graph, "", tmp_path)).answer == ""
 

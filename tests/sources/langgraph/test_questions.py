@@ -110,7 +110,7 @@ async def test_schema_given_to_interrupt_is_the_schema_of_the_answer(tmp_path: P
     finished(run)
     asked = run.one(ApprovalRequested)
     assert asked.answer_schema is not None and asked.answer_schema["required"] == ["street"]
-    assert asked.decisions == ("edit", "reject"), "True is no address"
+    assert asked.decisions == ("edit", "reject"), "True is not an address"
     assert run.answer == "Main Street"
 
 
@@ -121,7 +121,7 @@ async def test_yes_or_no_question_can_be_approved(tmp_path: Path) -> None:
     assert run.answer == "False"
 
 
-async def test_answer_that_the_graph_refuses_fails_the_run_and_says_so(tmp_path: Path) -> None:
+async def test_answer_that_the_graph_refuses_fails_the_run_with_the_reason(tmp_path: Path) -> None:
     graph = asking("Where?", response_schema=Address)
     edit = {"decision": "edit", "args": {"street": 5}}
     run = await run_agent(lambda _: graph, "", tmp_path, decide=lambda _: edit)
@@ -297,6 +297,20 @@ async def test_middleware_gets_each_kind_of_decision(tmp_path: Path, mode: Any, 
     assert result in run.call("danger").result and run.call("danger").error is None
 
 
+@pytest.mark.parametrize("allowed", [("approve", "edit"), ("edit",), ("approve", "reject")])
+async def test_schema_of_the_arguments_is_known_if_the_middleware_asks_per_call(
+    tmp_path: Path, allowed: tuple[Allowed, ...]
+) -> None:
+    edit = {"decision": "edit", "args": {"path": "/tmp/z"}}
+    decide = edit if "edit" in allowed else APPROVE
+    run = await run_agent(guarded(*allowed, mode="per_call"), DANGER, tmp_path, decide=lambda _: decide)
+    schema = run.one(ApprovalRequested).args_schema
+    if "edit" in allowed:
+        assert schema is not None and list(schema["properties"]) == ["path"] and schema["required"] == ["path"]
+    else:
+        assert schema is None
+
+
 async def test_middleware_that_asks_per_call_gets_a_decision_for_each(tmp_path: Path) -> None:
     def choose(asked: ApprovalRequested) -> dict[str, Any]:
         return APPROVE if asked.args == {"path": "/tmp/x"} else REJECT
@@ -310,7 +324,7 @@ async def test_middleware_that_asks_per_call_gets_a_decision_for_each(tmp_path: 
     assert "not now" in (calls["/tmp/y"].error or "")
 
 
-async def test_default_description_of_the_middleware_is_no_question(tmp_path: Path) -> None:
+async def test_default_description_of_the_middleware_is_not_a_question(tmp_path: Path) -> None:
     run = await run_agent(guarded("approve"), DANGER, tmp_path, decide=lambda _: APPROVE)
     assert run.one(ApprovalRequested).question == ""
 
@@ -372,7 +386,7 @@ async def test_node_that_never_accepts_the_answer_fails_the_run(tmp_path: Path) 
     assert "the node 'ask'" in run.terminal.message
 
 
-async def test_question_that_is_asked_again_with_another_answer_goes_on(tmp_path: Path) -> None:
+async def test_run_whose_question_repeats_continues_when_an_answer_is_accepted(tmp_path: Path) -> None:
     def ask(state: Asking) -> dict[str, str]:
         while not isinstance(age := interrupt("How old are you?"), int):
             pass

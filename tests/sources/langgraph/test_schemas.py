@@ -43,7 +43,7 @@ def test_explicit_typed_dict_requires_its_keys() -> None:
     assert schema["required"] == ["topic", "audience"]
     assert schema["additionalProperties"] is False
     schemas = schemas_of(input_graphs.typed_dict_input())
-    assert (schemas.says_more, schemas.question_key) == (True, "topic")
+    assert (schemas.has_more_than_question, schemas.question_key) == (True, "topic")
 
 
 def test_pydantic_state_has_constraints_descriptions_and_nested_models() -> None:
@@ -76,17 +76,17 @@ def test_messages_are_described_without_the_classes_of_langchain() -> None:
     assert list(schemas.input["properties"]) == ["messages", "topic"]
     assert schemas.input["properties"]["messages"] == {"title": "Messages", "type": "array"}
     assert "$defs" not in schemas.input
-    assert (schemas.says_more, schemas.question_key) == (True, "messages")
+    assert (schemas.has_more_than_question, schemas.question_key) == (True, "messages")
 
 
 @pytest.mark.parametrize("target", [graphs.greeting(None), graphs.shout, graphs.remembering])
-def test_graph_that_takes_a_question_only_says_no_more(target: Any) -> None:
-    assert not schemas_of(target).says_more
+def test_graph_that_takes_only_a_question_has_no_further_input(target: Any) -> None:
+    assert not schemas_of(target).has_more_than_question
 
 
-def test_agent_of_langchain_says_no_more_than_a_question() -> None:
+def test_langchain_agent_takes_only_a_question() -> None:
     agent = create_agent(model(ModelEndpoint("http://x", "k")), [add])
-    assert not schemas_of(agent).says_more
+    assert not schemas_of(agent).has_more_than_question
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_function_has_the_fields_of_its_parameter(function: Any, names: list[str
     schema = input_of(function)
     assert list(schema["properties"]) == names
     assert schema["required"] == required
-    assert schemas_of(function).says_more
+    assert schemas_of(function).has_more_than_question
 
 
 def test_function_that_takes_a_dict_takes_any_object() -> None:
     schemas = schemas_of(input_graphs.dict_function)
-    assert (schemas.input, schemas.says_more) == ({"type": "object"}, True)
+    assert (schemas.input, schemas.has_more_than_question) == ({"type": "object"}, True)
     assert schemas_of(input_graphs.text_function).input is None
 
 

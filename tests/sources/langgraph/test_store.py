@@ -104,7 +104,7 @@ async def test_failed_operation_leaves_the_store_usable(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+async def test_file_that_is_not_a_database_is_named_in_the_error(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("this is not a database, whatever it is" * 100)
     store = SqliteGraphStore(tmp_path / FILE)
     with pytest.raises(SetupError, match=FILE):

@@ -233,7 +233,7 @@ async def test_tool_that_raises_fails_its_call_once(tmp_path: Path, form: Any) -
     assert run.call("fail").error == "no such file"
 
 
-async def test_tool_that_raises_fails_its_call_whatever_its_message_says(tmp_path: Path) -> None:
+async def test_tool_that_raises_fails_its_call_with_any_message(tmp_path: Path) -> None:
     run = await run_agent(graphs.looping(graphs.catching(graphs.dict_of)), FAILING, tmp_path)
     assert len(run.all(ToolStarted)) == 1
     assert (run.call("fail").error, run.call("fail").result) == ("no such file", "no such file")

@@ -195,7 +195,7 @@ async def test_structured_reply_with_tags_around_its_code_is_streamed_without_th
     assert (call.started.args, call.args, call.result) == (None, {"code": "add(2, 3)"}, 5)
 
 
-async def test_structured_reply_that_is_no_json_fails_the_streamed_call(tmp_path: Path) -> None:
+async def test_structured_reply_that_is_not_json_fails_the_streamed_call(tmp_path: Path) -> None:
     options: dict[str, Any] = {"use_structured_outputs_internally": True}
     done = msgspec.json.encode({"thought": "", "code": 'final_answer("All done.")'}).decode()
     run = await run_agent(coding(**options), _turn('{"thought": "So.", "code": "add(2, 3)') + _turn(done), tmp_path)

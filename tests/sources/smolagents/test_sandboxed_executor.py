@@ -87,7 +87,7 @@ _thread.start_new_thread(beat, ())
 
 @pytest.mark.requirement("sandbox-ends")
 @pytest.mark.parametrize("choice", ["bubblewrap", "landlock"])
-async def test_thread_of_code_stands_still_between_turns_and_variables_stay(
+async def test_thread_of_code_is_paused_between_turns_and_variables_persist(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choice: LevelSetting
 ) -> None:
     use_sandbox(monkeypatch, choice)

@@ -27,7 +27,7 @@ def locked(path: Path, kind: str = "IMMEDIATE") -> Generator[None]:
         db.execute("ROLLBACK")
 
 
-def copy_as_it_is(path: Path, folder: Path) -> Path:
+def copy_live_files(path: Path, folder: Path) -> Path:
     """Copy the files as a crash at this moment would leave them. Return the path of the database."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

@@ -18,7 +18,7 @@ from limelight.stores.base import Store
 from limelight.stores.sqlite import SqliteStore
 from tests.stores.operations import S1, RunWriter, begin, complete_run, opened, read_all, tokens
 from tests.stores.random_traffic import Traffic
-from tests.stores.sqlite.files import content, copy_as_it_is, query
+from tests.stores.sqlite.files import content, copy_live_files, query
 
 ROOT = Path(__file__).parents[3]
 
@@ -49,7 +49,7 @@ async def test_crash_at_any_moment_loses_no_acknowledged_record(
     for _ in range(60):
         for _ in range(random.randint(1, 4)):
             await traffic.step()
-        async with opened(lambda: SqliteStore(copy_as_it_is(path, tmp_path / "copy"))) as copy:
+        async with opened(lambda: SqliteStore(copy_live_files(path, tmp_path / "copy"))) as copy:
             await traffic.check(copy)
     await traffic.check(store)
     assert traffic.ended > 5
@@ -174,7 +174,7 @@ async def test_failed_end_of_a_run_can_be_written_later(store: Store, path: Path
     await other.end()
     for _ in range(70):
         await complete_run(store, f"n{_}", SessionRef("ann", "s3"))
-    async with opened(lambda: SqliteStore(copy_as_it_is(path, tmp_path / "copy"))) as copy:
+    async with opened(lambda: SqliteStore(copy_live_files(path, tmp_path / "copy"))) as copy:
         assert await read_all(copy) == run.acknowledged
     await store.append([end])
     assert await read_all(store) == [*run.acknowledged, *end.records]

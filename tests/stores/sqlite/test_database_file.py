@@ -14,7 +14,7 @@ from limelight.errors import LimelightError, SetupError, StoreCorrupt, StoreLock
 from limelight.stores.sqlite import SqliteStore, database_file
 from limelight.stores.sqlite.schema import MIGRATIONS, TABLES
 from tests.stores.operations import begin, complete_run, opened, tokens
-from tests.stores.sqlite.files import FullFile, content, copy_as_it_is, locked, overwrite, query, remove
+from tests.stores.sqlite.files import FullFile, content, copy_live_files, locked, overwrite, query, remove
 
 MIGRATION_HASHES = (
     "0b13cc30fd26389c",
@@ -269,7 +269,7 @@ async def test_files_are_private_in_a_folder_that_others_can_read(path: Path, ma
 async def test_start_removes_the_permissions_of_others_from_existing_files(path: Path) -> None:
     async with opened(lambda: SqliteStore(path)) as store:
         await begin(store, "r1")
-        copy_as_it_is(path, path.parent / "crashed")
+        copy_live_files(path, path.parent / "crashed")
     path = path.parent / "crashed" / path.name
     for name in (f"{path.name}.lock", f"{path.name}.v1.bak", f"{path.name}.rescued"):
         overwrite(path.with_name(name), b"")

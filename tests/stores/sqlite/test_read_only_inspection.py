@@ -12,7 +12,7 @@ from limelight.errors import SetupError, StoreCorrupt, StoreLocked, StoreNewer, 
 from limelight.stores.sqlite import SqliteStore, read_only_inspection
 from limelight.stores.sqlite.schema import MIGRATIONS
 from tests.stores.operations import begin, complete_run, opened, read_all, tokens
-from tests.stores.sqlite.files import content, copy_as_it_is, locked, move, overwrite, query, remove
+from tests.stores.sqlite.files import content, copy_live_files, locked, move, overwrite, query, remove
 
 NOW = f"whole, schema version {len(MIGRATIONS)}, "
 
@@ -135,7 +135,7 @@ async def test_missing_database_with_a_wal_is_not_created_again(path: Path, tmp_
     async with opened(lambda: SqliteStore(path)) as store:
         run = await begin(store, "r1")
         await run.write(*tokens(300))
-        crashed = copy_as_it_is(path, tmp_path / "crashed")
+        crashed = copy_live_files(path, tmp_path / "crashed")
     move(crashed, tmp_path / "aside.db")
     with pytest.raises(StoreUnavailable, match="move it back"):
         await examine(crashed)

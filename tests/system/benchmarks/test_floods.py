@@ -100,10 +100,10 @@ def test_limits_that_do_not_hold_are_breaches() -> None:
     slow = UserReport(latencies={FIRST_EVENT: [1, 3000], STOP: [1, 1500], PING: [1, 1], HEALTH: [1, 300]})
     figures = msgspec.structs.replace(FIGURES, user=slow)
     assert figures.breaches() == ["Stop 1,500 ms", "first event 2,850 ms", "/health 300 ms"]
-    assert figures.breaches(patience=3) == []
+    assert figures.breaches(time_factor=3) == []
     large = Memory(before=60, peak=MAX_MEMORY_MB + 1, after=160)
     figures = msgspec.structs.replace(FIGURES, memory=large, has_survived=False)
-    assert figures.breaches(patience=3) == ["memory 401 MB", "100 MB left", "the server ended"]
+    assert figures.breaches(time_factor=3) == ["memory 401 MB", "100 MB left", "the server ended"]
     failed = UserReport(latencies=FIGURES.user.latencies, failures=["Stop: TimeoutError"])
     assert msgspec.structs.replace(FIGURES, user=failed).breaches() == ["1 requests failed"]
 

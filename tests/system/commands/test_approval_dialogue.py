@@ -84,7 +84,7 @@ def test_dialogue_edits_arguments_in_the_editor_until_they_are_valid(approval_se
         assert terminal.modes_restored
 
 
-def test_empty_file_in_the_editor_abandons_the_edit_and_says_so(approval_server: str, tmp_path: Path) -> None:
+def test_empty_file_in_the_editor_abandons_the_edit_with_a_note(approval_server: str, tmp_path: Path) -> None:
     editor = tmp_path / "editor.sh"
     editor.write_text('#!/bin/sh\necho > "$1"\n')
     editor.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The wall clock jumps back by an hour: in a run, and between two starts. Order, ids, resume and limits do not mind.
+"""The wall clock jumps back by an hour: in a run, and between two starts. Order, ids, resume and limits still hold.
 
 The agents' file, `shifted_clock_agents.py`, replaces the wall clock of the server process. The monotonic clock, which
 measures durations, is left alone.

@@ -71,7 +71,7 @@ def test_silent_stream_that_accepts_heartbeats_stays_open(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("slow-viewers")
-def test_client_that_reads_a_byte_per_second_delays_nobody(tmp_path: Path) -> None:
+def test_client_that_reads_a_byte_per_second_does_not_delay_others(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data", "chatty", "hello") as server:
         list(server.ask(agent="hello"))
         before = settled(server)

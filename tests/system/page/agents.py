@@ -197,6 +197,13 @@ async def form(ctx: Any) -> AsyncIterator[Item]:
     yield f"For {name.answer}."
 
 
+async def booking(ctx: Any) -> AsyncIterator[Item]:
+    """Requests an approval of arguments whose schema is known."""
+    args = {"town": "p", "days": 2, "by_train": True, "note": "A quiet room,\nplease."}
+    answer = await ctx.approve("book", args, args_schema=TRIP)
+    yield f"Booked: {answer.args['town']}, {answer.args['days']} days."
+
+
 async def hesitant(ctx: Any) -> AsyncIterator[Item]:
     """Requests an approval when the test opens the gate."""
     yield Status(text="Thinking about it")
@@ -254,7 +261,7 @@ SCENES = {
     scene.__name__: scene
     for scene in (
         *(tools, todos, helpers, document, files, stream, words, code, steps),
-        *(question, form, hesitant, patient, crash, parallel, many, brief),
+        *(question, form, booking, hesitant, patient, crash, parallel, many, brief),
     )
 }
 

@@ -63,12 +63,25 @@ def test_edit_runs_the_tool_with_the_new_arguments(tab: Tab, stage: Stage) -> No
     field = tab.page.get_by_label("New arguments as JSON")
     field.fill('{"to": ')
     tab.button("Approve with changes").click()
-    expect(question(tab).get_by_role("alert")).to_contain_text("no valid JSON")
+    expect(question(tab).get_by_role("alert")).to_contain_text("not valid JSON")
     field.fill('{"to": "bob", "text": "hello"}')
     tab.button("Approve with changes").click()
     expect(tab.chat).to_contain_text("It was sent to bob.")
     run = stage.wait_for_run(tab.session_id, "finished")
     assert stage.get(f"/runs/{run['run_id']}/tools/mail")["result"] == "sent to bob"
+
+
+def test_arguments_with_a_schema_are_edited_in_a_form(tab: Tab) -> None:
+    tab.begin("scene booking")
+    card = tab.page.get_by_role("region", name="Approve book?")
+    card.get_by_role("button", name="Edit").click()
+    expect(card.get_by_label("Days")).to_have_value("2")
+    card.get_by_label("Lyon").check()
+    card.get_by_label("Days").fill("4")
+    assert tab.axe() == []
+    tab.shot("control/edit_form")
+    card.get_by_role("button", name="Approve with changes").click()
+    expect(tab.chat).to_contain_text("Booked: lyo, 4 days.")
 
 
 def test_reject_passes_the_reason_to_the_agent(tab: Tab, stage: Stage) -> None:

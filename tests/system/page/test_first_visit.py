@@ -69,7 +69,7 @@ def test_page_without_the_offline_model_does_not_mention_it(tab: Tab) -> None:
     expect(tab.page.get_by_text("A stand-in model plays")).to_have_count(0)
 
 
-def test_conversation_with_the_offline_model_says_so(new_tab: NewTab, builtin: Stage) -> None:
+def test_conversation_with_the_offline_model_shows_a_notice(new_tab: NewTab, builtin: Stage) -> None:
     tab = new_tab(address=builtin.url).begin("What is 2 + 3?")
     expect(tab.page.get_by_text("A stand-in model plays.")).to_be_visible()
     tab.expect_end()

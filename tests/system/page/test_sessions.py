@@ -131,7 +131,7 @@ def test_links_lead_to_a_session_a_turn_and_an_item(new_tab: NewTab) -> None:
     expect(elsewhere.line("small_3")).to_have_attribute("aria-expanded", "true")
 
 
-def test_link_to_a_missing_session_says_so(tab: Tab, stage: Stage) -> None:
+def test_link_to_a_missing_session_shows_not_found(tab: Tab, stage: Stage) -> None:
     tab.forgive("404")
     tab.open("#/s/there-is-no-such-session")
     expect(tab.page.get_by_role("heading", name="Conversation not found")).to_be_visible()

@@ -5,7 +5,7 @@ import { Composer } from "../chat/Composer";
 import { FilterBar } from "../chat/FilterBar";
 import { api } from "../client/api";
 import type { LiveSession, SessionStore } from "../client/sessionStore";
-import { useAgentForm } from "../form/SchemaForm";
+import { useAgentForm } from "../form/AgentForm";
 import { type Filter, NO_FILTER } from "../log/search";
 import { isRunning, type RunView } from "../log/viewModel";
 import { escapeInvisible } from "../text/invisibleCharacters";

@@ -1,6 +1,6 @@
 import { createContext, type ReactNode, useMemo, useState } from "react";
 import { createSession } from "../client/useSession";
-import type { RunValues } from "../form/schemaFields";
+import type { RunValues } from "../form/agentFields";
 import type { Item, RunView } from "../log/viewModel";
 import { useRequiredContext } from "../ui/hooks";
 import { useAgents } from "./AgentsContext";

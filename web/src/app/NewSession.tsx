@@ -2,7 +2,7 @@ import { ArrowUpRight, ChevronDown, TriangleAlert } from "lucide-react";
 import { memo } from "react";
 import { Composer } from "../chat/Composer";
 import { type AgentInfo, serverUrl } from "../client/api";
-import { useAgentForm } from "../form/SchemaForm";
+import { useAgentForm } from "../form/AgentForm";
 import { Banner } from "../ui/Banner";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";

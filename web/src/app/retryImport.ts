@@ -4,7 +4,7 @@ const DELAYS: readonly number[] = [500, 1_000, 2_000, 4_000, ...Array<number>(15
 /**
  * Calls `load`, a dynamic import, until it succeeds. Rejects with the last error if all attempts fail.
  *
- * `React.lazy` never retries a rejected import, so without this a short network failure would break a pane for good.
+ * `React.lazy` never retries a rejected import, so without this a short network failure would break a pane until the page is loaded again.
  */
 export async function retryImport<T>(load: () => Promise<T>, delays = DELAYS): Promise<T> {
   for (const delay of delays) {

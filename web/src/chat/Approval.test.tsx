@@ -35,6 +35,7 @@ function approvalItem(approvalId: string, args: Args, more: Partial<ApprovalItem
     decisions: ["approve", "edit", "reject"],
     question: "",
     answerSchema: null,
+    argsSchema: null,
     expiresAt: null,
     decision: null,
     editedArgs: null,
@@ -117,6 +118,39 @@ it("a draft survives the unmount of its row", async () => {
   expect(decide).toHaveBeenCalledWith(expect.anything(), "reject", { reason: "too early" });
 });
 
+const argsSchema: JsonObject = {
+  type: "object",
+  properties: {
+    path: { type: "string", title: "Path" },
+    lines: { type: "integer", title: "Lines" },
+    force: { type: "boolean", title: "Force", default: false },
+  },
+  required: ["path"],
+};
+
+it("arguments with a schema are edited in a form, which keeps what was typed", async () => {
+  const args = { path: "a.md", lines: 3 };
+  const { unmount } = show("f1", args, false, { argsSchema });
+  await userEvent.click(button("Edit"));
+  expect(screen.queryByLabelText("New arguments as JSON")).toBeNull();
+  await userEvent.clear(screen.getByLabelText("Lines"));
+  await userEvent.type(screen.getByLabelText("Lines"), "many");
+  await userEvent.click(button("Approve with changes"));
+  expect(screen.getByRole("alert").textContent).toBe("This is not a number.");
+  unmount();
+  show("f1", args, false, { argsSchema });
+  expect(screen.getByLabelText<HTMLInputElement>("Lines").value).toBe("many");
+  await userEvent.clear(screen.getByLabelText("Lines"));
+  await userEvent.type(screen.getByLabelText("Lines"), "4{Enter}");
+  expect(decide).toHaveBeenLastCalledWith(expect.anything(), "edit", { args: { path: "a.md", lines: 4 } });
+});
+
+it("arguments that their schema does not name are edited as JSON", async () => {
+  show("f2", { path: "a.md", other: 1 }, false, { argsSchema });
+  await userEvent.click(button("Edit"));
+  expect(editor().value).toContain('"other": 1');
+});
+
 const ask = (approvalId: string, answerSchema: JsonObject, more: Partial<ApprovalItem> = {}) =>
   show(approvalId, { value: "Which one?" }, false, {
     name: "interrupt",
@@ -160,13 +194,13 @@ it("a question with a schema has a form, and says which field is wrong", async (
     },
     required: ["name", "age", "news"],
   });
-  await userEvent.type(screen.getByLabelText("Your name"), "Ada");
-  await userEvent.type(screen.getByLabelText("age"), "many");
+  await userEvent.type(screen.getByLabelText(/^Your name/), "Ada");
+  await userEvent.type(screen.getByLabelText(/^age/), "many");
   await userEvent.click(screen.getByLabelText("No"));
   await userEvent.click(button("Send answer"));
   expect(screen.getByRole("alert").textContent).toBe("This is not a number.");
-  await userEvent.clear(screen.getByLabelText("age"));
-  await userEvent.type(screen.getByLabelText("age"), "36{Enter}");
+  await userEvent.clear(screen.getByLabelText(/^age/));
+  await userEvent.type(screen.getByLabelText(/^age/), "36{Enter}");
   expect(decide).toHaveBeenLastCalledWith(expect.anything(), "respond", {
     answer: { name: "Ada", age: 36, news: false },
   });

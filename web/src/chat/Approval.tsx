@@ -1,8 +1,17 @@
 import { PauseCircle } from "lucide-react";
 import { memo, useEffect, useId, useMemo, useState } from "react";
 import { api, errorMessage } from "../client/api";
-import { AnswerFields } from "../form/AnswerFields";
-import { type FormErrors, type FormValues, formFields, initialValues, readForm } from "../form/answerSchema";
+import { FormFields } from "../form/FormFields";
+import {
+  collect,
+  type Draft,
+  defaultDraft,
+  type FilledForm,
+  type FormErrors,
+  type FormField,
+  filledForm,
+  formFields,
+} from "../form/schemaFields";
 import { formatBytes, formatDuration, valueText } from "../log/displayText";
 import type { ApprovalItem, Args, RunView } from "../log/viewModel";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";
@@ -15,6 +24,7 @@ import "./approval.css";
 
 /** The name of a request that is a question of a LangGraph graph, not about a tool. */
 const GRAPH_QUESTION = "interrupt";
+const EDIT_LABEL = "Approve with changes";
 const CHARS_PER_ROW = 80;
 const MIN_ROWS = 8;
 const MAX_ROWS = 30;
@@ -41,7 +51,15 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
         )}
         <Expiry approval={approval} />
       </header>
-      {mode === "edit" ? (
+      {mode === "edit" && draft.editedForm !== null ? (
+        <EditArgsForm
+          form={draft.editedForm}
+          isSent={isSent}
+          onChange={(editedForm) => change({ editedForm })}
+          onCancel={cancel}
+          onSend={(edited) => store.decide(approval, "edit", { args: edited })}
+        />
+      ) : mode === "edit" ? (
         <EditArgs
           text={draft.edited}
           isSent={isSent}
@@ -56,7 +74,7 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
           {approval.answerSchema !== null && (isAnswering || mode === "answer") && (
             <AnswerForm
               schema={approval.answerSchema}
-              values={draft.answer}
+              draft={draft.answer}
               isSent={isSent}
               onChange={(answer) => change({ answer })}
               onCancel={isAnswering ? null : cancel}
@@ -85,7 +103,13 @@ export const Approval = memo(function Approval({ run, approval }: { run: RunView
               {isAllowed("edit") && (
                 <Button
                   disabled={isSent || fullArgs.state !== "complete"}
-                  onClick={() => change({ mode: "edit", edited: valueText(fullArgs.args) })}
+                  onClick={() =>
+                    change({
+                      mode: "edit",
+                      edited: valueText(fullArgs.args),
+                      editedForm: formOfArgs(approval.argsSchema, fullArgs.args),
+                    })
+                  }
                 >
                   Edit
                 </Button>
@@ -123,34 +147,77 @@ function approvalTitle(approval: ApprovalItem): string {
 
 interface AnswerProps {
   readonly schema: JsonObject;
-  readonly values: FormValues | null;
+  /** What the user has filled in; null before the first change. */
+  readonly draft: Draft | null;
   readonly isSent: boolean;
   /** Hides the form; null if it is always shown. */
   readonly onCancel: (() => void) | null;
-  onChange(values: FormValues): void;
+  onChange(draft: Draft): void;
   onSend(answer: JsonValue): void;
 }
 
 /** The form with which the user answers a question. */
-function AnswerForm({ schema, values, isSent, onCancel, onChange, onSend }: AnswerProps) {
-  const [errors, setErrors] = useState<FormErrors>({});
+function AnswerForm({ schema, draft, onSend, ...rest }: AnswerProps) {
   const fields = useMemo(() => formFields(schema), [schema]);
-  const current = values ?? initialValues(fields);
+  return (
+    <DecisionForm
+      {...rest}
+      fields={fields}
+      draft={draft ?? defaultDraft(fields)}
+      submitLabel="Send answer"
+      onSend={(values) => onSend(fields[0]?.name === "" ? (values[""] ?? null) : values)}
+    />
+  );
+}
+
+interface EditFormProps {
+  readonly form: FilledForm;
+  readonly isSent: boolean;
+  onChange(form: FilledForm): void;
+  onCancel(): void;
+  onSend(args: JsonObject): void;
+}
+
+/** The form with which the user edits arguments whose schema is known. */
+function EditArgsForm({ form, onChange, ...rest }: EditFormProps) {
+  return (
+    <DecisionForm {...rest} {...form} submitLabel={EDIT_LABEL} onChange={(draft) => onChange({ ...form, draft })} />
+  );
+}
+
+/** Returns the form of arguments; null if they have to be edited as JSON. */
+function formOfArgs(schema: JsonObject | null, args: Args | null): FilledForm | null {
+  return schema === null || args === null || typeof args === "string" ? null : filledForm(schema, args);
+}
+
+interface DecisionFormProps {
+  readonly fields: readonly FormField[];
+  readonly draft: Draft;
+  readonly isSent: boolean;
+  readonly submitLabel: string;
+  readonly onCancel: (() => void) | null;
+  onChange(draft: Draft): void;
+  onSend(values: JsonObject): void;
+}
+
+/** Fields with their buttons, which sends only values without mistakes. */
+function DecisionForm({ fields, draft, isSent, submitLabel, onCancel, onChange, onSend }: DecisionFormProps) {
+  const [errors, setErrors] = useState<FormErrors>({});
   return (
     <form
-      className="approval-answer"
+      className="approval-form"
       onSubmit={(event) => {
         event.preventDefault();
-        const result = readForm(fields, current);
-        setErrors(result.isValid ? {} : result.errors);
-        if (result.isValid) onSend(result.value);
+        const { values, errors: found } = collect(fields, draft, { isComplete: true, allowsEmpty: true });
+        setErrors(found);
+        if (Object.keys(found).length === 0) onSend(values);
       }}
     >
-      <AnswerFields
+      <FormFields
         fields={fields}
-        values={current}
+        draft={draft}
         errors={errors}
-        label="Your answer"
+        singleLabel="Your answer"
         onChange={(next) => {
           setErrors({});
           onChange(next);
@@ -158,7 +225,7 @@ function AnswerForm({ schema, values, isSent, onCancel, onChange, onSend }: Answ
       />
       <div className="approval-buttons">
         <Button variant="main" type="submit" disabled={isSent}>
-          Send answer
+          {submitLabel}
         </Button>
         {onCancel !== null && (
           <Button variant="quiet" onClick={onCancel}>
@@ -273,7 +340,7 @@ function EditArgs({ text, isSent, onChange, onCancel, onSend }: EditProps) {
       )}
       <div className="approval-buttons">
         <Button variant="main" disabled={isSent} onClick={send}>
-          Approve with changes
+          {EDIT_LABEL}
         </Button>
         <Button variant="quiet" onClick={onCancel}>
           Cancel
@@ -296,7 +363,7 @@ function parseArgs(text: string): JsonObject | string {
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
     return 'Arguments are a JSON object, like {"path": "report.md"}.';
   } catch (error) {
-    return `This is no valid JSON: ${errorMessage(error)}`;
+    return `This is not valid JSON: ${errorMessage(error)}`;
   }
 }
 

@@ -1,8 +1,8 @@
 import { ArrowUp, ChevronDown, Square } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import { readStored, writeStored } from "../client/browserStorage";
-import type { AgentForm } from "../form/SchemaForm";
-import type { RunValues } from "../form/schemaFields";
+import type { AgentForm } from "../form/AgentForm";
+import type { RunValues } from "../form/agentFields";
 import { Button } from "../ui/Button";
 import { Menu, MenuItem } from "../ui/Menu";
 import type { ShortcutInfo } from "../ui/useShortcuts";

@@ -4,7 +4,7 @@ import { linkTo } from "../app/route";
 import { api } from "../client/api";
 import type { OutboxMessage } from "../client/outbox";
 import { AttachmentCard } from "../files/FileCard";
-import { inputText } from "../form/schemaFields";
+import { inputText } from "../form/agentFields";
 import { valueText } from "../log/displayText";
 import type { RunView } from "../log/viewModel";
 import { escapeBidi, escapeInvisible } from "../text/invisibleCharacters";

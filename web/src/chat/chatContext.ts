@@ -2,7 +2,7 @@ import { createContext, useState } from "react";
 import { readStored, writeStored } from "../client/browserStorage";
 import type { SessionStore } from "../client/sessionStore";
 import { Store } from "../client/store";
-import type { FormValues } from "../form/answerSchema";
+import type { Draft, FilledForm } from "../form/schemaFields";
 import type { Item, RunView } from "../log/viewModel";
 import { useRequiredContext } from "../ui/hooks";
 
@@ -14,9 +14,11 @@ interface DecisionDraft {
   readonly mode: "ask" | "edit" | "reject" | "answer";
   /** The edited arguments as JSON. */
   readonly edited: string;
+  /** The edited arguments in the fields of their schema; null if they are edited as JSON. */
+  readonly editedForm: FilledForm | null;
   readonly reason: string;
   /** What the user has typed into the fields of the answer; null before the first change. */
-  readonly answer: FormValues | null;
+  readonly answer: Draft | null;
 }
 
 /**
@@ -76,7 +78,7 @@ export function useExpanded(key: string, initial: boolean): [boolean, (isExpande
   return [choice ?? initial, choose];
 }
 
-export const NO_DRAFT: DecisionDraft = { mode: "ask", edited: "", reason: "", answer: null };
+export const NO_DRAFT: DecisionDraft = { mode: "ask", edited: "", editedForm: null, reason: "", answer: null };
 
 export function useDecisionDraft(approvalId: string): [DecisionDraft, (change: Partial<DecisionDraft>) => void] {
   const [draft = NO_DRAFT, setDraft] = useKeptState(useChat().state.decisionDrafts, approvalId);

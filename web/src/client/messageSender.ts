@@ -1,6 +1,6 @@
 /** Sends the user's messages in one session, as many at a time as the server accepts, until each has started a run. */
 
-import { inputText, type RunValues } from "../form/schemaFields";
+import { inputText, type RunValues } from "../form/agentFields";
 import type { SessionView } from "../log/viewModel";
 import { onOtherTabChange } from "./browserStorage";
 import { isInOutbox, loadOutbox, type OutboxMessage, outboxKeyPrefix, saveOutbox, withoutStarted } from "./outbox";

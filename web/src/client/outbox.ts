@@ -5,13 +5,13 @@
  * Each message has its own storage key, so that two tabs of a session do not overwrite each other's messages.
  */
 
-import type { RunValues } from "../form/schemaFields";
+import type { RunValues } from "../form/agentFields";
 import type { SessionView } from "../log/viewModel";
 import { outboxKeys, readStored, writeStored } from "./browserStorage";
 
 export interface OutboxMessage {
   readonly requestId: string;
-  /** The message as it is shown. */
+  /** The displayed message. */
   readonly text: string;
   /** What the user has filled into the agent's form. */
   readonly values?: RunValues;

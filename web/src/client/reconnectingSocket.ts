@@ -13,7 +13,7 @@ export type SocketStatus =
   | { readonly kind: "open" }
   /** Disconnected; the next attempt is at `next`. `reason` is the server's reason for refusing the connection. */
   | { readonly kind: "lost"; readonly since: number; readonly next: number; readonly reason?: string }
-  /** Disconnected for good: the server deleted the session or refused the connection permanently. */
+  /** Permanently disconnected: the server deleted the session or refused the connection permanently. */
   | { readonly kind: "ended"; readonly why: "deleted" | "refused"; readonly reason: string };
 
 interface SocketEvents {

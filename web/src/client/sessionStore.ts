@@ -5,7 +5,7 @@
  * After a reconnect the log continues at the last known record.
  */
 
-import type { RunValues } from "../form/schemaFields";
+import type { RunValues } from "../form/agentFields";
 import { addGap, reduce } from "../log/reduce";
 import { type ApprovalItem, type Args, EMPTY, isRunning, type RunView, type SessionView } from "../log/viewModel";
 import type { JsonValue, LogRecord, RequestedDecision } from "../wire/events";

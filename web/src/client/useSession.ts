@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import type { RunValues } from "../form/schemaFields";
+import type { RunValues } from "../form/agentFields";
 import { readStored, writeStored } from "./browserStorage";
 import { newId, newMessage } from "./messageSender";
 import { saveOutbox } from "./outbox";

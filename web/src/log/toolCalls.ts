@@ -124,6 +124,7 @@ export function requestApproval(draft: MutableRun, event: ApprovalRequested, at:
       decisions: event.decisions ?? ["approve", "edit", "reject"],
       question: event.question ?? "",
       answerSchema: event.answer_schema ?? null,
+      argsSchema: event.args_schema ?? null,
       expiresAt: event.expires_at ?? null,
       decision: null,
       editedArgs: null,

@@ -134,6 +134,8 @@ export interface ApprovalItem extends Base {
   readonly question: string;
   /** The JSON Schema of the answer that the user may give; null if the request takes none. */
   readonly answerSchema: JsonObject | null;
+  /** The JSON Schema of the arguments; null if it is not known. */
+  readonly argsSchema: JsonObject | null;
   readonly expiresAt: number | null;
   /** The decision; null while the approval is open. */
   readonly decision: Decision | null;

@@ -271,6 +271,8 @@ export interface ApprovalRequested {
   readonly question?: string;
   /** The JSON Schema of an answer; `{}` accepts any value, and None means that the request takes no answer. */
   readonly answer_schema?: JsonObject;
+  /** The JSON Schema of the arguments, for a form in which a person edits them; None if it is not known. */
+  readonly args_schema?: JsonObject;
   readonly expires_at?: number;
   readonly truncated?: boolean;
   readonly size?: number;

@@ -31,7 +31,7 @@ class TrustedProxies:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "TrustedProxies":
-        """Read the setting `trusted_proxies`. Raises SetupError for a value that is no address or network."""
+        """Read the setting `trusted_proxies`. Raises SetupError for a value that is not an address or a network."""
         return cls(_network(value, settings) for value in settings.server.trusted_proxies)
 
     def __contains__(self, host: str) -> bool:

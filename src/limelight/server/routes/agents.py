@@ -46,7 +46,7 @@ def _schemas(agent: Agent, redactor: Redactor) -> dict[str, Any]:
     """
     schemas = agent.source.schemas
     shown: dict[str, Any] = {}
-    if schemas.says_more and schemas.input is not None:
+    if schemas.has_more_than_question and schemas.input is not None:
         shown |= {"input_schema": schemas.input, "question_key": schemas.question_key}
     if schemas.context is not None and schemas.context.get("properties"):
         shown["context_schema"] = schemas.context

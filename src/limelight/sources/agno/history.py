@@ -69,8 +69,8 @@ async def start_workflow_session(workflow: Any, session_id: str, user_id: str, h
         await _save(workflow.db.upsert_run(run, session_id=session_id, user_id=user_id, run_index=index))
 
 
-def has_given_history(session: Any) -> bool:
-    """Whether a session of Agno was created with a history from a client or from the log."""
+def has_initial_history(session: Any) -> bool:
+    """Whether Limelight created a session of Agno with an earlier history, from a client or from the log."""
     return bool(fields_of(session.metadata).get(GIVEN))
 
 

@@ -241,7 +241,7 @@ class AgnoSource(Source):
         A client that sends a history expects the agent to use it. The agent therefore uses the history in this turn and
         in later ones, even if its own setting is to use none.
         """
-        from limelight.sources.agno.history import has_given_history, repair_session, start_session
+        from limelight.sources.agno.history import has_initial_history, repair_session, start_session
 
         await self._wait_until_saved(turn.memory_key)
         session = await agent.aget_session(turn.memory_key)
@@ -251,7 +251,7 @@ class AgnoSource(Source):
                 enable_history(agent)
                 await start_session(agent, turn.memory_key, turn.context.user.user_id, history)
         elif not agent.add_history_to_context:
-            if has_given_history(session):
+            if has_initial_history(session):
                 enable_history(agent)
         elif self._db is not None:  # the user's own database is never repaired
             await repair_session(agent, session)

@@ -83,7 +83,7 @@ class WorkflowSource(AgnoSource):
 
     async def _load_history(self, agent: Any, turn: Turn) -> None:
         """Write the history of the request or of the log into a new session of Agno, for this turn and later ones."""
-        from limelight.sources.agno.history import has_given_history, start_workflow_session
+        from limelight.sources.agno.history import has_initial_history, start_workflow_session
         from limelight.sources.agno.workflow_steps import enable_history
 
         await self._wait_until_saved(turn.memory_key)
@@ -93,7 +93,7 @@ class WorkflowSource(AgnoSource):
             if history:
                 enable_history(agent)
                 await start_workflow_session(agent, turn.memory_key, turn.context.user.user_id, history)
-        elif has_given_history(session):
+        elif has_initial_history(session):
             enable_history(agent)
 
     async def _decide(self, turn: Turn, translator: AgnoTranslator, output: Any) -> AsyncGenerator[Item, None]:

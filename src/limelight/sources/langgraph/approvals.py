@@ -24,6 +24,7 @@ import msgspec
 from limelight.answer_schemas import problem_with
 from limelight.errors import AgentFailed
 from limelight.events import Decision
+from limelight.json_schema import resolve
 from limelight.json_values import fields_of, items_of, json_text, json_value
 from limelight.sources.base import DECISIONS, Approval
 from limelight.sources.langgraph.questions import question_of, shown_args
@@ -58,6 +59,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True):
     """Whether the graph gets a rejection as a result of the tool, with the person's reason as its text."""
     question: str = ""
     answer_schema: dict[str, Any] | None = None
+    args_schema: dict[str, Any] | None = None
 
 
 class Interrupt(msgspec.Struct, frozen=True):
@@ -119,7 +121,8 @@ def _requests(
         names = [allowed.get(str(action.get("name")), []) for action in actions]
         return "decisions", [_tool_request(*pair, agent_id, open_calls) for pair in zip(actions, names, strict=True)]
     if content.get("type") == "tool_approval" and "name" in content:
-        return "decision", [_tool_request(content, _decision_types(response_schema), agent_id, open_calls)]
+        request = _tool_request(content, _decision_types(response_schema), agent_id, open_calls)
+        return "decision", [msgspec.structs.replace(request, args_schema=_args_schema(response_schema))]
     if inbox := inbox_requests(value):
         return "inbox", [_inbox_request(request, agent_id, open_calls) for request in inbox]
     question = question_of(value, response_schema)
@@ -213,6 +216,18 @@ def _decision_types(schema: Any) -> list[str]:
         return list(mapping)
     kind = fields_of(fields_of(root.get("properties")).get("type"))
     return [str(kind["const"])] if "const" in kind else [str(one) for one in items_of(kind.get("enum"))]
+
+
+def _args_schema(schema: Any) -> dict[str, Any] | None:
+    """Return the schema of the tool's arguments in the response schema of LangChain's middleware; None without one."""
+    root = fields_of(schema)
+    edit = fields_of(fields_of(root.get("discriminator")).get("mapping")).get("edit")
+    found = root if edit is None else resolve({"$ref": edit}, root)
+    for name in ("edited_action", "args"):
+        found = resolve(fields_of(fields_of(found.get("properties")).get(name)), root)
+    if not found.get("properties"):
+        return None
+    return {**found, **({"$defs": root["$defs"]} if "$ref" in json_text(found) and "$defs" in root else {})}
 
 
 def _own_words(description: str) -> str:
@@ -339,7 +354,7 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class RepeatedQuestions:
-    """Counts how often a task of a graph asks the same question and gets the same answer, so that it cannot go on.
+    """Counts how often a task of a graph asks the same question and gets the same answer, so that it cannot continue.
 
     Two limits: an interrupt with the same id has ignored its answer, as a node does that raises `NodeInterrupt`. With
     another id, the node has read the answer and asks again, for example because it does not accept it.

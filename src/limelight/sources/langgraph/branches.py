@@ -99,7 +99,7 @@ class Branches:
         return self._agents.agent_id(task.ns, task.task_id) or ""
 
     def has_called_functions(self, task_id: str) -> bool:
-        """Whether a task has called an `@task` function, so that its own step has ended meanwhile."""
+        """Whether a task has called an `@task` function, so that its own step has ended before the function."""
         return task_id in self._callers
 
     def _join_caller(self, task: Task) -> str:

@@ -77,7 +77,7 @@ class GraphInput(msgspec.Struct, frozen=True):
         return bool(self.fields) or (self.is_function and _is_mapping(self.kind))
 
     @property
-    def says_more(self) -> bool:
+    def has_more_than_question(self) -> bool:
         """Whether the input says more than a question."""
         if not self.fields:
             return self.takes_object
@@ -151,7 +151,7 @@ def input_schemas(graph: Any, options: Options = NO_OPTIONS) -> InputSchemas:
     return InputSchemas(
         input=_input_schema(found, options.input),
         question_key=found.question_key,
-        says_more=found.says_more,
+        has_more_than_question=found.has_more_than_question,
         context=_context_schema(graph, options.context),
         configurable=_configurable_schema(graph, options.context),
     )

@@ -349,4 +349,5 @@ def _approve(turn: Turn, request: ApprovalRequest) -> Coroutine[Any, Any, Approv
         decisions=request.decisions,
         question=request.question,
         answer_schema=request.answer_schema,
+        args_schema=request.args_schema,
     )

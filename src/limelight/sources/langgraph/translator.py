@@ -46,7 +46,7 @@ MODEL_MESSAGES = ("AIMessageChunk", "ai")
 DROPS: Mapping[str, str] = {
     "mode values": "the whole state at every step; only a graph without a checkpointer streams it, for its answer",
     "mode updates": "repeats every message, and interrupts are in `tasks` too; cached results are not dropped",
-    "mode checkpoints": "the whole state, as it is stored",
+    "mode checkpoints": "the whole state, as stored",
     "mode debug": "`tasks` and `checkpoints` in another form",
     "message human": "the question, or a prompt of the graph for its models",
     "message HumanMessageChunk": "as `human`",

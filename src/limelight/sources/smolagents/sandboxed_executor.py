@@ -84,7 +84,7 @@ class SandboxedExecutor:
         return self._worker is not None
 
     def pause(self) -> None:
-        """Pause the worker until the next turn, because threads that code has started would go on."""
+        """Pause the worker until the next turn, because threads that code has started would continue."""
         worker = self._worker
         if worker is not None and self._has_run:
             self._is_paused = True

@@ -4,7 +4,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { Composer } from "../chat/Composer";
 import type { AgentInfo } from "../client/api";
 import { installJsdomPolyfills } from "../testing/jsdomPolyfills";
-import { useAgentForm } from "./SchemaForm";
+import { useAgentForm } from "./AgentForm";
 
 installJsdomPolyfills();
 afterEach(() => {
@@ -62,12 +62,12 @@ it("a missing field is marked, described and focused, and nothing is sent", asyn
   const { onSend, user } = show(writer);
   await user.type(screen.getByLabelText("Message"), "bees{Enter}");
   expect(onSend).not.toHaveBeenCalled();
-  expect(screen.getByRole("alert").textContent).toBe("This is needed.");
+  expect(screen.getByRole("alert").textContent).toBe("Fill in a value.");
   const field = screen.getByLabelText(/^Audience/);
   await vi.waitFor(() => expect(document.activeElement).toBe(field));
   expect(field.getAttribute("aria-invalid")).toBe("true");
   const described = field.getAttribute("aria-describedby")?.split(" ") ?? [];
-  expect(described.map((id) => document.getElementById(id)?.textContent)).toEqual(["Who reads it", "This is needed."]);
+  expect(described.map((id) => document.getElementById(id)?.textContent)).toEqual(["Who reads it", "Fill in a value."]);
   expect(screen.getByLabelText<HTMLTextAreaElement>("Message").value).toBe("bees");
 });
 
