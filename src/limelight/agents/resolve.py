@@ -30,6 +30,7 @@ from limelight.errors import SetupError
 from limelight.runs.agent_registry import Agent
 from limelight.sandbox.levels import LevelSetting, check_choice, choose_level
 from limelight.sandbox.policy import Limits
+from limelight.sandbox.quota import SandboxQuota
 from limelight.sandbox.sandbox import Sandbox
 from limelight.sources.base import Options, Source
 
@@ -222,6 +223,7 @@ class _Resolver:
         self._settings = settings
         self._environ = environ
         self._sources = load_sources(settings)
+        self._sandbox_quota = SandboxQuota(settings.limits.sandboxes, settings.limits.sandboxes_per_user)
 
     def candidates(self, targets: Sequence[str]) -> list[_Candidate]:
         """Return the candidates from command-line targets or, if there are none, from the settings."""
@@ -395,6 +397,7 @@ class _Resolver:
             limits=limits,
             read_only=tuple(str(Path(path).expanduser().absolute()) for path in settings.read_only),
             hidden=tuple(str(Path(path).absolute()) for path in secret if path),
+            quota=self._sandbox_quota,
         )
 
     def _check(self, name: str, mistakes: Sequence[Mistake]) -> None:

@@ -185,7 +185,7 @@ def main(argv: list[str]) -> None:
         confine_files(level, policy, processes=False)
         run()
     child = start_confined(level, policy, run, processes=False, max_tasks=max_tasks(policy, processes=False))
-    end_as(child.wait_for_end())
+    end_as(child.wait_for_end(level))
 
 
 def end_as(status: int) -> None:
