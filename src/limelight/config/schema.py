@@ -110,6 +110,9 @@ class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     session_bytes: Annotated[
         int, _setting("Size of a session: log, results and files", "LIMELIGHT_SESSION_BYTES", ge=1)
     ] = 1024**3
+    workspace_bytes: Annotated[
+        int, _setting("Size of a session's workspace while code runs in it", "LIMELIGHT_WORKSPACE_BYTES", ge=1)
+    ] = 1024**3
     request_messages: Annotated[int, _setting("Messages in one request", "LIMELIGHT_REQUEST_MESSAGES", ge=1)] = 10_000
     requests_per_minute: Annotated[
         int, _setting("Requests of a user per minute", "LIMELIGHT_REQUESTS_PER_MINUTE", ge=1)

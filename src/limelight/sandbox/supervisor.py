@@ -40,7 +40,7 @@ FLAGS_SIZE = 8
 """Offset and size of `sa_flags` in the kernel's `struct sigaction`."""
 REQUEST_BYTES = 80
 INTERVAL_SECONDS = 0.25
-"""Interval at which the temporary files of a worker are counted."""
+"""Interval at which a worker is compared with the limits that the kernel does not enforce."""
 CONTINUE = 1
 REFUSAL_SECONDS = 0.01
 """Delay before a new process or thread is refused, so that code which retries in a loop does not keep this one busy."""
@@ -143,19 +143,19 @@ class ConfinedChild:
             self.listener = None
         return list(ready)
 
-    def wait_for_end(self, level: Level) -> int:
+    def wait_for_end(self, excess: Callable[[], str]) -> int:
         """Answer requests of the kernel until the child ends, and return the exit status of the child.
 
-        A child with too many temporary files is killed.
+        The child is killed when `excess` returns a description of a limit that it exceeds.
         """
         end, next_count = os.pidfd_open(self.pid), 0.0
         while end not in (ready := self.wait([end], INTERVAL_SECONDS)):
             if self.listener in ready:
                 self.answer()
             if time.monotonic() >= next_count:
-                if excess := temporary_excess(level):
+                if found := excess():
                     with suppress(OSError):  # the server has closed the pipe
-                        os.write(2, f"killed: {excess}\n".encode())
+                        os.write(2, f"killed: {found}\n".encode())
                     os.kill(self.pid, signal.SIGKILL)
                 next_count = time.monotonic() + INTERVAL_SECONDS
         os.close(end)
