@@ -85,6 +85,8 @@ class Flood(msgspec.Struct, frozen=True, kw_only=True):
     reads: Reads = "all"
     leaves_after: int | None = None
     """Number of bytes after which the client leaves and connects again. 0: as soon as the request is sent."""
+    is_from_user_address: bool = False
+    """Whether the measured user sends each Stop from the address of the flood, on a new connection."""
 
     @property
     def is_socket(self) -> bool:
@@ -211,6 +213,23 @@ def connection_floods() -> Iterator[Flood]:
         connections=CROWD,
         requests=get("/health"),
         leaves_after=1,
+    )
+
+
+def own_address_floods() -> Iterator[Flood]:
+    """Return floods from the address of the measured user, whose Stops must not wait behind their connections."""
+    for flood in connection_floods():
+        if flood.connections:
+            yield msgspec.structs.replace(flood, name=f"own-{flood.name}", is_from_user_address=True)
+    yield Flood(
+        name="own-stop-and-reconnect",
+        wire="connections",
+        what="stops an unknown run, reads the response, and connects again",
+        keys="both",
+        connections=CROWD,
+        requests=post("/runs/run_{number}/cancel", ""),
+        leaves_after=1,
+        is_from_user_address=True,
     )
 
 
@@ -542,6 +561,14 @@ def socket_floods() -> Iterator[Flood]:
 
 FLOODS: dict[str, Flood] = {
     flood.name: flood
-    for floods in (connection_floods, pipeline_floods, route_floods, body_floods, stream_floods, socket_floods)
+    for floods in (
+        connection_floods,
+        own_address_floods,
+        pipeline_floods,
+        route_floods,
+        body_floods,
+        stream_floods,
+        socket_floods,
+    )
     for flood in floods()
 }

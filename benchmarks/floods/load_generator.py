@@ -20,12 +20,11 @@ import msgspec
 import uvloop
 
 from benchmarks.floods.catalog import FLOODS, KB, NUMBER, Flood, Message, Request
-from benchmarks.floods.server import FAILED, FloodOrder, FloodReport
+from benchmarks.floods.server import FAILED, FLOOD_ADDRESS, FloodOrder, FloodReport
 from benchmarks.http_stream import request_bytes
 from benchmarks.server_process import raise_fd_limit
 
 NICENESS = 19
-ADDRESS = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"
 BLOCK = 64 * KB
 """Number of bytes that a client without a window writes at once."""
 SLOW_BYTES = 4 * KB
@@ -255,7 +254,7 @@ class FloodClient:
                     lambda: Connection(self._flood, self._script, self.report),
                     "127.0.0.1",
                     self._port,
-                    local_addr=(ADDRESS, 0),
+                    local_addr=(FLOOD_ADDRESS, 0),
                 )
             except OSError:
                 self.report.count("no connection")
@@ -296,7 +295,7 @@ class Setup:
 
     async def _exchange(self, method: str, path: str, content: bytes, until: re.Pattern[bytes]) -> bytes:
         """Send a request and return the response up to the first match. Then leave: runs continue without a viewer."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._order.port, local_addr=(ADDRESS, 0))
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._order.port, local_addr=(FLOOD_ADDRESS, 0))
         writer.write(request_bytes(self._order.port, method, path, content, self._order.key))
         response = b""
         async with asyncio.timeout(SETUP_SECONDS):

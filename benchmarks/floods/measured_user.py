@@ -16,7 +16,7 @@ import uvloop
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from benchmarks.floods.server import UserOrder, UserReport
+from benchmarks.floods.server import USER_ADDRESS, UserOrder, UserReport
 from benchmarks.http_stream import FRAME, chat_body, request_bytes
 
 FIRST_EVENT, STOP, PING, HEALTH, CLIENT = "first event", "Stop", "ping", "/health", "client"
@@ -92,14 +92,17 @@ class User:
             began = self._add(FIRST_EVENT, began)
             self._awaited = STOP
             run_id = head.partition(b"x-run-id: ")[2].partition(b"\r\n")[0].decode()
-            async with self._request("POST", f"/runs/{run_id}/cancel", b"") as stop:
+            address = self._order.stop_address
+            async with self._request("POST", f"/runs/{run_id}/cancel", b"", address) as stop:
                 expect(await reader.read(), b"run_cancelled")
                 self._add(STOP, began)
                 expect(await stop.read(), b" 200 ")
 
     @asynccontextmanager
-    async def _request(self, method: str, path: str, content: bytes) -> AsyncGenerator[asyncio.StreamReader]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._order.port)
+    async def _request(
+        self, method: str, path: str, content: bytes, address: str = USER_ADDRESS
+    ) -> AsyncGenerator[asyncio.StreamReader]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._order.port, local_addr=(address, 0))
         try:
             close = "connection: close\r\n"
             writer.write(request_bytes(self._order.port, method, path, content, self._order.key, close))

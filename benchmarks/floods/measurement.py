@@ -15,6 +15,8 @@ import msgspec
 from benchmarks.floods.catalog import FLOODS, Flood
 from benchmarks.floods.measured_user import FIRST_EVENT, HEALTH, STOP
 from benchmarks.floods.server import (
+    FLOOD_ADDRESS,
+    USER_ADDRESS,
     FloodOrder,
     FloodProcess,
     FloodReport,
@@ -164,7 +166,8 @@ def measure_floods(plan: FloodPlan, log: Log) -> FloodResults:
 def measure_flood(flood: Flood, has_key: bool, seconds: float, user: UserProcess, client: FloodProcess) -> FloodFigures:
     with FloodServer(cores()[0]) as server:
         order = FloodOrder(flood=flood.name, port=server.port, key=server.keys["ann"], has_key=has_key)
-        ben = UserOrder(port=server.port, key=server.keys["ben"], seconds=seconds)
+        stop_address = FLOOD_ADDRESS if flood.is_from_user_address else USER_ADDRESS
+        ben = UserOrder(port=server.port, key=server.keys["ben"], seconds=seconds, stop_address=stop_address)
         user.measure(msgspec.structs.replace(ben, seconds=0))
         client.prepare(order)
         with MemoryWatch(server) as watch:

@@ -15,6 +15,10 @@ from limelight.auth.key_file import Keyring
 FAILED = "failed"
 """The line that the flooding client writes when an order has failed."""
 AGENTS = ROOT / "benchmarks" / "floods" / "agents.py"
+USER_ADDRESS = "127.0.0.1"
+FLOOD_ADDRESS = "127.0.0.2" if sys.platform == "linux" else USER_ADDRESS
+"""The addresses from which the measured user and the flooding client connect. No proxy has the second one, so the
+server limits its new connections."""
 
 
 class FloodOrder(msgspec.Struct, kw_only=True):
@@ -50,6 +54,8 @@ class UserOrder(msgspec.Struct, kw_only=True):
     port: int
     key: str
     seconds: float
+    stop_address: str = USER_ADDRESS
+    """The address from which the user sends each Stop. All other requests come from USER_ADDRESS."""
 
 
 class UserReport(msgspec.Struct, kw_only=True):

@@ -22,6 +22,7 @@ NUMBERS = {
         "personality": 135, "sethostname": 170, "quotactl": 179, "syslog": 103, "umount2": 166, "shmget": 29,
         "msgget": 68, "semget": 64, "mq_open": 240, "inotify_add_watch": 254, "inotify_init1": 294, "fcntl": 72,
         "init_module": 175, "reboot": 169, "settimeofday": 164, "modify_ldt": 154, "iopl": 172, "acct": 163,
+        "io_setup": 206,
     },
     "aarch64": {
         "shmat": 196, "socket": 198, "execve": 221, "ptrace": 117, "clone": 220, "prctl": 167, "setrlimit": 164,
@@ -32,7 +33,7 @@ NUMBERS = {
         "setpriority": 140, "sched_setaffinity": 122, "ioprio_set": 30, "personality": 92, "sethostname": 161,
         "quotactl": 60, "syslog": 116, "umount2": 39, "shmget": 194, "msgget": 186, "semget": 190, "mq_open": 180,
         "inotify_add_watch": 27, "inotify_init1": 26, "fcntl": 25, "init_module": 105, "reboot": 142,
-        "settimeofday": 170, "acct": 89,
+        "settimeofday": 170, "acct": 89, "io_setup": 0,
     },
 }[platform.machine()]
 NUMBERS |= {
@@ -91,6 +92,7 @@ OUTSIDE_FILES = [
     _read("read_proc_victim_environ", "'/proc/%d/environ' % target['victim_pid']"),
     _read("read_proc_server_fd", "'/proc/%d/fd/%d' % (target['server_pid'], target['server_fd'])"),
     _read("read_proc_server_maps", "'/proc/%d/maps' % target['server_pid']"),
+    Escape("read_proc_locks", "reached = read('/proc/locks')"),
     _read("read_proc_thread_environ", "'/proc/%d/task/%d/environ' % (target['server_pid'], target['server_pid'])"),
     Escape("read_etc_shadow", "reached = read('/etc/shadow')"),
     Escape("read_server_home", "reached = os.listdir(target['home'])"),
@@ -281,6 +283,8 @@ METADATA = [
     Escape("setxattr_outside", "os.setxattr(target['config'], 'user.planted', b'x')"),
     Escape("setxattr_of_library", "os.setxattr(target['library'] + '/text', 'user.planted', b'x')"),
     Escape("removexattr_outside", "os.removexattr(target['config'], 'user.kept')"),
+    Escape("getxattr_outside", "reached = os.getxattr(target['config'], 'user.kept')"),
+    Escape("listxattr_outside", "reached = os.listxattr(target['config'])"),
     Escape("fchmodat2_outside", "syscall(452, -100, target['config'].encode(), 0o777, 0)"),
     Escape(
         "setxattrat_outside",
@@ -674,6 +678,24 @@ reached = "killed"
 """,
     ),
     Escape(
+        "lease",
+        """
+import fcntl
+with open("leased", "w") as stream:
+    fcntl.fcntl(stream, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    reached = "whoever opens the file has to wait"
+""",
+    ),
+    Escape(
+        "notification_of_folder",
+        """
+import fcntl
+fcntl.fcntl(os.open(".", os.O_RDONLY), fcntl.F_NOTIFY, fcntl.DN_CREATE)
+reached = "watched"
+""",
+    ),
+    Escape("asynchronous_io", "syscall('io_setup', 1, ctypes.byref(ctypes.c_ulong(0))); reached = 'a context'"),
+    Escape(
         "sigio_to_victim",
         """
 import fcntl
@@ -794,6 +816,20 @@ reached = urllib.request.urlopen("http://127.0.0.1:%d" % target["tcp_port"], tim
 """,
     ),
     Escape("inet_socket_by_pair", "reached = socket.socketpair(socket.AF_INET)"),
+    Escape(
+        "many_socket_pairs",
+        """
+pairs = []
+try:
+    while len(pairs) <= 64:
+        pairs.append(socket.socketpair())
+    reached = len(pairs)
+finally:
+    for one, other in pairs:
+        one.close()
+        other.close()
+""",
+    ),
 ]
 
 NATIVE = [
@@ -851,6 +887,7 @@ CATEGORIES = {
     "the environment of a process in `/proc`": "read_proc_server_environ read_proc_victim_environ "
     "read_proc_thread_environ environment_of_proc",
     "open files of a process in `/proc`": "read_proc_server_fd",
+    "locks of other processes": "read_proc_locks",
     "memory of a process in `/proc`": "read_proc_server_maps read_proc_server_mem write_proc_server_mem",
     "the list of processes": "list_host_processes",
     "memory devices": "read_dev_mem read_dev_kmem read_dev_kmsg read_proc_kcore",
@@ -877,7 +914,8 @@ CATEGORIES = {
     "modes of files": "chmod_outside fchmod_of_library fchmodat2_outside",
     "owners of files": "chown_outside",
     "times of files": "utime_outside futimens_of_library",
-    "extended attributes": "setxattr_outside setxattr_of_library removexattr_outside setxattrat_outside",
+    "extended attributes": "setxattr_outside setxattr_of_library removexattr_outside setxattrat_outside "
+    "getxattr_outside listxattr_outside",
     "its own environment": "environment environment_of_c",
     "format strings": "environment_by_format_string popen_by_get_field format_string_environment get_field_popen "
     "get_field_open get_field_globals",
@@ -928,11 +966,14 @@ CATEGORIES = {
     "io_priority_of_victim",
     "shared memory": "shared_memory_of_server remove_shared_memory_of_server posix_shared_memory_of_server",
     "message queues": "message_queue",
-    "watching files": "watch_files",
+    "watching files": "watch_files notification_of_folder",
+    "leases": "lease",
+    "asynchronous I/O": "asynchronous_io",
     "TCP": "tcp_loopback tcp6_loopback tcp_listen socket_system_call socket_system_call_high_bits",
     "UDP": "udp_loopback",
     "Unix sockets": "unix_socket abstract_socket",
-    "pairs of sockets": "datagram_to_abstract_socket_by_pair pair_connected_again_to_unix_socket inet_socket_by_pair",
+    "pairs of sockets": "datagram_to_abstract_socket_by_pair pair_connected_again_to_unix_socket inet_socket_by_pair "
+    "many_socket_pairs",
     "raw sockets": "raw_socket ping_socket packet_socket",
     "sockets of other families": "netlink_socket vsock kernel_crypto_socket",
     "DNS and HTTP": "dns urllib",

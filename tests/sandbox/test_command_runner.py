@@ -16,7 +16,7 @@ from limelight.sandbox.command_runner import (
 )
 from limelight.sandbox.policy import MB, Level, Limits, Policy
 from limelight.sandbox.process import kill, spawn
-from limelight.sandbox.supervisor import ProcessInfo, descendants
+from limelight.sandbox.supervisor import MAX_SOCKET_PAIRS, ProcessInfo, descendants
 from tests.sandbox.attacker import Outside, processes_in, run_patched_runner
 from tests.support.wait import DEADLINE, wait_for
 
@@ -402,3 +402,36 @@ def test_exceeded_limit_names_the_limit() -> None:
     assert exceeded_limit([ProcessInfo(1, 0, MB)] * 2, policy) == ""
     assert exceeded_limit([ProcessInfo(1, 0, MB)] * 3, policy) == "more than 2 processes"
     assert exceeded_limit([ProcessInfo(1, 0, 6 * MB)] * 2, policy) == "more than 10 MB of memory"
+
+
+# Memory that no limit of the kernel counts
+
+
+@pytest.mark.requirement("sandbox-limits")
+@pytest.mark.parametrize("hides", ["", "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)"], ids=["open", "hidden"])
+def test_command_has_a_limited_number_of_socket_pairs(hides: str, level: Level, outside: Outside) -> None:
+    code = f"""
+import ctypes, os, socket
+{hides}
+pairs = []
+try:
+    while True:
+        pairs.append(socket.socketpair())
+except OSError as error:
+    print(error.strerror, len(pairs))
+"""
+    reason, _, count = run(outside, level, f"{sys.executable} -c '{code}'").output.rpartition(" ")
+    assert reason == "Too many open files"
+    assert int(count) <= 2 * MAX_SOCKET_PAIRS
+    assert hides or int(count)  # the supervisor cannot see the files of a process that hides them
+
+
+@pytest.mark.requirement("sandbox-limits")
+def test_command_with_too_many_files_in_memory_is_killed(level: Level, outside: Outside) -> None:
+    """At the level landlock, a command cannot create files in memory."""
+    code = 'for n in range(10**9): os.close(os.open(f"/tmp/planted-{n}", os.O_CREAT))'
+    ended = run(outside, level, f"{sys.executable} -c 'import os\n{code}'")
+    if level == "bubblewrap":
+        assert (ended.code, ended.output) == (137, "\n(killed: more than 16384 temporary files)\n")
+    else:
+        assert "Permission denied" in ended.output

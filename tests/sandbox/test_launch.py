@@ -44,7 +44,7 @@ def test_environment_has_only_language_and_time_zone_of_the_server(
     assert made["HOME"] == str(tmp_path)
     assert set(made) <= {
         *("LANG", "LC_ALL", "LC_CTYPE", "TZ", "PATH", "HOME", "TMPDIR", "TERM"),
-        *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"),
+        *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GIT_CONFIG_NOSYSTEM"),
     }
 
 

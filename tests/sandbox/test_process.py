@@ -1,6 +1,7 @@
 """Workers that hostile code has taken over: floods, forged messages, exhausted resources, and their end."""
 
 import base64
+import contextlib
 import os
 import pickle
 import resource
@@ -176,6 +177,27 @@ reached = number
 """)
     assert not report.reached
     assert "OSError" in report.error
+
+
+@pytest.mark.requirement("sandbox-limits")
+def test_worker_with_too_many_files_in_memory_is_killed(fresh: Attacker, level: Level) -> None:
+    """Their number is limited, because empty files need no space in the folder. At landlock, none can be created."""
+    code = "for number in range(10**9):\n    os.close(os.open(f'/tmp/planted-{number}', os.O_CREAT))"
+    if level == "bubblewrap":
+        with pytest.raises(WorkerLost, match="more than 16384 temporary files"):
+            fresh.attack(code)
+    else:
+        assert "PermissionError" in fresh.attack(code).error
+
+
+@pytest.mark.requirement("sandbox-limits")
+def test_kernel_kills_a_worker_before_the_server_if_memory_is_exhausted(fresh: Attacker, outside: Outside) -> None:
+    assert fresh.attack("reached = 1").reached
+    scores = set[str]()
+    for pid in processes_in(outside.workspace):
+        with contextlib.suppress(OSError):  # one of an earlier test, which has ended now
+            scores.add(Path(f"/proc/{pid}/oom_score_adj").read_text())
+    assert scores == {"1000\n"}
 
 
 @pytest.mark.requirement("sandbox-ends")

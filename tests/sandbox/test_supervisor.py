@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import pytest
 
-from limelight.sandbox import seccomp
+from limelight.sandbox import seccomp, supervisor
 from limelight.sandbox.command_runner import KILLED_EXIT_CODE
 from limelight.sandbox.confinement import MAX_THREADS
 from limelight.sandbox.launch import readable_paths
@@ -339,3 +339,19 @@ def test_descendants_include_a_zombie_process() -> None:
     assert process.pid in {info.pid for info in descendants(os.getpid())}
     process.wait()
     assert process.pid not in {info.pid for info in descendants(os.getpid())}
+
+
+def test_requests_of_the_kernel_beyond_a_burst_are_answered_at_a_limited_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, pauses = [100.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+        pauses.append(seconds)
+
+    monkeypatch.setattr(supervisor.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(supervisor.time, "sleep", sleep)
+    child = supervisor.ConfinedChild(1, None, 1)
+    for _ in range(supervisor.REQUEST_BURST + 1000):
+        child._wait_for_rate()  # pyright: ignore[reportPrivateUsage]
+    assert sum(pauses[: supervisor.REQUEST_BURST]) == pytest.approx(0, abs=1e-6)
+    assert now[0] - 100 == pytest.approx(1000 / supervisor.REQUESTS_PER_SECOND)

@@ -30,6 +30,7 @@ from limelight.errors import SetupError
 from limelight.runs.agent_registry import Agent
 from limelight.sandbox.levels import LevelSetting, check_choice, choose_level
 from limelight.sandbox.policy import Limits
+from limelight.sandbox.quota import SandboxQuota
 from limelight.sandbox.sandbox import Sandbox
 from limelight.sources.base import Options, Source
 
@@ -222,6 +223,7 @@ class _Resolver:
         self._settings = settings
         self._environ = environ
         self._sources = load_sources(settings)
+        self._sandbox_quota = SandboxQuota(settings.limits.sandboxes, settings.limits.sandboxes_per_user)
 
     def candidates(self, targets: Sequence[str]) -> list[_Candidate]:
         """Return the candidates from command-line targets or, if there are none, from the settings."""
@@ -325,7 +327,7 @@ class _Resolver:
             raise self._error(name, [Mistake("", needed)])
         mistakes = list(table_mistakes(table, None))
         try:
-            sandbox = self._sandbox() if table.sandbox else None
+            sandbox = self._sandbox(table) if table.sandbox else None
             agent = _load_named(table.target, name, _options(table, sandbox), self._sources)
         except SetupError as error:
             wrong_target = Mistake("target", _with_built_in_hint(table.target, error.detail))
@@ -340,7 +342,7 @@ class _Resolver:
         self._check(name, [*table_mistakes(table, agent), *options])
         has_model = "model" in agent.settings
         model = self._model(name, table) if has_model else ModelChoice()
-        sandbox = self._sandbox() if agent.runs_code or table.execute else None
+        sandbox = self._sandbox(table) if agent.runs_code or table.execute else None
         config = AgentConfig(
             model=model,
             search_tools=self._search_tools(),
@@ -374,14 +376,18 @@ class _Resolver:
             raise SetupError(f"{self._settings.origin.place('tools', 'search_url')}tools.search_url {wrong}")
         return SearchTools(search_url=tools.search_url, web=tools.web, private_addresses=tools.private_addresses)
 
-    def _sandbox(self) -> Sandbox:
-        """Return the sandbox that the settings select. Raises SetupError if this machine does not support it."""
+    def _sandbox(self, table: AgentSettings) -> Sandbox:
+        """Return the sandbox of an agent. Raises SetupError if this machine does not support the level that is set.
+
+        A folder that an operator shares has no limit of its size.
+        """
         settings = self._settings.sandbox
         limits = Limits(
             memory_mb=settings.memory_mb,
             cpu_seconds=settings.cpu_seconds,
             processes=settings.processes,
             file_mb=settings.file_mb,
+            workspace_bytes=0 if table.workspace else self._settings.limits.workspace_bytes,
         )
         try:
             check_choice(settings.level)
@@ -395,6 +401,7 @@ class _Resolver:
             limits=limits,
             read_only=tuple(str(Path(path).expanduser().absolute()) for path in settings.read_only),
             hidden=tuple(str(Path(path).absolute()) for path in secret if path),
+            quota=self._sandbox_quota,
         )
 
     def _check(self, name: str, mistakes: Sequence[Mistake]) -> None:

@@ -53,8 +53,11 @@ from limelight.builtin.file_tools import (
     resolve_path,
     session_folder,
 )
+from limelight.errors import AgentFailed
 from limelight.file_trees import list_folder, open_file, read_bytes, write_bytes
+from limelight.models import LOCAL_OWNER
 from limelight.sandbox.sandbox import Sandbox, kill_rest_of_command
+from limelight.sources.tool_api import current
 
 MAX_TEXT_BYTES = 2 * 1024 * 1024
 """Size limit of a text file that is read or edited. The library needs many times as much memory for it."""
@@ -75,6 +78,7 @@ DRAIN_SECONDS = 0.5
 KILL_SECONDS = 2.0
 """How long the sandbox's runner of a command may take to kill the command's processes."""
 TIMEOUT_EXIT_CODE = 124
+REFUSED_EXIT_CODE = 126
 
 
 class SessionFilesBackend(FilesystemBackend):
@@ -340,8 +344,18 @@ class SessionShellBackend(SessionFilesBackend, SandboxBackendProtocol):
         return asyncio.run(self.aexecute(command, timeout=timeout))
 
     async def aexecute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:  # noqa: ASYNC109
+        context = current()
+        try:
+            give_back = self._sandbox.quota.take(LOCAL_OWNER if context is None else context.user.user_id)
+        except AgentFailed as error:
+            return ExecuteResponse(output=error.detail, exit_code=REFUSED_EXIT_CODE)
+        try:
+            return await self._execute(command, min(timeout or DEFAULT_SECONDS, MAX_SECONDS))
+        finally:
+            give_back()
+
+    async def _execute(self, command: str, seconds: int) -> ExecuteResponse:
         folder = await asyncio.to_thread(lambda: self.cwd)
-        seconds = min(timeout or DEFAULT_SECONDS, MAX_SECONDS)
         async with _OutputReader() as output:
             launch = await asyncio.to_thread(self._sandbox.command, folder, command)
             process = await asyncio.create_subprocess_exec(

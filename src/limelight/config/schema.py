@@ -110,6 +110,9 @@ class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     session_bytes: Annotated[
         int, _setting("Size of a session: log, results and files", "LIMELIGHT_SESSION_BYTES", ge=1)
     ] = 1024**3
+    workspace_bytes: Annotated[
+        int, _setting("Size of a session's workspace while code runs in it", "LIMELIGHT_WORKSPACE_BYTES", ge=1)
+    ] = 1024**3
     request_messages: Annotated[int, _setting("Messages in one request", "LIMELIGHT_REQUEST_MESSAGES", ge=1)] = 10_000
     requests_per_minute: Annotated[
         int, _setting("Requests of a user per minute", "LIMELIGHT_REQUESTS_PER_MINUTE", ge=1)
@@ -119,6 +122,10 @@ class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     waiting_per_user: Annotated[
         int, _setting("Additional runs of a user that wait for an approval", "LIMELIGHT_WAITING_PER_USER", ge=1)
     ] = 50
+    sandboxes: Annotated[int, _setting("Sandboxes of all users at once", "LIMELIGHT_SANDBOXES", ge=1)] = 128
+    sandboxes_per_user: Annotated[
+        int, _setting("Sandboxes of a user at once", "LIMELIGHT_SANDBOXES_PER_USER", ge=1)
+    ] = 32
     sessions_per_user: Annotated[int, _setting("Sessions of a user", "LIMELIGHT_SESSIONS_PER_USER", ge=1)] = 10_000
     streams_per_user: Annotated[
         int, _setting("Open streams and sockets of a user", "LIMELIGHT_STREAMS_PER_USER", ge=1)

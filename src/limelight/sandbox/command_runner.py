@@ -15,8 +15,9 @@ from functools import partial
 
 from limelight.sandbox.confinement import max_tasks
 from limelight.sandbox.launch import read_arguments
-from limelight.sandbox.policy import MB, Policy
-from limelight.sandbox.supervisor import ConfinedChild, ProcessInfo, descendants, start_confined
+from limelight.sandbox.policy import MB, Level, Policy
+from limelight.sandbox.supervisor import ConfinedChild, ProcessInfo, descendants, start_confined, temporary_excess
+from limelight.sandbox.workspace_size import WorkspaceWatch
 
 INTERVAL_SECONDS = 0.05
 """Interval at which the processes of the command are compared with the limits."""
@@ -28,11 +29,13 @@ KILLED_EXIT_CODE = 137
 def main(argv: list[str]) -> None:
     level, policy, (command,) = read_arguments(argv)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's handler would let a command interrupt this process
+    watch = WorkspaceWatch(policy.workspace, policy.limits.workspace_bytes)
     run = partial(run_command, command)
     child = start_confined(level, policy, run, processes=True, max_tasks=max_tasks(policy, processes=True))
     with suppress(OSError):  # the child has done it itself, or has ended
         os.setpgid(child.pid, child.pid)
-    sys.exit(supervise(child, policy))
+    watch.start()
+    sys.exit(supervise(child, level, policy, watch))
 
 
 def run_command(command: str) -> None:
@@ -41,10 +44,10 @@ def run_command(command: str) -> None:
     os.execv(SHELL, ["sh", "-c", command])
 
 
-def supervise(child: ConfinedChild, policy: Policy) -> int:
+def supervise(child: ConfinedChild, level: Level, policy: Policy, watch: WorkspaceWatch) -> int:
     """Wait until the command has ended, kill all processes that it has left, and return its exit code."""
     try:
-        code, excess = wait_for_command(child, policy)
+        code, excess = wait_for_command(child, level, policy, watch)
     finally:  # also after an error of this program
         kill_descendants(child.pid)
     if excess:
@@ -53,7 +56,9 @@ def supervise(child: ConfinedChild, policy: Policy) -> int:
     return KILLED_EXIT_CODE if code is None else code
 
 
-def wait_for_command(child: ConfinedChild, policy: Policy) -> tuple[int | None, str]:
+def wait_for_command(
+    child: ConfinedChild, level: Level, policy: Policy, watch: WorkspaceWatch
+) -> tuple[int | None, str]:
     """Wait until the command ends or has to be killed. Return its exit code, and the limit that it exceeds."""
     code, excess, next_count = None, "", 0.0
     while code is None and not excess:
@@ -65,7 +70,8 @@ def wait_for_command(child: ConfinedChild, policy: Policy) -> tuple[int | None, 
         if child.listener in ready and child.answer() == "too many processes":
             excess = too_many(policy)
         if time.monotonic() >= next_count:
-            excess = excess or exceeded_limit(descendants(os.getpid()), policy)
+            excess = excess or exceeded_limit(descendants(os.getpid()), policy) or temporary_excess(level)
+            excess = excess or watch.excess
             next_count = time.monotonic() + INTERVAL_SECONDS
     return code, excess
 

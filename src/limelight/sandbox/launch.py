@@ -29,6 +29,9 @@ INHERITED = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 TEMPORARY_MB = 64
 """Size of `/tmp` and of `/dev/shm` in a sandbox with namespaces. They are in memory."""
 BUBBLEWRAP = "bwrap"
+FIRST_OUT_OF_MEMORY = '{ echo 1000 > /proc/self/oom_score_adj; } 2> /dev/null; exec "$@"'
+"""The shell script that starts a program. If the memory of the machine is exhausted, the kernel then kills it and its
+children first, and not the server. In the sandbox itself `/proc` cannot be written, so code cannot undo this."""
 
 
 class Launch(NamedTuple):
@@ -49,10 +52,10 @@ def launch(level: Level, policy: Policy, program: str, arguments: Sequence[str] 
     argv = [sys.executable, "-I", "-B", "-m", module, level, msgspec.json.encode(policy).decode(), *arguments]
     if level == "bubblewrap":
         # The other processes of a namespace cannot signal its first one, so code cannot stop its supervisor.
-        return Launch([*bubblewrap(policy), "--as-pid-1", "--", *argv], env)
+        argv = [*bubblewrap(policy), "--as-pid-1", "--", *argv]
     if level == "landlock":
         check_hidden(policy)
-    return Launch(argv, env)
+    return Launch(["/bin/sh", "-c", FIRST_OUT_OF_MEMORY, "sh", *argv], env)
 
 
 def environment(level: Level, policy: Policy) -> dict[str, str]:
@@ -65,6 +68,8 @@ def environment(level: Level, policy: Policy) -> dict[str, str]:
         "HOME": policy.workspace,
         "TMPDIR": "/tmp" if level == "bubblewrap" else policy.workspace,
         "TERM": "dumb",
+        # At the level `landlock`, git fails because it must not read the system's configuration.
+        "GIT_CONFIG_NOSYSTEM": "1",
         # One thread for each core would need more memory than the limit.
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",

@@ -11,7 +11,7 @@ MB = 1024 * 1024
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of one sandbox. The kernel enforces all but `seconds`, which the server enforces."""
+    """Limits of one sandbox. The kernel enforces them, or the process that supervises the sandbox."""
 
     memory_mb: int = 1024
     """Memory of a process, and of all processes of a command together."""
@@ -22,6 +22,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     file_mb: int = 256
     """Size of a file."""
     open_files: int = 256
+    workspace_bytes: int = 0
+    """Size of the workspace; 0 if it has no limit."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):

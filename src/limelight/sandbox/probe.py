@@ -21,7 +21,7 @@ def main(argv: list[str]) -> None:
     level, policy, (secret,) = read_arguments(argv)
     for check, processes in ((partial(confinement_problem, secret), False), (process_limit_problem, True)):
         child = start_confined(level, policy, partial(report, check), processes=processes, max_tasks=MAX_PROCESSES)
-        if child.wait_for_end() != 0:
+        if child.wait_for_end(str) != 0:
             return
     sys.stdout.write("confined")
 

@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -74,9 +75,10 @@ def kill_session(session: int) -> None:
 class WorkerProcess:
     """A worker process, which runs Python code in a sandbox, and the pipes to it. One thread receives; any may send."""
 
-    def __init__(self, launch: Launch) -> None:
-        """Start the worker. It is not ready yet: its imports take half a second."""
+    def __init__(self, launch: Launch, on_killed: Callable[[], None]) -> None:
+        """Start the worker. It is not ready yet: its imports take half a second. `on_killed` is called at its end."""
         self._process = spawn(launch)
+        self._on_killed = on_killed
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._input, False)
@@ -144,6 +146,7 @@ class WorkerProcess:
                 return
             self._is_killed = True
         kill(self._process)
+        self._on_killed()
         for lock, pipe in (
             (self._sending, self._process.stdin),
             (self._receiving, self._process.stdout),

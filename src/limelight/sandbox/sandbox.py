@@ -4,10 +4,12 @@ from pathlib import Path
 
 import msgspec
 
+from limelight.models import LOCAL_OWNER
 from limelight.sandbox.launch import Launch, launch, readable_paths
 from limelight.sandbox.levels import Availability, LevelSetting, choose_level
 from limelight.sandbox.policy import Level, Limits, Policy
 from limelight.sandbox.process import WorkerProcess, kill_session
+from limelight.sandbox.quota import SandboxQuota
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +22,8 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     """Files and folders that code may read, besides the interpreter and its libraries."""
     hidden: tuple[str, ...] = ()
     """Files and folders that code must not read: the data folder and the configuration."""
+    quota: SandboxQuota = msgspec.field(default_factory=SandboxQuota)
+    """The limit of sandboxes that exist at the same time, which the sandboxes of all agents share."""
 
     @property
     def level(self) -> Level:
@@ -41,12 +45,17 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
             limits=self.limits,
         )
 
-    def start_worker(self, workspace: Path) -> WorkerProcess:
-        """Start a worker for Python code. Raises SetupError or OSError."""
-        return WorkerProcess(launch(self.level, self.policy(workspace), "worker"))
+    def start_worker(self, workspace: Path, user_id: str = LOCAL_OWNER) -> WorkerProcess:
+        """Start a worker for Python code of a user. Raises SetupError, OSError, or AgentFailed for too many."""
+        give_back = self.quota.take(user_id)
+        try:
+            return WorkerProcess(launch(self.level, self.policy(workspace), "worker"), on_killed=give_back)
+        except BaseException:
+            give_back()
+            raise
 
     def command(self, workspace: Path, command: str) -> Launch:
-        """Return how to start a shell command."""
+        """Return how to start a shell command. The caller counts it with `quota`."""
         return launch(self.level, self.policy(workspace), "command_runner", [command])
 
 

@@ -42,7 +42,7 @@ _X86_64 = {
     "socketpair": 53, "fcntl": 72, "setpriority": 141, "sched_setparam": 142, "sched_setaffinity": 203,
     "setpgid": 109, "setsid": 112, "rt_sigaction": 13, "ioprio_set": 251, "sched_setattr": 314, "memfd_create": 319,
     "sendmsg": 46, "sendmmsg": 307, "open": 2, "openat": 257, "creat": 85, "mkdir": 83, "mkdirat": 258, "mknod": 133,
-    "mknodat": 259,
+    "mknodat": 259, "io_setup": 206, "getxattr": 191, "lgetxattr": 192, "listxattr": 194, "llistxattr": 195,
 }  # fmt: skip
 _AARCH64 = {
     "socket": 198, "clone": 220, "execve": 221, "kill": 129, "semget": 190, "msgget": 186, "fchmod": 52, "fchown": 55,
@@ -61,7 +61,8 @@ _AARCH64 = {
     "msgctl": 187, "semtimedop": 192, "mq_unlink": 181, "socketpair": 199, "fcntl": 25, "setpriority": 140,
     "sched_setparam": 118, "sched_setaffinity": 122, "ioprio_set": 30, "sched_setattr": 274, "memfd_create": 279,
     "setpgid": 154, "setsid": 157, "rt_sigaction": 134, "sendmsg": 211, "sendmmsg": 269,
-    "openat": 56, "mkdirat": 34, "mknodat": 33,
+    "openat": 56, "mkdirat": 34, "mknodat": 33, "io_setup": 0, "getxattr": 8, "lgetxattr": 9, "listxattr": 11,
+    "llistxattr": 12,
 }  # fmt: skip
 NUMBERS = {"x86_64": _X86_64, "aarch64": _AARCH64}
 
@@ -75,13 +76,14 @@ FCHMODAT2 = 452
 
 ADMINISTRATION = (
     "acct", "add_key", "adjtimex", "bpf", "chroot", "clock_adjtime", "clock_settime", "delete_module", "fanotify_init",
-    "fanotify_mark", "finit_module", "init_module", "ioperm", "iopl", "kcmp", "kexec_file_load", "kexec_load", "keyctl",
-    "lookup_dcookie", "migrate_pages", "modify_ldt", "mount", "move_pages", "name_to_handle_at", "nfsservctl",
-    "open_by_handle_at", "perf_event_open", "personality", "pivot_root", "process_vm_readv", "process_vm_writev",
-    "ptrace", "quotactl", "reboot", "request_key", "setns", "settimeofday", "swapoff", "swapon", "sysfs", "syslog",
-    "umount2", "unshare", "uselib", "userfaultfd", "vhangup",
+    "fanotify_mark", "finit_module", "init_module", "io_setup", "ioperm", "iopl", "kcmp", "kexec_file_load",
+    "kexec_load", "keyctl", "lookup_dcookie", "migrate_pages", "modify_ldt", "mount", "move_pages", "name_to_handle_at",
+    "nfsservctl", "open_by_handle_at", "perf_event_open", "personality", "pivot_root", "process_vm_readv",
+    "process_vm_writev", "ptrace", "quotactl", "reboot", "request_key", "setns", "settimeofday", "swapoff", "swapon",
+    "sysfs", "syslog", "umount2", "unshare", "uselib", "userfaultfd", "vhangup",
 )  # fmt: skip
-"""Refused in every sandbox: changes of the system, and access to other processes."""
+"""Refused in every sandbox: changes of the system, access to other processes, and asynchronous I/O, of whose contexts
+the whole system has a fixed number."""
 SHARED_MEMORY = (
     "memfd_create", "mq_open", "mq_unlink", "msgctl", "msgget", "msgrcv", "msgsnd", "semctl", "semget", "semop",
     "semtimedop", "shmat", "shmctl", "shmget",
@@ -100,6 +102,9 @@ METADATA = (
 )  # fmt: skip
 """Changes of modes, owners, attributes and times of files, which Landlock cannot restrict. In sandboxes without
 namespaces they have no effect but report success, so that tools which copy files with their modes work."""
+READ_ATTRIBUTES = ("getxattr", "lgetxattr", "listxattr", "llistxattr")
+"""Reads of the extended attributes of any file by its path, which Landlock cannot restrict. In sandboxes without
+namespaces they fail as on a file system without attributes, which tools that copy files expect."""
 SEND_FILES = ("sendmsg", "sendmmsg")
 """Refused in sandboxes without network: what can send open files. The kernel counts files that are sent and not yet
 received for each user of the system, so one sandbox could keep all others from sending any. With network, resolvers of
@@ -122,6 +127,8 @@ SIGNAL_OWNERS = (0x8901, 0x8902)
 """Refused: the ioctls FIOSETOWN and SIOCSPGRP, which choose a process that gets a signal when a file is ready."""
 F_SETOWN, F_SETSIG, F_SETOWN_EX = 8, 10, 15
 """Refused: the commands of fcntl that choose a process that gets a signal when a file is ready."""
+F_SETLEASE, F_NOTIFY = 1024, 1026
+"""Refused: the commands of fcntl that make other processes wait when they open a file, and that watch a folder."""
 FILE_ATTRIBUTES = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602, 0x40806685, 0x800C6613)
 """Refused without namespaces: FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION, FS_IOC_ENABLE_VERITY and
 FS_IOC_SET_ENCRYPTION_POLICY. These ioctls change files that are open for reading only, which Landlock allows."""
@@ -154,7 +161,8 @@ class Rules(NamedTuple):
     namespaces: bool = False
     """Whether namespaces separate the sandbox from other processes and files. If not, the filter refuses more."""
     asks_supervisor: bool = True
-    """Whether the kernel asks the supervisor before it creates a process or a thread. If not, it creates it at once."""
+    """Whether the kernel asks the supervisor before it creates a process, a thread or a pair of sockets. If not, it
+    creates it at once."""
 
 
 class Instruction(NamedTuple):
@@ -210,8 +218,11 @@ def make_filter(machine: str, rules: Rules, pid: int) -> list[Instruction]:
     if not rules.namespaces:
         for number in known(METADATA):
             code += _for_system_call(number, [Instruction(_RETURN, _ERRNO)])
+        for number in known(READ_ATTRIBUTES):
+            code += _for_system_call(number, [Instruction(_RETURN, _ERRNO | errno.ENOTSUP)])
     code += _for_system_call(numbers["socket"], _socket_rule(rules.network))
-    code += _for_system_call(numbers["socketpair"], _socket_pair_rule())
+    pair = Instruction(_RETURN, _ALLOW) if rules.network else allow
+    code += _for_system_call(numbers["socketpair"], _socket_pair_rule(pair))
     code += _for_system_call(numbers["prctl"], _refuse_values(0, PR_SET_PDEATHSIG))
     attributes = () if rules.namespaces else FILE_ATTRIBUTES
     code += _for_system_call(numbers["ioctl"], _refuse_values(1, *TERMINAL_INPUT, *SIGNAL_OWNERS, *attributes))
@@ -221,7 +232,8 @@ def make_filter(machine: str, rules: Rules, pid: int) -> list[Instruction]:
     for name, argument in OPEN_FLAGS.items():
         if name in numbers:
             code += _for_system_call(numbers[name], _open_rule(argument))
-    code += _for_system_call(numbers["fcntl"], _refuse_values(1, F_SETOWN, F_SETSIG, F_SETOWN_EX))
+    commands = (F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY)
+    code += _for_system_call(numbers["fcntl"], _refuse_values(1, *commands))
     code += _for_system_call(numbers["clone"], _clone_rule(rules.processes, allow))
     if not rules.processes:
         for number in known(NEW_PROCESSES + NEW_PROGRAMS + SIGNALS):
@@ -319,9 +331,13 @@ def _socket_rule(network: bool) -> list[Instruction]:
     ]
 
 
-def _socket_pair_rule() -> list[Instruction]:
-    """Refuse socket pairs other than streams: a datagram socket could be connected to a socket of another process."""
-    return [_low(1), Instruction(_JUMP_SET, NOT_STREAM, 0, 1), _refuse(), Instruction(_RETURN, _ALLOW)]
+def _socket_pair_rule(allow: Instruction) -> list[Instruction]:
+    """Refuse socket pairs other than streams: a datagram socket could be connected to a socket of another process.
+
+    The supervisor limits the number of the others, because no limit counts the memory of their buffers. With network,
+    internet sockets have such buffers, too, and nothing is gained.
+    """
+    return [_low(1), Instruction(_JUMP_SET, NOT_STREAM, 0, 1), _refuse(), allow]
 
 
 def _clone_rule(processes: bool, allow: Instruction) -> list[Instruction]:

@@ -2,8 +2,8 @@
 
 The programs inside a sandbox call this. `RLIMIT_NPROC` cannot limit the processes of a sandbox: the kernel does not
 apply it to root, and counts all processes of a user together. Instead, the seccomp filter of the child makes the kernel
-ask this process, the supervisor, before it creates a process or a thread. The supervisor itself is not confined; no
-code of a model runs in it.
+ask this process, the supervisor, before it creates a process or a thread. The kernel also asks it before it creates a
+pair of sockets. The supervisor itself is not confined; no code of a model runs in it.
 """
 
 import ctypes
@@ -11,10 +11,11 @@ import errno
 import fcntl
 import os
 import select
+import signal
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -28,7 +29,7 @@ from limelight.sandbox.confinement import (
     set_dumpable,
 )
 from limelight.sandbox.policy import Level, Policy
-from limelight.sandbox.seccomp import CLONE_THREAD, NUMBERS, machine
+from limelight.sandbox.seccomp import ALL_SIGNALS, CLONE_THREAD, NUMBERS, machine
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 RECEIVE, SEND, IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
@@ -38,10 +39,23 @@ FLAGS_OFFSET = 8
 FLAGS_SIZE = 8
 """Offset and size of `sa_flags` in the kernel's `struct sigaction`."""
 REQUEST_BYTES = 80
-INTERVAL_SECONDS = 60.0
+INTERVAL_SECONDS = 0.25
+"""Interval at which a worker is compared with the limits that the kernel does not enforce."""
 CONTINUE = 1
 REFUSAL_SECONDS = 0.01
 """Delay before a new process or thread is refused, so that code which retries in a loop does not keep this one busy."""
+
+MAX_SOCKET_PAIRS = 32
+"""Maximum number of pairs of sockets in a sandbox. No limit of the kernel counts their buffers, about 1 MB each."""
+REQUESTS_PER_SECOND = 1000
+REQUEST_BURST = 2000
+"""Limit of the requests of the kernel that are answered without delay, so that code in a loop does not keep the
+supervisor busy, whose CPU time is not limited."""
+MAX_TEMPORARY_FILES = 16_384
+"""Maximum number of files and folders in TEMPORARY_FOLDERS. The size of these folders does not limit it, because names
+and empty files need memory of the kernel only."""
+TEMPORARY_FOLDERS = ("/tmp", "/dev/shm")
+"""The folders in memory of a sandbox with the level `bubblewrap`."""
 
 Answer = Literal["allowed", "refused", "too many processes"]
 
@@ -71,6 +85,10 @@ class ConfinedChild:
         self._max_tasks = max_tasks
         self._may_create = 0
         """Number of processes and threads that the child may create before they have to be counted again."""
+        self._may_pair = 0
+        """Number of pairs of sockets that the child may create before they have to be counted again."""
+        self._paid_until = 0.0
+        """Time until which the requests of the kernel use up their rate."""
 
     def answer(self) -> Answer:
         """Wait for a request of the kernel, and allow or refuse the system call that it is about."""
@@ -80,6 +98,7 @@ class ConfinedChild:
             fcntl.ioctl(self.listener, RECEIVE, request)
         except OSError:  # the task was killed
             return "allowed"
+        self._wait_for_rate()
         number, *arguments = struct.unpack_from("=i12x6Q", request, 16)
         if number == NUMBERS[machine()]["rt_sigaction"]:
             self._add_restart(request, arguments[1])
@@ -88,11 +107,16 @@ class ConfinedChild:
             answer = self._decide(number, arguments)
         reply = (0, CONTINUE)
         if answer != "allowed":
-            reply = (-(errno.ESRCH if _is_signal(number) else errno.EAGAIN), 0)
+            reply = (-_refusal(number), 0)
             time.sleep(REFUSAL_SECONDS)
         with suppress(OSError):  # the task was killed
             fcntl.ioctl(self.listener, SEND, request[:8] + struct.pack("=qiI", 0, *reply))
         return answer
+
+    def _wait_for_rate(self) -> None:
+        now = time.monotonic()
+        self._paid_until = max(self._paid_until, now - REQUEST_BURST / REQUESTS_PER_SECOND) + 1 / REQUESTS_PER_SECOND
+        time.sleep(max(0.0, self._paid_until - now))
 
     def _add_restart(self, request: bytearray, address: int) -> None:
         """Add SA_RESTART to the flags of the signal handler at `address` in the memory of the process that sets it."""
@@ -119,16 +143,27 @@ class ConfinedChild:
             self.listener = None
         return list(ready)
 
-    def wait_for_end(self) -> int:
-        """Answer requests of the kernel until the child ends, and return the exit status of the child."""
-        end = os.pidfd_open(self.pid)
+    def wait_for_end(self, excess: Callable[[], str]) -> int:
+        """Answer requests of the kernel until the child ends, and return the exit status of the child.
+
+        The child is killed when `excess` returns a description of a limit that it exceeds.
+        """
+        end, next_count = os.pidfd_open(self.pid), 0.0
         while end not in (ready := self.wait([end], INTERVAL_SECONDS)):
             if self.listener in ready:
                 self.answer()
+            if time.monotonic() >= next_count:
+                if found := excess():
+                    with suppress(OSError):  # the server has closed the pipe
+                        os.write(2, f"killed: {found}\n".encode())
+                    os.kill(self.pid, signal.SIGKILL)
+                next_count = time.monotonic() + INTERVAL_SECONDS
         os.close(end)
         return os.waitpid(self.pid, 0)[1]
 
     def _decide(self, number: int, arguments: list[int]) -> Answer:
+        if number == NUMBERS[machine()]["socketpair"]:
+            return self._decide_on_pair()
         if _is_signal(number):
             return "allowed" if self._may_signal(_signed(arguments[0])) else "refused"
         if self._may_create <= 0:
@@ -139,6 +174,12 @@ class ConfinedChild:
             return "allowed"
         is_thread = number == NUMBERS[machine()]["clone"] and arguments[0] & CLONE_THREAD
         return "refused" if is_thread else "too many processes"
+
+    def _decide_on_pair(self) -> Answer:
+        if self._may_pair <= 0:  # as with tasks, twice as many can exist
+            self._may_pair = MAX_SOCKET_PAIRS - open_sockets(descendants(os.getpid())) // 2
+        self._may_pair -= 1
+        return "allowed" if self._may_pair >= 0 else "refused"
 
     def _may_signal(self, target: int) -> bool:
         """Whether the target of a system call such as `kill` is a process of the child, or its process group."""
@@ -206,7 +247,23 @@ def _received_listener(channel: socket.socket) -> int | None:
 
 def _is_signal(number: int) -> bool:
     numbers = NUMBERS[machine()]
-    return number not in (numbers["clone"], numbers.get("fork"), numbers.get("vfork"))
+    return number in [numbers[name] for name in ALL_SIGNALS]
+
+
+def _refusal(number: int) -> int:
+    """Return the error number with which a system call is refused."""
+    if number == NUMBERS[machine()]["socketpair"]:
+        return errno.EMFILE
+    return errno.ESRCH if _is_signal(number) else errno.EAGAIN
+
+
+def temporary_excess(level: Level) -> str:
+    """Return a description of the limit if there are too many temporary files in memory; "" if there are not."""
+    if level != "bubblewrap":
+        return ""
+    found = [os.statvfs(folder) for folder in TEMPORARY_FOLDERS]
+    files = sum(each.f_files - each.f_ffree for each in found)
+    return f"more than {MAX_TEMPORARY_FILES} temporary files" if files > MAX_TEMPORARY_FILES else ""
 
 
 class _Vector(ctypes.Structure):
@@ -262,6 +319,26 @@ def descendants(root: int) -> list[ProcessInfo]:
         found += below
         waiting += [process.pid for process in below]
     return found
+
+
+def open_sockets(processes: Iterable[ProcessInfo]) -> int:
+    """Return the number of sockets that these processes have open; if one hides its files, the maximum."""
+    found: set[str] = set()
+    for process in processes:
+        folder = Path(f"/proc/{process.pid}/fd")
+        try:
+            found.update(_links(folder))
+        except PermissionError:
+            return 2 * MAX_SOCKET_PAIRS
+    return sum(target.startswith("socket:") for target in found)
+
+
+def _links(folder: Path) -> Iterator[str]:
+    """Yield the targets of the links in a folder. Links and folders that are removed meanwhile are left out."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for link in folder.iterdir():
+            with suppress(FileNotFoundError):
+                yield str(link.readlink())
 
 
 def _read(entry: Path) -> ProcessInfo | None:

@@ -23,8 +23,9 @@ from typing import Any
 from limelight.sandbox.confinement import confine, confine_files, end_with_parent, max_tasks
 from limelight.sandbox.launch import read_arguments
 from limelight.sandbox.message_framing import FrameReader, InvalidFrame, Message, encode_frame
-from limelight.sandbox.supervisor import start_confined
+from limelight.sandbox.supervisor import start_confined, temporary_excess
 from limelight.sandbox.value_encoding import NotEncodable, decode, encode
+from limelight.sandbox.workspace_size import WorkspaceWatch
 
 READ_BYTES = 64 * 1024
 FINAL_ANSWER = "final_answer"
@@ -184,8 +185,10 @@ def main(argv: list[str]) -> None:
         confine(level, policy, processes=False)
         confine_files(level, policy, processes=False)
         run()
+    watch = WorkspaceWatch(policy.workspace, policy.limits.workspace_bytes)
     child = start_confined(level, policy, run, processes=False, max_tasks=max_tasks(policy, processes=False))
-    end_as(child.wait_for_end())
+    watch.start()
+    end_as(child.wait_for_end(lambda: temporary_excess(level) or watch.excess))
 
 
 def end_as(status: int) -> None:

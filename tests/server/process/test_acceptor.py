@@ -11,6 +11,7 @@ import socket
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ import pytest
 from limelight.server.process import connection_table
 from limelight.server.process.acceptor import MAX_OPENED_OF_ADDRESS, Acceptor
 from limelight.server.process.uvicorn_protocols import HttpConnection
+from limelight.server.token_bucket import TokenBuckets
 from tests.server.keyed_server import KeyedServer, serving_keys
 from tests.server.prometheus import MetricsReader
 from tests.server.raw_connection import SECONDS, Wire, disconnect
@@ -34,8 +36,16 @@ TCP_ESTABLISHED = 1
 async def keyed_server(data: Path, **settings: object) -> AsyncGenerator[KeyedServer]:
     """A server that trusts no proxy, so that the addresses of this machine have a rate too."""
     options: dict[str, Any] = {"server__trusted_proxies": [], **settings}
-    async with serving_keys(data, agents.echo, agents.patient, **options) as keyed:
+    async with serving_keys(data, agents.echo, agents.patient, agents.asker, **options) as keyed:
         keyed.key("somebody")
+        yield keyed
+
+
+@asynccontextmanager
+async def one_connection_server(data: Path, **settings: object) -> AsyncGenerator[KeyedServer]:
+    """A server that opens one connection of each address; further ones wait, however long the test takes."""
+    async with keyed_server(data, **settings) as keyed:
+        keyed.served.runtime.connections._new = TokenBuckets(1, 0, monotonic)  # pyright: ignore[reportPrivateUsage]
         yield keyed
 
 
@@ -59,11 +69,15 @@ async def answered(served: Served, address: str) -> bool:
         return (await wire.answer())[0] == 200
 
 
-def stream(session_id: str, headers: dict[str, str]) -> bytes:
-    body = json.dumps(asking("go", agent="patient", session_id=session_id)).encode()
-    lines = ["POST /chat/stream HTTP/1.1", "host: 127.0.0.1", "content-type: application/json"]
+def stream(session_id: str, headers: dict[str, str], agent: str = "patient") -> bytes:
+    return post("/chat/stream", headers, asking("go", agent=agent, session_id=session_id))
+
+
+def post(path: str, headers: dict[str, str], body: object) -> bytes:
+    content = json.dumps(body).encode()
+    lines = [f"POST {path} HTTP/1.1", "host: 127.0.0.1", "content-type: application/json"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
-    return "\r\n".join([*lines, f"content-length: {len(body)}", "", ""]).encode() + body
+    return "\r\n".join([*lines, f"content-length: {len(content)}", "", ""]).encode() + content
 
 
 @pytest.mark.requirement("connections-bounded")
@@ -107,7 +121,7 @@ async def test_open_streams_survive_a_flood_of_connections_from_many_addresses(
 
 
 async def test_address_that_connects_too_fast_waits_and_others_do_not(tmp_path: Path) -> None:
-    async with keyed_server(tmp_path, limits__connections_per_second=0.1) as keyed, AsyncExitStack() as stack:
+    async with one_connection_server(tmp_path) as keyed, AsyncExitStack() as stack:
         served = keyed.served
         wires = [await stack.enter_async_context(connected(served, MALLORY)) for _ in range(3)]
         await eventually(lambda: len(served.runtime.connections) == 1)
@@ -120,8 +134,7 @@ async def test_address_that_connects_too_fast_waits_and_others_do_not(tmp_path: 
 
 
 async def test_too_many_waiting_connections_are_closed_the_oldest_first(tmp_path: Path) -> None:
-    limits = {"limits__connections_per_second": 0.1, "limits__connections": 16}
-    async with keyed_server(tmp_path, **limits) as keyed, AsyncExitStack() as stack:
+    async with one_connection_server(tmp_path, limits__connections=16) as keyed, AsyncExitStack() as stack:
         wires = [await stack.enter_async_context(connected(keyed.served, MALLORY)) for _ in range(4)]
         async with asyncio.timeout(SECONDS):
             assert await wires[1].reader.read() == b""
@@ -148,6 +161,55 @@ async def test_connections_that_an_address_opens_at_once_do_not_delay_those_of_a
         await eventually(lambda: len(order) == 101)
         assert order.index(ANN) < 3 * MAX_OPENED_OF_ADDRESS
         assert acceptor.waiting == 0
+
+
+@pytest.mark.requirement("stop-not-limited")
+async def test_stop_does_not_wait_behind_connections_of_its_address(tmp_path: Path) -> None:
+    async with one_connection_server(tmp_path) as keyed, AsyncExitStack() as stack:
+        served, ann = keyed.served, keyed.headers("ann")
+        watching = await stack.enter_async_context(connected(served, ANN))
+        watching.writer.write(stream("s", ann))
+        async with asyncio.timeout(SECONDS):
+            await watching.reader.readuntil(b"Working")
+        run_id = next(iter(served.runtime.control.live_runs)).run.run_id
+        acceptor = acceptor_of(served)
+        for path in ("/sessions", "/runs/run_unknown/cancel", f"/runs/{run_id}/approvals/unknown"):
+            waiting = await stack.enter_async_context(connected(served, ANN))
+            waiting.writer.write(post(path, ann, {}))
+        stop = await stack.enter_async_context(connected(served, ANN))
+        await eventually(lambda: acceptor.waiting == 4)
+        stop.writer.write(post(f"/runs/{run_id}/cancel", ann, {}))
+        status, answer = await stop.answer()
+        assert (status, json.loads(answer)["state"]) == (200, "cancelled")
+        assert acceptor.waiting == 3
+
+
+@pytest.mark.requirement("stop-not-limited")
+async def test_decision_does_not_wait_behind_connections_of_its_address(tmp_path: Path) -> None:
+    async with one_connection_server(tmp_path) as keyed, AsyncExitStack() as stack:
+        served, ann = keyed.served, keyed.headers("ann")
+        watching = await stack.enter_async_context(connected(served, ANN))
+        watching.writer.write(stream("s", ann, "asker"))
+        await eventually(lambda: [1 for live in served.runtime.control.live_runs if live.execution.grammar.approvals])
+        execution = next(iter(served.runtime.control.live_runs)).execution
+        (approval_id,) = execution.grammar.approvals
+        await stack.enter_async_context(connected(served, ANN))
+        acceptor = acceptor_of(served)
+        await eventually(lambda: acceptor.waiting == 1)
+        decision = await stack.enter_async_context(connected(served, ANN))
+        path = f"/runs/{execution.run.run_id}/approvals/{approval_id}"
+        decision.writer.write(post(path, ann, {"decision": "approve"}))
+        assert (await decision.answer())[0] == 200
+        assert acceptor.waiting == 1
+
+
+async def test_waiting_connection_whose_client_leaves_is_closed(tmp_path: Path) -> None:
+    async with one_connection_server(tmp_path) as keyed, AsyncExitStack() as stack:
+        wires = [await stack.enter_async_context(connected(keyed.served, MALLORY)) for _ in range(2)]
+        acceptor = acceptor_of(keyed.served)
+        await eventually(lambda: acceptor.waiting == 1)
+        wires[1].writer.close()
+        await eventually(lambda: acceptor.waiting == 0)
 
 
 def acceptor_of(served: Served) -> Acceptor:

@@ -49,6 +49,22 @@ class Table:
         self.clock.now += MIN_AGE_SECONDS + 0.1
 
 
+def test_connection_that_must_not_wait_replaces_a_young_one_of_its_address() -> None:
+    small = Table(per_address=1, per_second=0.2)
+    first = small.opened("a")
+    assert small.table.open("a") is None
+    assert small.table.open_at_once("a").owner == "a"
+    assert small.closed == [first]
+
+
+def test_connection_that_must_not_wait_exceeds_the_total_limit_if_all_others_are_in_use() -> None:
+    small = Table(total=1)
+    small.opened("a", "ann")
+    assert small.table.open("b") is None
+    small.table.open_at_once("b")
+    assert (len(small.table), small.closed) == (2, [])
+
+
 def test_oldest_anonymous_connection_of_an_address_makes_room_for_its_next_one() -> None:
     small = Table(per_address=2)
     first, _ = small.opened("a"), small.opened("a")

@@ -20,6 +20,7 @@ CASES = [
     ("pipeline-unread", False),
     ("pipeline-read", True),
     ("request-and-leave", True),
+    ("own-connect-idle", False),
     ("half-body", False),
     ("wrong-keys", False),
     ("stop-own", True),

@@ -6,7 +6,6 @@ A server without keys and issuer answers only requests from its own machine, unl
 """
 
 import ipaddress
-import re
 from urllib.parse import unquote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -22,15 +21,13 @@ from limelight.server.problem_details import send_problem
 from limelight.server.process.connection_table import Connection
 from limelight.server.rate_limit import client_of, is_gone
 from limelight.server.runtime import Runtime
+from limelight.server.signal_requests import SIGNAL_PATH
 from limelight.server.web_page import is_page_file
 
 PROBE_PATHS = frozenset({"/health", "/ready", "/api/v2/health"})
 LOGIN_PATHS = frozenset({"/auth/login", "/auth/logout"})
 CHAT_PATHS = frozenset({"/chat", "/chat/stream"})
 """Paths of the routes whose request body may name the user of the run."""
-SIGNAL_PATHS = re.compile(r"/runs/[^/]+/(cancel|approvals/[^/]+)")
-"""Paths of requests that stop a run or decide on an approval. The rate limit never refuses them for a live run, so the
-endpoint counts them (`ApiRequest.count_signal`), not the middleware."""
 PROXY_HEADERS = (b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip")
 """Headers that proxies add. A server without keys refuses them, unless `auth.insecure_no_auth` is set."""
 HOW_TO_MAKE_ONE = "make one with `limelight keys create`"
@@ -160,7 +157,11 @@ def _may_name_user_in_body(caller: Caller, scope: Scope) -> bool:
 
 
 def _is_signal(scope: Scope) -> bool:
-    return _method(scope) == "POST" and SIGNAL_PATHS.fullmatch(strip_root(scope["path"], root_of(scope))) is not None
+    """Whether a request stops a run or decides on an approval.
+
+    The rate limit never refuses these requests for a live run, so the endpoint counts them (`ApiRequest.count_signal`).
+    """
+    return _method(scope) == "POST" and SIGNAL_PATH.fullmatch(strip_root(scope["path"], root_of(scope))) is not None
 
 
 def _on_behalf_of(caller: Caller, headers: dict[bytes, bytes]) -> Caller:

@@ -105,23 +105,35 @@ class ConnectionTable:
         `is_rate_limited`: whether to limit the rate of new connections of this address. An address with an open exempt
         connection is never limited.
         """
-        now = self._clock()
-        group = self._groups["anonymous"].get(peer, {})
-        victim: Connection | None = None
-        reason: Reason = "address"
-        if len(group) >= self.limits.per_address:
-            victim = next(iter(group))
-        elif self._size >= self.limits.total:
-            victim, reason = self._connection_to_close(), "total"
-            if victim is None:
-                return None
-        if victim is not None and victim.kind == "anonymous" and now - victim.since < MIN_AGE_SECONDS:
+        victim, reason = self._connection_to_replace(peer)
+        if victim is None and reason is not None:
+            return None
+        if victim is not None and victim.kind == "anonymous" and self._clock() - victim.since < MIN_AGE_SECONDS:
             return None
         if is_rate_limited and not self._exempt_peers[peer] and not self._new.spend(peer):
             return None
-        if victim is not None:
+        return self._replace(victim, reason, peer)
+
+    def open_at_once(self, peer: str) -> Connection:
+        """Add a connection that must not wait. For it, a young connection is closed, or the total limit exceeded."""
+        return self._replace(*self._connection_to_replace(peer), peer)
+
+    def _connection_to_replace(self, peer: str) -> tuple[Connection | None, Reason | None]:
+        """Return the connection to close for a new one, and the limit that is reached.
+
+        The limit is None if there is room for a new connection. The connection is None if none can be closed.
+        """
+        group = self._groups["anonymous"].get(peer, {})
+        if len(group) >= self.limits.per_address:
+            return next(iter(group)), "address"
+        if self._size >= self.limits.total:
+            return self._connection_to_close(), "total"
+        return None, None
+
+    def _replace(self, victim: Connection | None, reason: Reason | None, peer: str) -> Connection:
+        if victim is not None and reason is not None:
             self._evict(victim, reason)
-        connection = Connection(self, peer, now)
+        connection = Connection(self, peer, self._clock())
         self._add(connection)
         return connection
 

@@ -25,6 +25,7 @@ from limelight.server.process.heap_trimmer import HeapTrimmer, find_trim, keep_m
 from limelight.server.process.thread_pool import AgentThreadPool
 from limelight.server.process.uvicorn_protocols import HttpConnection, WebSocketConnection
 from limelight.server.runtime import Runtime
+from limelight.server.signal_requests import SignalRecognizer
 from limelight.stores.base import EXIT_LOCK
 
 log = logging.getLogger(__name__)
@@ -126,7 +127,8 @@ class LimelightServer(uvicorn.Server):
         self._loop.set_default_executor(AgentThreadPool(THREADS, "limelight-work"))
         await self.runtime.start()
         await super().startup(sockets=[])  # the acceptor takes the connections
-        acceptor = Acceptor(self._listener, self.runtime.connections, self._proxies, self._make_protocol)
+        is_signal = SignalRecognizer(self.runtime.control, self.runtime.queues)
+        acceptor = Acceptor(self._listener, self.runtime.connections, self._proxies, self._make_protocol, is_signal)
         acceptor.start()
         self.servers = [acceptor]  # pyright: ignore[reportAttributeAccessIssue]
         self._fd_monitor = asyncio.create_task(FdMonitor().run(), name="limelight-fd-monitor")

@@ -134,7 +134,7 @@ class SandboxedExecutor:
         if self._worker is None:
             context = CURRENT.get()
             assert context is not None, "code of an agent runs in a turn"
-            self._worker = self._sandbox.start_worker(context.workspace)
+            self._worker = self._sandbox.start_worker(context.workspace, context.user.user_id)
             self._send_variables()
 
     def _configure(self) -> None:
