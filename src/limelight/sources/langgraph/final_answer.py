@@ -64,10 +64,11 @@ def _last_message(state: Any) -> BaseMessage | None:
 def _message_answer(last: BaseMessage) -> tuple[str | None, str | None]:
     """Return the answer in the last message, a model's text or a tool's result that ended the graph, and its id.
 
-    The id is None for the result of a tool.
+    The id is None for the result of a tool. Both are None for a model's message that has only calls.
     """
-    if isinstance(last, AIMessage) and not last.tool_calls:
-        return text_in(last.content), last.id
+    if isinstance(last, AIMessage):
+        text = text_in(last.content)
+        return (text, last.id) if text or not last.tool_calls else (None, None)
     return (text_in(last.content), None) if isinstance(last, ToolMessage) else (None, None)
 
 
