@@ -78,6 +78,11 @@ async def test_input_without_a_question_adds_no_message(tmp_path: Path) -> None:
     assert answer_of(finished) == "nothing about bees"
 
 
+async def test_objects_without_all_keys_of_their_typed_dict_reach_the_graph(tmp_path: Path) -> None:
+    values = {"lines": [{"id": "1"}, {"id": "2", "grade": 0}]}
+    assert answer_of(await run(input_graphs.partial_values(), tmp_path, input=values)) == {"graded": ["2"]}
+
+
 async def test_messages_of_the_input_are_used(tmp_path: Path) -> None:
     values = {"topic": "bees", "messages": [{"role": "user", "content": "Tell me"}]}
     assert answer_of(await run(input_graphs.messages_and_topic(), tmp_path, input=values)) == "Tell me about bees"

@@ -2,7 +2,7 @@
 """LangGraph: messages of agents, tools, middlewares and code of the graph, each of which is shown once."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 from deepagents.backends import FilesystemBackend
@@ -27,6 +27,7 @@ from limelight.events import (
     ToolStarted,
     Usage,
 )
+from tests.sources.langgraph.graphs import chain, one_node
 from tests.sources.langgraph.langgraph_scenarios import answering, deep, model, plain
 from tests.sources.live_turn import ModelEndpoint, run_agent, serve_agent
 
@@ -64,6 +65,39 @@ async def test_structured_response_as_text_names_its_message(tmp_path: Path) -> 
     assert isinstance(run.terminal, RunFinished), run.terminal
     assert run.answer == {"place": "Rome", "degrees": 30}
     assert run.one(FinalAnswer).message_id is not None
+
+
+class Asked(TypedDict, total=False):
+    question: str
+    context: list[str]
+    answer: Any
+
+
+async def test_message_under_an_answer_key_is_the_answer_and_is_not_repeated(tmp_path: Path) -> None:
+    def make(endpoint: ModelEndpoint) -> Any:
+        llm = model(endpoint)
+        return one_node(lambda state: {"answer": llm.invoke(state["question"]), "context": ["bees"]}, Asked)
+
+    run = await run_agent(make, "- steps: [{text: They dance.}]", tmp_path)
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    assert run.answer == "They dance."
+    assert run.text() == "They dance."
+    assert run.one(FinalAnswer).message_id is not None
+
+
+async def test_text_beside_a_call_that_ends_the_graph_is_the_answer(tmp_path: Path) -> None:
+    def make(endpoint: ModelEndpoint) -> Any:
+        async def route(state: Any) -> dict[str, Any]:
+            await model(endpoint).ainvoke("Which kind?")
+            return {}
+
+        last = AIMessage("It is sent.", tool_calls=[{"id": "1", "name": "Done", "args": {}}])
+        inner = one_node(lambda state: {"messages": [last]}).compile()
+        return chain(route=route, agent=inner)
+
+    run = await run_agent(make, "- steps: [{text: A reply.}]", tmp_path)
+    assert isinstance(run.terminal, RunFinished), run.terminal
+    assert run.answer == "It is sent."
 
 
 # Other callers of models

@@ -70,6 +70,13 @@ def test_state_without_an_input_schema_requires_nothing() -> None:
     assert schemas_of(input_graphs.numbers()).question_key == ""
 
 
+def test_typed_dict_inside_of_a_value_requires_no_keys() -> None:
+    schema = input_of(input_graphs.partial_values())
+    assert list(schema["$defs"]["LogLine"]["properties"]) == ["id", "question", "grade"]
+    assert jsonschema_rs.is_valid(schema, {"lines": [{"id": "1"}]})
+    assert not jsonschema_rs.is_valid(schema, {"lines": [{"id": 1}]})
+
+
 def test_messages_are_described_without_the_classes_of_langchain() -> None:
     schemas = schemas_of(input_graphs.messages_and_topic())
     assert schemas.input is not None

@@ -33,7 +33,8 @@ def answer_in(
         return _message_answer(message)
     if not values or found.is_function:
         return (None if state == {} else state), None
-    return _output(graph, values, given, earlier), None
+    output = _output(graph, values, given, earlier)
+    return _message_answer(output) if isinstance(output, AIMessage) else (output, None)
 
 
 def changed_values(before: Any, state: Any) -> Any:
@@ -63,15 +64,16 @@ def _last_message(state: Any) -> BaseMessage | None:
 def _message_answer(last: BaseMessage) -> tuple[str | None, str | None]:
     """Return the answer in the last message, a model's text or a tool's result that ended the graph, and its id.
 
-    The id is None for the result of a tool.
+    The id is None for the result of a tool. Both are None for a model's message that has only calls.
     """
-    if isinstance(last, AIMessage) and not last.tool_calls:
-        return text_in(last.content), last.id
+    if isinstance(last, AIMessage):
+        text = text_in(last.content)
+        return (text, last.id) if text or not last.tool_calls else (None, None)
     return (text_in(last.content), None) if isinstance(last, ToolMessage) else (None, None)
 
 
 def _output(graph: Any, values: dict[str, Any], given: Mapping[str, Any], earlier: Mapping[str, Any]) -> Any:
-    """Return the graph's output: a text under one of ANSWER_KEYS, the only text, or all values.
+    """Return the graph's output: a text or a model's message under one of ANSWER_KEYS, the only one, or all values.
 
     Values that are still those of the input are not output, except if the graph has no others.
     """
@@ -84,8 +86,13 @@ def _output(graph: Any, values: dict[str, Any], given: Mapping[str, Any], earlie
     }
     changed = {key: value for key, value in outputs.items() if not (key in earlier and _is_same(earlier[key], value))}
     outputs = changed or outputs
-    named = next((outputs[key] for key in ANSWER_KEYS if isinstance(outputs.get(key), str)), None)
+    texts = {key: value for key, value in outputs.items() if _is_text(value)}
+    named = next((texts[key] for key in ANSWER_KEYS if key in texts), None)
     if named is not None:
         return named
-    texts = [value for value in outputs.values() if isinstance(value, str)]
-    return texts[0] if len(outputs) == len(texts) == 1 else outputs or None
+    return next(iter(texts.values())) if len(outputs) == len(texts) == 1 else outputs or None
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value of a state is a text, or a model's message that says one."""
+    return isinstance(value, str) or (isinstance(value, AIMessage) and not value.tool_calls)

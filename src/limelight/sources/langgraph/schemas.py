@@ -217,12 +217,18 @@ def _config_specs(graph: Any) -> list[Any]:
 
 
 class _LenientJsonSchema(GenerateJsonSchema):
-    """Describes types without a JSON form as any value, where pydantic would raise an error."""
+    """Describes values as leniently as LangGraph takes them: types without a JSON form as any value, and TypedDicts."""
 
     ignored_warning_kinds: ClassVar[Any] = {"skipped-choice", "non-serializable-default", "skipped-discriminator"}
 
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
         return {}
+
+    def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
+        """Require no keys of a TypedDict inside of a value, because LangGraph does not check it."""
+        described = super().typed_dict_schema(schema)
+        described.pop("required", None)
+        return described
 
 
 def _object_schema(fields: Iterable[GraphField], given: Collection[str] = ()) -> dict[str, Any]:
