@@ -11,6 +11,7 @@ these texts from the result.
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
+from enum import Enum
 from typing import Any, NamedTuple, cast
 
 from limelight.events import AnyEvent, Status
@@ -33,6 +34,12 @@ EVENT_FIELDS = frozenset(
     | {"workflow_id", "workflow_run_id", "step_id", "step_name", "step_index", "nested_depth", "tools", "tool_call_id"}
 )
 """The fields that every Agno event has. Any other field of a custom event was defined by the tool's author."""
+
+
+class OwnEvent(Enum):
+    """The name of the events that Limelight puts into Agno's stream. Agno must not store them with its own."""
+
+    NAME = "LimelightEvent"
 
 
 class RejectedCall(NamedTuple):
