@@ -24,9 +24,6 @@ class AgnoCall(ToolCall):
         """Whether another call of the agent ran at the same time."""
         self.awaits_approval = False
         self.members: list[AgentRun] = []
-        self.event_texts: list[str] = []
-        """Texts that Agno appends to the tool's result, one for each custom event of the tool; they are removed again.
-        """
         self.held_result: Any = None
         self.is_held = False
         """Whether the call's result is held back until the team members that it has started have ended."""

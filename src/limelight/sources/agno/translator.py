@@ -10,7 +10,8 @@ from typing import Any
 
 from limelight.errors import AgentFailed
 from limelight.events import AgentStarted, AnyEvent, FinalAnswer, RunCancelled, RunFinished, Status
-from limelight.json_values import safe_text
+from limelight.grammar import parse_args
+from limelight.json_values import json_text, json_value, safe_text
 from limelight.sources.agno.agents import AgentRun, AgnoCall
 from limelight.sources.agno.files import Media
 from limelight.sources.agno.messages import CONTENT_EVENTS, Citations, completion_text, only_text, reasoning_text
@@ -243,10 +244,11 @@ class AgnoTranslator:
 
     def _run_completed(self, run: AgentRun, event: Any) -> list[Item]:
         events = [*self._citations.feed(event, run.agent_id), *self._media.feed(event, run.agent_id)]
+        content = getattr(event, "content", None)
         if run is self._main:
-            self._content = getattr(event, "content", None)
+            self._content = content
             return [*events, *run.end_step()]
-        return [*events, *run.end(), *self._finish_held_call(run)]
+        return [*events, *_structured_text(run, content), *run.end(), *self._finish_held_call(run)]
 
     def _run_error(self, run: AgentRun, event: Any) -> list[Item]:
         message = safe_text(getattr(event, "content", None) or getattr(event, "error_type", None) or "Unknown error")
@@ -384,3 +386,14 @@ class AgnoTranslator:
         else:
             answer = final_answer(self._content)
         return [answer, RunFinished(code=code)]
+
+
+def _structured_text(run: AgentRun, content: Any) -> list[AnyEvent]:
+    """Return the events that show a member's answer as JSON if it is an object of an output schema.
+
+    Agno does not stream the text of such an answer.
+    """
+    messages = run.messages
+    if content is None or isinstance(content, str) or parse_args(messages.last_text) == json_value(content):
+        return []
+    return [*messages.close(), *messages.text(json_text(content))]
