@@ -1,13 +1,17 @@
 """Loading of agents from targets, and the errors of invalid ones."""
 
+import builtins
+import logging
 import os
 import sys
+import threading
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
+from limelight.agents import module_import
 from limelight.agents.load import load_agent, wrap
 from limelight.errors import SetupError
 from limelight.sources.base import Options
@@ -164,6 +168,39 @@ def test_failed_import_is_reported_in_one_line(folder: Path, target: str, source
     assert message in caught.value.detail
     assert caught.value.detail.startswith(f"target {target!r}")
     assert "\n" not in caught.value.detail
+
+
+@pytest.mark.parametrize("target", ["script_bot.py:agent", "script_bot.py", "script_bot:agent.part"])
+def test_script_that_fails_after_it_has_made_the_agent_is_reported_with_advice(folder: Path, target: str) -> None:
+    (folder / "script_bot.py").write_text("agent = 1\n1 / 0")
+    with pytest.raises(SetupError) as caught:
+        load_agent(target)
+    advice = "(script_bot.py:2); 'agent' was already made: lines that only run it belong under if __name__ =="
+    assert advice in caught.value.detail
+
+
+def test_long_import_is_logged_while_it_lasts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged = threading.Event()
+    texts: list[str] = []
+
+    class Watcher(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            texts.append(record.getMessage())
+            logged.set()
+
+    watcher = Watcher()
+    module_import.log.addHandler(watcher)
+    monkeypatch.setattr(module_import, "SLOW_SECONDS", 0.0)
+    (folder / "slow_bot.py").write_text("import builtins\nassert builtins.limelight_logged.wait(60)\nagent = None\n")
+    monkeypatch.setattr(builtins, "limelight_logged", logged, raising=False)
+    try:
+        with pytest.raises(SetupError, match="which no installed source takes"):
+            load_agent("slow_bot.py:agent")
+    finally:
+        module_import.log.removeHandler(watcher)
+    assert texts == [module_import.SLOW_IMPORT % "slow_bot.py:agent"]
 
 
 async def test_coroutine_function_without_parameters_is_a_factory(folder: Path) -> None:

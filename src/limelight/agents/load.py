@@ -18,7 +18,13 @@ from limelight.agents.factory_detection import (
     open_agent,
     takes_messages,
 )
-from limelight.agents.module_import import TARGET_PREFIX, describe_error, import_file, import_module
+from limelight.agents.module_import import (
+    DEFAULT_VARIABLE,
+    TARGET_PREFIX,
+    describe_error,
+    import_file,
+    import_module,
+)
 from limelight.errors import SetupError
 from limelight.runs.agent_registry import Agent
 from limelight.sources.base import NO_OPTIONS, Options, Source
@@ -76,7 +82,7 @@ def _import_agent(target: str, sources: Sequence[type[Source]]) -> tuple[str, st
     module, variable = split_target(target)
     variable, dot, part = variable.partition(".")
     whole = f"{module}:{variable}" if dot else target
-    attribute, found = import_target(whole, lambda value: _is_agent(value, sources), "agent")
+    attribute, found = import_target(whole, lambda value: _is_agent(value, sources), DEFAULT_VARIABLE)
     if not dot:
         return attribute, attribute, found
     held = _agents_in(found, sources)
@@ -97,7 +103,7 @@ def _agent_name(name: str) -> str:
     return INVALID_NAME_CHARS.sub("-", name).strip("-._")[:64] or "agent"
 
 
-def split_target(target: str, default: str = "agent") -> tuple[str, str]:
+def split_target(target: str, default: str = DEFAULT_VARIABLE) -> tuple[str, str]:
     """Split a target into its module or file and the variable's name, which is `default` if the target has none."""
     module, colon, name = target.rpartition(":")
     return (module, name) if colon else (target, default)

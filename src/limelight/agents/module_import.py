@@ -6,9 +6,11 @@ project are added to the import path: the current folder, `src`, and the folders
 
 import importlib
 import importlib.util
+import logging
 import re
 import sys
 import sysconfig
+import threading
 import tomllib
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -34,6 +36,12 @@ folders."""
 MAX_NAMED = 10
 """The most missing packages that an error message names."""
 REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^]]*\])?")
+DEFAULT_VARIABLE = "agent"
+MAIN_GUARD = 'if __name__ == "__main__":'
+SLOW_SECONDS = 10.0
+"""After how many seconds of an import the log says that it is not done."""
+SLOW_IMPORT = f"%s is still being imported; lines that run an agent or start a server belong under {MAIN_GUARD}"
+log = logging.getLogger(__name__)
 LIBRARIES = tuple(
     str(Path(folder).resolve())
     for folder in {
@@ -138,12 +146,30 @@ def _import_alone(path: Path, target: str, project: Path) -> ModuleType:
 def _import(target: str, name: str, load: Callable[[], ModuleType], project: Path) -> ModuleType:
     """Import a target's module by calling `load`, and turn any error into a SetupError of one line."""
     importlib.invalidate_caches()
+    notice = threading.Timer(SLOW_SECONDS, log.warning, [SLOW_IMPORT, target])
+    notice.daemon = True
+    notice.start()
     try:
         return load()
     except ModuleNotFoundError as error:
         raise SetupError(f"target {target!r}{_missing(error, name, project)}") from error
     except (Exception, SystemExit) as error:
-        raise SetupError(f"target {target!r} cannot be imported: {describe_error(error)}") from error
+        reason = f"{describe_error(error)}{_main_guard_advice(error, target)}"
+        raise SetupError(f"target {target!r} cannot be imported: {reason}") from error
+    finally:
+        notice.cancel()
+
+
+def _main_guard_advice(error: BaseException, target: str) -> str:
+    """Return advice for a script that has failed after it had made the agent; "" for any other file.
+
+    Many scripts also run their agent, ask on the terminal or start a server. All of that happens during the import.
+    """
+    variable = (target.rpartition(":")[2] if ":" in target else DEFAULT_VARIABLE).partition(".")[0]
+    modules = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if frame.f_code.co_name == "<module>"]
+    if not any(variable in frame.f_globals and _is_own(frame.f_code.co_filename) for frame in modules):
+        return ""
+    return f"; {variable!r} was already made: lines that only run it belong under {MAIN_GUARD}"
 
 
 def _missing(error: ModuleNotFoundError, target_module: str, project: Path) -> str:

@@ -62,6 +62,9 @@ class Progress(CustomEvent):
     content: str | None = None
     share: float = 0.0
 
+    def __str__(self) -> str:  # Agno appends it to the tool's result; by default it contains the time
+        return f"[{self.content}] "
+
 
 async def talk() -> AsyncIterator[Any]:
     """Speak while at work."""

@@ -202,6 +202,25 @@ async def test_answer_of_an_output_schema_is_an_object(tmp_path: Path) -> None:
     assert run.all(TextDelta) == []
 
 
+async def test_structured_answer_of_a_member_is_its_text(tmp_path: Path) -> None:
+    script = f"""
+- match: "help:"
+  turns:
+    - steps: [{{text: '{{"title": "Bees", "content": "", "sources": []}}'}}]
+- turns:
+    - steps: [{{tool_calls: [{delegating("helper", "help: now")}]}}]
+    - steps: [{{text: All done.}}]
+"""
+
+    def make(endpoint: ModelEndpoint) -> Any:
+        return team(endpoint, members=[plain(endpoint, name="helper", output_schema=Report, tools=[])])
+
+    run = await run_agent(make, script, tmp_path)
+    assert run.text("helper") == '{"title":"Bees","content":"","sources":[]}'
+    assert run.text() == run.answer == ANSWER
+
+
+
 # Members
 
 

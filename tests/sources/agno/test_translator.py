@@ -286,20 +286,20 @@ class Progress(CustomEvent):
     share: float = 0.0
 
 
-def test_custom_event_is_output_of_its_tool_and_not_part_of_the_result() -> None:
+def test_custom_event_is_output_of_its_tool_and_the_result_is_that_of_agno() -> None:
     translator = AgnoTranslator()
     sent = Progress(share=0.5)
-    noise = str(sent)
+    result = f"{sent}there"
     sent.tool_call_id, sent.run_id = "c1", "main"
     items = fed(
         translator,
         event("ToolCallStarted", tool=tool()),
         sent,
-        event("ToolCallCompleted", tool=tool(result=f"{noise}there")),
+        event("ToolCallCompleted", tool=tool(result=result)),
     )
     assert items[1:] == [
         ToolOutputDelta(call_id="c1", text='{"share":0.5}\n'),
-        ToolFinished(call_id="c1", result="there"),
+        ToolFinished(call_id="c1", result=result),
     ]
     assert fed(translator, event("CustomEvent", content="By the way.", tool_call_id=None)) == [
         Status(text="By the way.")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from agno.db.in_memory import InMemoryDb
+from agno.db.sqlite import AsyncSqliteDb
 from agno.run.workflow import WorkflowRunEvent, WorkflowRunOutput
 from agno.workflow.agent import WorkflowAgent
 from agno.workflow.workflow import Workflow
@@ -266,6 +267,27 @@ async def test_workflow_agent_runs_the_workflow_or_answers_itself(tmp_path: Path
     assert run.call("add").started.agent_id == "worker" and run.call("run_workflow").ended_at > run.call("add").ended_at
     assert run.answer == "prepared: the topic"
     assert again.answer == "I know that already." and again.all(ToolStarted) == []
+
+
+@pytest.mark.parametrize("is_deciding", [False, True], ids=["steps", "workflow_agent"])
+async def test_workflow_that_stores_its_events_is_saved_without_those_of_limelight(
+    is_deciding: bool, tmp_path: Path, requests: Requests
+) -> None:
+    file = tmp_path / "own.db"
+    db = AsyncSqliteDb(db_file=str(file))
+
+    def make(endpoint: ModelEndpoint) -> Workflow:
+        flow = deciding(endpoint) if is_deciding else CONSTRUCTS["sequence"](endpoint)
+        flow.db, flow.store_events, flow.add_workflow_history_to_steps = db, True, True
+        return flow
+
+    async with serve_agent(make, DECIDING if is_deciding else SCRIPT, tmp_path) as server:
+        await server.run("first", session_id="a")
+        await server.run("again", session_id="a")
+    await db.close()
+    assert "first" in str(requests[-1]["messages"])
+    stored = file.read_bytes()
+    assert b"WorkflowStarted" in stored and b"imelight" not in stored
 
 
 async def test_workflow_ends_at_the_step_limit(tmp_path: Path) -> None:

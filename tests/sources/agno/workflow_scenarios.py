@@ -213,6 +213,12 @@ def nested_workflow(endpoint: ModelEndpoint) -> Workflow:
     return workflow(Step(name="first", workflow=inner), workflow(workflow(spell, name="innermost"), name="second"))
 
 
+def deeply_nested(endpoint: ModelEndpoint) -> Workflow:
+    worker = Condition(name="check", evaluator=lambda _: True, steps=[plain(endpoint, name="worker")])
+    inner = workflow(Steps(name="group", steps=[Steps(name="subgroup", steps=[prepare, worker])]), name="inner")
+    return workflow(Step(name="whole", workflow=workflow(Step(name="part", workflow=inner), name="outer")))
+
+
 def teams(endpoint: ModelEndpoint) -> Workflow:
     return workflow(prepare, Step(name="together", team=team(endpoint, tools=[add])))
 
@@ -252,6 +258,7 @@ CONSTRUCTS: dict[str, Callable[[ModelEndpoint], Workflow]] = {
         router_with_lists,
         steps,
         nested_workflow,
+        deeply_nested,
         teams,
         forwarded,
         early_stop,

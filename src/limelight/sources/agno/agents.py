@@ -24,14 +24,22 @@ class AgnoCall(ToolCall):
         """Whether another call of the agent ran at the same time."""
         self.awaits_approval = False
         self.members: list[AgentRun] = []
-        self.event_texts: list[str] = []
-        """Texts that Agno appends to the tool's result, one for each custom event of the tool; they are removed again.
-        """
         self.held_result: Any = None
         self.is_held = False
         """Whether the call's result is held back until the team members that it has started have ended."""
         self.generator_ms: int | None = None
         """How long the tool, a generator, has run; Agno's own duration of such a tool is wrong."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the call's result was held back, and all team members that it has started have ended."""
+        return self.is_held and all(member.ended for member in self.members)
+
+    @property
+    def members_text(self) -> str:
+        """The last text of each team member that the call has started, with the members' names if there are several."""
+        texts = [(member.name, member.messages.last_text) for member in self.members if member.messages.last_text]
+        return texts[0][1] if len(texts) == 1 else "\n".join(f"{name}: {text}" for name, text in texts)
 
 
 class AgentRun:

@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any, cast
 
 from limelight.json_values import items_of
-from limelight.sources.agno.tool_calls import Rejection, rejected_calls
+from limelight.sources.agno.tool_calls import OwnEvent, Rejection, rejected_calls
 
 SHARED = ("tools", "dependencies", "tool_hooks", "pre_hooks", "post_hooks", "knowledge_retriever")
 """Fields that a copied agent shares with the original, because they may contain state of the user. Agno itself copies
@@ -91,7 +91,13 @@ def copy_executor(target: Any, **changes: Any) -> Any:
         update["members"] = [copy_executor(member) if hasattr(member, "deep_copy") else member for member in listed]
     copy = target.deep_copy(update={**update, **changes})
     copy.model = reporting_model(copy.model)
+    skip_own_events(copy)
     return copy
+
+
+def skip_own_events(copy: Any) -> None:
+    """Make a copied agent, team or workflow store no events of Limelight, if it stores the events of its runs."""
+    copy.events_to_skip = [*(copy.events_to_skip or ()), OwnEvent.NAME]
 
 
 def _use_all_history(copy: Any) -> None:

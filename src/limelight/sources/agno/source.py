@@ -198,6 +198,7 @@ class AgnoSource(Source):
                 if stream is None:
                     async for item in self._decide(turn, translator, output):
                         yield item
+                    translator.continue_from(output)
                     stream = await self._continue(turn, agent, output)
                     output = None
                 async with aclosing(stream):

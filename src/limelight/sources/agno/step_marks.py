@@ -62,13 +62,11 @@ class StepMark:
 def tag(event: Any, step: StepExecution) -> None:
     """Tag an event that an execution passes on with that execution, unless an inner execution has sent it.
 
-    An execution gets to know its parent here: the parent passes on the mark of its start.
+    An execution gets to know its parent here: the parent is the first execution that passes on the mark of its start.
     """
     event = getattr(event, CARRIED, event)
     sender: StepExecution | None = getattr(event, TAG, None)
     if sender is None:
         event.limelight_step = step
-    elif event.event == STEP_STARTED:
-        outermost = [sender, *sender.ancestors][-1]
-        if outermost is not step:
-            outermost.parent = step
+    elif event.event == STEP_STARTED and sender.parent is None:
+        sender.parent = step

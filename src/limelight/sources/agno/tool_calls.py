@@ -4,13 +4,11 @@ Agno emits no event for a call that it rejects, because the tool is unknown or t
 the copied agent reports these calls (`instrument`). Calls that it misses are found at the end, in the messages of the
 run.
 
-A tool may yield custom events. Agno appends the `str` of each custom event to the tool's result; this module removes
-these texts from the result.
+A tool may yield custom events, which are its live output. Agno also appends the `str` of each to the tool's result.
 """
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from copy import copy
+from enum import Enum
 from typing import Any, NamedTuple, cast
 
 from limelight.events import AnyEvent, Status
@@ -33,6 +31,12 @@ EVENT_FIELDS = frozenset(
     | {"workflow_id", "workflow_run_id", "step_id", "step_name", "step_index", "nested_depth", "tools", "tool_call_id"}
 )
 """The fields that every Agno event has. Any other field of a custom event was defined by the tool's author."""
+
+
+class OwnEvent(Enum):
+    """The name of the events that Limelight puts into Agno's stream. Agno must not store them with its own."""
+
+    NAME = "LimelightEvent"
 
 
 class RejectedCall(NamedTuple):
@@ -123,8 +127,7 @@ class ToolCalls:
         run.calls.pop(raw_id, None)
         run.last_tool = call.name
         self._ids.finish(raw_id)
-        value = "" if error is not None else json_value(_without(result, call.event_texts))
-        return call.finish(value, error=error, duration_ms=duration_ms)
+        return call.finish("" if error is not None else json_value(result), error=error, duration_ms=duration_ms)
 
     def custom_event(self, run: AgentRun, event: Any, runs: Iterable[AgentRun]) -> list[AnyEvent]:
         """Emit a custom event of a tool as the tool's output, or as a status if no tool runs."""
@@ -140,7 +143,6 @@ class ToolCalls:
         text = _custom_text(event)
         if call is None or call.awaits_approval:
             return [Status(agent_id=run.agent_id, text=text)] if text else []
-        call.event_texts += _appended_texts(event)
         call.parallel = False  # do not use Agno's duration: custom events make it wrong
         return call.output(f"{text}\n") if text else []
 
@@ -224,24 +226,3 @@ def _custom_text(event: Any) -> str:
     own = cast("dict[str, Any]", vars(event))
     fields = {name: value for name, value in own.items() if name not in EVENT_FIELDS and value is not None}
     return json_text(fields) if fields else ""
-
-
-def _appended_texts(event: Any) -> list[str]:
-    """Return the texts that Agno may have appended to a tool's result because of a custom event.
-
-    Agno appends the `str` of the event as it was before Agno filled in its fields.
-    """
-    without_call = copy(event)
-    without_call.tool_call_id = None
-    blank = copy(event)
-    for field in dataclasses.fields(event):
-        if field.name in EVENT_FIELDS - {"event"} and field.default is not dataclasses.MISSING:
-            setattr(blank, field.name, field.default)
-    return list(dict.fromkeys([safe_text(blank), safe_text(without_call)]))
-
-
-def _without(result: Any, texts: list[str]) -> Any:
-    if isinstance(result, str):
-        for text in texts:
-            result = result.replace(text, "", 1)
-    return result

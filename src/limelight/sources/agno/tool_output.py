@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from agno.run.agent import CustomEvent
 
+from limelight.sources.agno.tool_calls import OwnEvent
+
 # pyright: reportUnknownMemberType=false
 # Agno's own types are partly unknown.
 
@@ -17,6 +19,7 @@ from agno.run.agent import CustomEvent
 class ToolText(CustomEvent):
     """A text that a tool has yielded. A team that passes it on changes its `tool_call_id`, but not its `call_id`."""
 
+    event: str = OwnEvent.NAME.value
     content: str = ""
 
     def __init__(self, content: str = "", call_id: str = "") -> None:
@@ -34,6 +37,7 @@ class ToolText(CustomEvent):
 class ToolEnded(CustomEvent):
     """The end of a tool, with the seconds for which it has run."""
 
+    event: str = OwnEvent.NAME.value
     seconds: float = 0.0
 
     def __init__(self, seconds: float = 0.0, call_id: str = "") -> None:

@@ -10,11 +10,12 @@ from typing import Any
 
 from limelight.errors import AgentFailed
 from limelight.events import AgentStarted, AnyEvent, FinalAnswer, RunCancelled, RunFinished, Status
-from limelight.json_values import safe_text
+from limelight.grammar import parse_args
+from limelight.json_values import json_text, json_value, safe_text
 from limelight.sources.agno.agents import AgentRun, AgnoCall
 from limelight.sources.agno.files import Media
 from limelight.sources.agno.messages import CONTENT_EVENTS, Citations, completion_text, only_text, reasoning_text
-from limelight.sources.agno.tool_calls import Rejection, ToolCalls, member_error, spawning_call
+from limelight.sources.agno.tool_calls import OwnEvent, Rejection, ToolCalls, member_error, spawning_call
 from limelight.sources.base import Item
 from limelight.sources.messages import MessageIds
 from limelight.sources.resume_state import ResumeState
@@ -87,6 +88,8 @@ class AgnoTranslator:
         self._calls = ToolCalls(self._media)
         self._citations = Citations()
         self._content: Any = None
+        self._held_tools: dict[str, Any] = {}
+        """Agno's records of the calls that paused runs hold, by Agno's call id. Agno sets their results later."""
         self._handlers: dict[str, Callable[[AgentRun, Any], list[Any]]] = {
             "RunStarted": self._run_started,
             "RunContinued": self._run_continued,
@@ -109,7 +112,7 @@ class AgnoTranslator:
             "TaskCreated": AgentRun.update_plan,
             "TaskUpdated": AgentRun.update_plan,
             **dict.fromkeys(COMPLETIONS, self._background_completed),
-            "CustomEvent": lambda run, event: self._calls.custom_event(run, event, self._runs.values()),
+            **dict.fromkeys(("CustomEvent", OwnEvent.NAME.value), self._custom_event),
         }
 
     def restore(self, state: ResumeState, run_id: str) -> None:
@@ -132,10 +135,21 @@ class AgnoTranslator:
         for agent_id, run in self._restored.items():
             run.restore_steps(state.step_numbers.get(agent_id, 0), state.steps.get(agent_id))
 
+    def continue_from(self, output: Any) -> None:
+        """Continue with a paused run of Agno, and with the paused runs of its members."""
+        paused, seen = [output], set[int]()
+        while paused:
+            run = paused.pop()
+            if id(run) not in seen:
+                seen.add(id(run))
+                self._held_tools |= {tool.tool_call_id: tool for tool in getattr(run, "tools", None) or ()}
+                requirements = getattr(run, "requirements", None) or ()
+                paused += [getattr(requirement, "_member_run_response", None) for requirement in requirements]
+
     @property
     def handled(self) -> frozenset[str]:
         """Names of all Agno events that the translator translates."""
-        return frozenset(self._handlers) | frozenset(STATUS)
+        return (frozenset(self._handlers) | frozenset(STATUS)) - {OwnEvent.NAME.value}
 
     @property
     def run_ids(self) -> frozenset[str]:
@@ -220,9 +234,9 @@ class AgnoTranslator:
             return run.end_step()
         return self._start(run)
 
-    def _run_continued(self, run: AgentRun, _: Any) -> list[AnyEvent]:
+    def _run_continued(self, run: AgentRun, _: Any) -> list[Item]:
         run.paused = False
-        return []
+        return self._finish_held_calls(run)
 
     def _run_paused(self, run: AgentRun, _: Any) -> list[AnyEvent]:
         run.paused = True
@@ -230,10 +244,11 @@ class AgnoTranslator:
 
     def _run_completed(self, run: AgentRun, event: Any) -> list[Item]:
         events = [*self._citations.feed(event, run.agent_id), *self._media.feed(event, run.agent_id)]
+        content = getattr(event, "content", None)
         if run is self._main:
-            self._content = getattr(event, "content", None)
+            self._content = content
             return [*events, *run.end_step()]
-        return [*events, *run.end(), *self._finish_held_call(run)]
+        return [*events, *_structured_text(run, content), *run.end(), *self._finish_held_call(run)]
 
     def _run_error(self, run: AgentRun, event: Any) -> list[Item]:
         message = safe_text(getattr(event, "content", None) or getattr(event, "error_type", None) or "Unknown error")
@@ -250,13 +265,26 @@ class AgnoTranslator:
         return [*run.end(reason), *self._finish_held_call(run)]
 
     def _finish_held_call(self, run: AgentRun) -> list[Item]:
-        """Finish the call that started this run, if its result was held back and all its team members have ended."""
-        call = run.spawned_by
-        if call is None or not call.is_held or any(not member.ended for member in call.members):
-            return []
-        texts = [f"{member.name}: {member.messages.last_text}" for member in call.members if member.messages.last_text]
-        result = texts[0].partition(": ")[2] if len(texts) == 1 else "\n".join(texts)
-        return self._calls.finish(run.parent or self._main, call, result or call.held_result, member_error(call))
+        """Finish the call that started this run, if its result was held back and all its team members have ended.
+
+        If Agno's record of the call is known, the call is finished when its run continues: Agno then sets the result.
+        """
+        parent = run.parent or self._main
+        held = {raw_id: call for raw_id, call in parent.calls.items() if call is run.spawned_by}
+        return [] if held.keys() & self._held_tools.keys() else self._finish_ready(parent, held)
+
+    def _finish_held_calls(self, run: AgentRun) -> list[Item]:
+        """Finish the held calls of a run that continues, with the results that Agno has set."""
+        return self._finish_ready(run, dict(run.calls))
+
+    def _finish_ready(self, run: AgentRun, calls: dict[str, AgnoCall]) -> list[Item]:
+        items: list[Item] = []
+        for raw_id, call in calls.items():
+            if call.is_ready:
+                tool = self._held_tools.get(raw_id)
+                result = tool.result if tool is not None else call.members_text or call.held_result
+                items += self._calls.finish(run, call, result, member_error(call))
+        return items
 
     # Messages and reasoning
 
@@ -303,6 +331,9 @@ class AgnoTranslator:
 
     # Tool calls
 
+    def _custom_event(self, run: AgentRun, event: Any) -> list[AnyEvent]:
+        return self._calls.custom_event(run, event, self._runs.values())
+
     def _show_rejections(self, run: AgentRun, run_id: str, name: str) -> list[Item]:
         """Report the rejected calls of a run whose model request Agno has already reported.
 
@@ -338,7 +369,7 @@ class AgnoTranslator:
         """
         if self.ended:
             return []
-        events: list[Item] = []
+        events = self._finish_held_calls(self._main)
         for rejection in self.rejections:
             run = self._runs.get(rejection.run_id, self._main)
             events += self._calls.reject(self._main if run.ended else run, rejection.call)
@@ -355,3 +386,14 @@ class AgnoTranslator:
         else:
             answer = final_answer(self._content)
         return [answer, RunFinished(code=code)]
+
+
+def _structured_text(run: AgentRun, content: Any) -> list[AnyEvent]:
+    """Return the events that show a member's answer as JSON if it is an object of an output schema.
+
+    Agno does not stream the text of such an answer.
+    """
+    messages = run.messages
+    if content is None or isinstance(content, str) or parse_args(messages.last_text) == json_value(content):
+        return []
+    return [*messages.close(), *messages.text(json_text(content))]

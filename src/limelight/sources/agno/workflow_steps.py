@@ -31,6 +31,7 @@ from limelight.sources.agno.instrument import (
     iterate_in_thread,
     reporting_model,
     run_in_thread,
+    skip_own_events,
 )
 from limelight.sources.agno.step_marks import (
     CARRIED,
@@ -44,6 +45,7 @@ from limelight.sources.agno.step_marks import (
     StepMark,
     tag,
 )
+from limelight.sources.agno.tool_calls import OwnEvent
 
 CHILDREN = ("steps", "else_steps", "choices")
 """Fields of Agno's containers that contain steps."""
@@ -65,6 +67,8 @@ class Carrier(CustomEvent):
     The tool by which such an agent runs its workflow, and Agno's code around it, pass on only Agno's own events, and of
     agents only texts.
     """
+
+    event: str = OwnEvent.NAME.value
 
     def __init__(self, carried: Any) -> None:
         super().__init__()  # pyright: ignore[reportUnknownMemberType]
@@ -129,6 +133,7 @@ def _all_steps(steps: list[Any]) -> list[Any]:
 def _copy_workflow(workflow: Any, instructions: str, branches: Branches) -> Any:
     copied = copy(workflow)
     copied.stream_executor_events = True
+    skip_own_events(copied)
     copied.session_state = _deep_copied(workflow.session_state)
     if workflow.agent is not None:
         copied.agent = _copy_workflow_agent(workflow.agent)
@@ -144,6 +149,7 @@ def _copy_workflow_agent(agent: Any) -> Any:
     """Copy the `WorkflowAgent` of a workflow, to which Agno gives a tool that runs the workflow."""
     copied = copy(agent)
     copied.model = reporting_model(agent.model)
+    skip_own_events(copied)
     copied.id = agent.id or (None if agent.name else "workflow-agent")  # otherwise Agno generates an id
     run = agent.arun
 

@@ -20,6 +20,7 @@ from limelight.json_values import json_text, safe_text
 from limelight.sources.agno.agents import AgentRun
 from limelight.sources.agno.messages import CONTENT_EVENTS, only_text
 from limelight.sources.agno.step_marks import CARRIED, FUNCTION, PARALLEL, STEP_ENDED, STEP_STARTED, TAG, StepExecution
+from limelight.sources.agno.tool_calls import OwnEvent
 from limelight.sources.agno.translator import AgnoTranslator
 from limelight.sources.base import Item
 from limelight.sources.resume_state import ResumeState
@@ -120,7 +121,7 @@ class WorkflowTranslator(AgnoTranslator):
         handler = self._workflow_handlers.get(event.event)
         if handler is not None:
             return handler(event)
-        if event.event == "CustomEvent" and (carried := getattr(event, CARRIED, None)) is not None:
+        if event.event == OwnEvent.NAME.value and (carried := getattr(event, CARRIED, None)) is not None:
             return self.feed(carried)
         if event.event in WORKFLOW_DROPS:
             return []
