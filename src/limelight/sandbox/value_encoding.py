@@ -28,7 +28,7 @@ MAX_INTEGER = 2**63
 LONG_TEXT = 10_000
 """Texts longer than this are sent in base64, because the limit of values in a message counts commas."""
 MAX_PIXELS = 50_000_000
-"""Maximum number of pixels of an image that is decoded. A pixel may need four bytes."""
+"""Maximum number of pixels of an image that is decoded, unless the caller has a limit of its own."""
 MAX_EQUAL_HASHES = 100
 """Maximum number of elements of a set, or keys of a dict, with the same hash, because these are compared in pairs."""
 NUMERIC_KINDS = "biufc"
@@ -135,8 +135,24 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def decode(encoded: Any, *, with_pickle: bool = False, depth: int = 0) -> Any:
-    """Convert the JSON types that `encode` returns back to the value. Raises ValueError for other content."""
+def check_pixels(pixels: int) -> None:
+    """Raise ValueError if an image has more than MAX_PIXELS."""
+    if pixels > MAX_PIXELS:
+        raise ValueError(f"{pixels:,} pixels are too many")
+
+
+def decode(
+    encoded: Any,
+    *,
+    with_pickle: bool = False,
+    admit_pixels: Callable[[int], None] = check_pixels,
+    depth: int = 0,
+) -> Any:
+    """Convert the JSON types that `encode` returns back to the value. Raises ValueError for other content.
+
+    `admit_pixels` is called with the number of pixels of each image before it is decoded, and raises ValueError if
+    they are too many.
+    """
     if depth > MAX_DEPTH:
         raise ValueError("the value is nested too deeply")
     if not isinstance(encoded, list):
@@ -151,9 +167,11 @@ def decode(encoded: Any, *, with_pickle: bool = False, depth: int = 0) -> Any:
         return _unpickled(*content)
 
     def inner(item: Any) -> Any:
-        return decode(item, with_pickle=with_pickle, depth=depth + 1)
+        return decode(item, with_pickle=with_pickle, admit_pixels=admit_pixels, depth=depth + 1)
 
     try:
+        if tag == "image":
+            return _image(content, admit_pixels)
         if tag == "dict":
             return _dict([(inner(key), inner(item)) for key, item in content])
         if (container := _CONTAINERS.get(tag)) is not None:
@@ -182,14 +200,13 @@ def _check_hashes(items: list[Any]) -> None:
         raise ValueError(f"more than {MAX_EQUAL_HASHES} items have the same hash")
 
 
-def _image(content: str) -> Any:
+def _image(content: str, admit_pixels: Callable[[int], None]) -> Any:
     from PIL import Image
 
     data = base64.b64decode(content)
     try:
         image = Image.open(io.BytesIO(data), formats=["PNG"])
-        if image.width * image.height > MAX_PIXELS:
-            raise ValueError(f"{image.width} x {image.height} pixels are too many")
+        admit_pixels(image.width * image.height)
         image.load()
     except Exception as error:  # decoders raise all kinds of errors for a broken image
         raise ValueError(f"{type(error).__name__}: {error}") from error
@@ -226,6 +243,5 @@ _MAKERS: dict[str, Callable[[Any], Any]] = {
     "timedelta": lambda parts: timedelta(*parts),
     "Decimal": Decimal,
     "path": Path,
-    "image": _image,
     "array": _array,
 }

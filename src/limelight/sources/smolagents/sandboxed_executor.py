@@ -14,12 +14,14 @@ from typing import Any
 
 from smolagents.local_python_executor import CodeOutput, ExecutionTimeoutError, InterpreterError, LocalPythonExecutor
 
+from limelight.errors import LimelightError
 from limelight.json_values import safe_text
 from limelight.sandbox.message_framing import InvalidFrame, Message
 from limelight.sandbox.process import WorkerLost, WorkerProcess
 from limelight.sandbox.sandbox import Sandbox
 from limelight.sandbox.value_encoding import NotEncodable, decode, encode
 from limelight.sources.base import CURRENT
+from limelight.sources.image_budget import ImageLease, separate_lease
 from limelight.sources.smolagents.reports import ANSWER
 from limelight.sources.thread_bridge import ThreadCancelled
 
@@ -57,10 +59,14 @@ class SandboxedExecutor:
         """Whether the variables of earlier code are lost, because the worker was killed."""
         self._on_print: Callable[[str], None] = _ignore
         self._is_cancelled: Callable[[], bool] = bool
+        self._images = separate_lease()
 
-    def observe(self, is_cancelled: Callable[[], bool], on_print: Callable[[str], None]) -> None:
-        """Set the functions that return whether the run was stopped, and that receive each printed text."""
-        self._is_cancelled, self._on_print = is_cancelled, on_print
+    def observe(self, is_cancelled: Callable[[], bool], on_print: Callable[[str], None], images: ImageLease) -> None:
+        """Set the functions that return whether the run was stopped, and that receive each printed text.
+
+        `images` are the pixels of the images that the run has decoded.
+        """
+        self._is_cancelled, self._on_print, self._images = is_cancelled, on_print, images
 
     def send_tools(self, tools: Mapping[str, Any]) -> None:
         """Set the tools that code may call, and start the worker while the model writes its first code."""
@@ -111,7 +117,7 @@ class SandboxedExecutor:
             self._configure()
         self._resume()
         self.state["_print_outputs"] = ""
-        execution = CodeExecution(self._ready_worker(), self._tools, self._is_cancelled, self._print)
+        execution = CodeExecution(self._ready_worker(), self._tools, self._is_cancelled, self._print, self._images)
         had_variables, self._has_run, self.is_lost = self._has_run, True, False
         try:
             return execution.run(code, self._local.timeout_seconds)
@@ -189,6 +195,7 @@ class CodeExecution:
         tools: Mapping[str, Callable[..., Any]],
         is_cancelled: Callable[[], bool],
         on_print: Callable[[str], None],
+        images: ImageLease,
     ) -> None:
         self.logs = ""
         """All text that the code printed, possibly truncated; set once the code has ended."""
@@ -197,6 +204,7 @@ class CodeExecution:
         self._tools = tools
         self._is_cancelled = is_cancelled
         self._on_print = on_print
+        self._images = images
         self._lock = threading.Lock()
         self._calls = 0
         """The number of tools that are running for the code."""
@@ -254,10 +262,19 @@ class CodeExecution:
         if end["type"] == "error":
             raise InterpreterError(safe_text(end.get("message", "")))
         try:
-            value = decode(end.get("value"))
+            value = decode(end.get("value"), admit_pixels=self._admit_pixels)
         except ValueError as error:
             raise InterpreterError(f"the output of the code cannot be read: {error}") from error
         return CodeOutput(output=value, logs=self.logs, is_final_answer=end.get("is_final_answer") is True)
+
+    def _admit_pixels(self, pixels: int) -> None:
+        """Count an image of the code before it is decoded. Raises ValueError if the run has too many pixels."""
+        try:
+            is_admitted = self._images.reserve(pixels)
+        except LimelightError as error:
+            raise ValueError(error.detail) from error
+        if not is_admitted:
+            raise ValueError(f"{pixels:,} pixels are too many, together with the other images of this run")
 
     def _cancel(self) -> None:
         """Ask the running code to end, and kill its sandboxed process if it does not."""
@@ -299,7 +316,7 @@ class CodeExecution:
         tool = self._tools.get(str(message.get("name")))
         if tool is None:
             raise NameError(f"there is no tool {message.get('name')!r}")
-        args, kwargs = (decode(part) for part in message["arguments"])
+        args, kwargs = (decode(part, admit_pixels=self._admit_pixels) for part in message["arguments"])
         return tool(*args, **kwargs)
 
     def _reply(self, message: Message, reply: Message) -> None:
