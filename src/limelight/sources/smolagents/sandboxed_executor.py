@@ -20,6 +20,7 @@ from limelight.sandbox.message_framing import InvalidFrame, Message
 from limelight.sandbox.process import WorkerLost, WorkerProcess
 from limelight.sandbox.sandbox import Sandbox
 from limelight.sandbox.value_encoding import NotEncodable, decode, encode
+from limelight.sandbox.worker_messages import Call, Error, Output, Ready, Result
 from limelight.sources.base import CURRENT
 from limelight.sources.image_budget import ImageLease, separate_lease
 from limelight.sources.smolagents.reports import ANSWER
@@ -175,7 +176,7 @@ class SandboxedExecutor:
                 if self._is_cancelled():
                     raise ThreadCancelled
                 message = worker.receive(POLL_SECONDS)
-                self._is_ready = message is not None and message["type"] == "ready"
+                self._is_ready = isinstance(message, Ready)
                 if time.monotonic() > deadline:
                     raise WorkerLost(f"the sandbox was not ready within {START_SECONDS:g} seconds")
         except WorkerLost as error:
@@ -241,31 +242,31 @@ class CodeExecution:
                     + (f". {LOST_VARIABLES}" if self.worker_is_lost else "")
                 )
 
-    def _receive(self) -> Message | None:
+    def _receive(self) -> Result | Error | None:
         """Handle the next message of the sandboxed process. Return it if it ends the execution."""
-        message = self._worker.receive(POLL_SECONDS)
-        if message is None:
-            return None
-        match message["type"]:
-            case "output":
-                self._on_print(safe_text(message.get("text", "")))
-            case "call":
+        match message := self._worker.receive(POLL_SECONDS):
+            case Output():
+                self._on_print(safe_text(message.text))
+            case Call():
                 self._start_call(message)
-            case "result" | "error":
+            case Result() | Error():
                 return message
-            case _:
+            case Ready():
+                self._worker.kill()
+                raise WorkerLost("the sandbox has started a second time")
+            case None:
                 pass
         return None
 
-    def _output(self, end: Message) -> CodeOutput:
-        self.logs = safe_text(end.get("logs", ""))
-        if end["type"] == "error":
-            raise InterpreterError(safe_text(end.get("message", "")))
+    def _output(self, end: Result | Error) -> CodeOutput:
         try:
-            value = decode(end.get("value"), admit_pixels=self._admit_pixels)
+            self.logs = safe_text(decode(end.logs))
+            value = decode(end.message if isinstance(end, Error) else end.value, admit_pixels=self._admit_pixels)
         except ValueError as error:
             raise InterpreterError(f"the output of the code cannot be read: {error}") from error
-        return CodeOutput(output=value, logs=self.logs, is_final_answer=end.get("is_final_answer") is True)
+        if isinstance(end, Error):
+            raise InterpreterError(safe_text(value))
+        return CodeOutput(output=value, logs=self.logs, is_final_answer=end.is_final_answer)
 
     def _admit_pixels(self, pixels: int) -> None:
         """Count an image of the code before it is decoded. Raises ValueError if the run has too many pixels."""
@@ -283,53 +284,53 @@ class CodeExecution:
             self._worker.send({"type": "cancel"})
             while time.monotonic() < deadline:
                 message = self._worker.receive(GRACE_SECONDS / 4)
-                if message is not None and message["type"] in ("result", "error"):
+                if isinstance(message, Result | Error):
                     return
         except WorkerLost:
             pass
         self._worker.kill()
         self.worker_is_lost = True
 
-    def _start_call(self, message: Message) -> None:
+    def _start_call(self, call: Call) -> None:
         """Run a tool in its own thread, because code may call several tools at once."""
         with self._lock:
             self._calls += 1
             is_too_many = self._calls > MAX_CALLS
         if is_too_many:
-            self._reply(message, {"error": "RuntimeError", "message": f"more than {MAX_CALLS} tools run"})
+            self._reply(call, {"error": "RuntimeError", "message": f"more than {MAX_CALLS} tools run"})
             return
-        threading.Thread(target=self._call, args=(message,), name="limelight-tool-of-code", daemon=True).start()
+        threading.Thread(target=self._call, args=(call,), name="limelight-tool-of-code", daemon=True).start()
 
-    def _call(self, message: Message) -> None:
+    def _call(self, call: Call) -> None:
         try:
-            value = self._run_tool(message)
+            value = self._run_tool(call)
         except ThreadCancelled:
             return  # the thread of the run notices by itself
         except Exception as error:
-            self._reply(message, {"error": type(error).__name__, "message": safe_text(error)})
+            self._reply(call, {"error": type(error).__name__, "message": safe_text(error)})
         except BaseException as error:
             self._fatal = error
         else:
-            self._reply(message, {"value": _encoded(value)})
+            self._reply(call, {"value": _encoded(value)})
 
-    def _run_tool(self, message: Message) -> Any:
-        tool = self._tools.get(str(message.get("name")))
+    def _run_tool(self, call: Call) -> Any:
+        tool = self._tools.get(call.name)
         if tool is None:
-            raise NameError(f"there is no tool {message.get('name')!r}")
-        args, kwargs = (decode(part, admit_pixels=self._admit_pixels) for part in message["arguments"])
+            raise NameError(f"there is no tool {call.name!r}")
+        args, kwargs = (decode(part, admit_pixels=self._admit_pixels) for part in call.arguments)
         return tool(*args, **kwargs)
 
-    def _reply(self, message: Message, reply: Message) -> None:
+    def _reply(self, call: Call, reply: Message) -> None:
         with self._lock:
             self._calls -= 1
         if self._is_over:  # the worker may be paused, and would not read
             return
         with suppress(WorkerLost):  # the thread of the run notices by itself
             try:
-                self._worker.send({"type": "reply", "id": message.get("id"), **reply})
+                self._worker.send({"type": "reply", "id": call.id, **reply})
             except InvalidFrame as error:
                 too_large = {"error": "ValueError", "message": f"the result cannot be sent to the sandbox: {error}"}
-                self._worker.send({"type": "reply", "id": message.get("id"), **too_large})
+                self._worker.send({"type": "reply", "id": call.id, **too_large})
 
 
 def _attributes(tool: Any) -> dict[str, Any]:
