@@ -12,6 +12,7 @@ from limelight.messages import Message
 from limelight.models import SessionRef
 from limelight.runs.agent_registry import Agent, Agents
 from limelight.runs.conversation_memory import Memories, fingerprint
+from limelight.runs.limits import MemoryLimits
 from limelight.sources.base import NO_OPTIONS, Item, Options, Source, Turn
 from limelight.stores.sqlite import SqliteStore
 from tests.stores.operations import S1, begin, opened
@@ -27,6 +28,7 @@ class RecordingSource(Source):
     def __init__(self, target: object, options: Options = NO_OPTIONS) -> None:
         self.forgotten: list[str] = []
         self.unloaded: list[str] = []
+        self.held: dict[str, int] = {}
         self.fails = False
 
     @classmethod
@@ -45,18 +47,26 @@ class RecordingSource(Source):
         if self.fails:
             raise RuntimeError("the framework's database is gone")
 
+    def held_bytes(self, memory_key: str) -> int:
+        return self.held.get(memory_key, 0)
+
     async def unload(self, memory_key: str) -> None:
         self.unloaded.append(memory_key)
+        if self.fails:
+            raise RuntimeError("the container is gone")
+
+
+DEFAULT_LIMITS = MemoryLimits()
 
 
 class Session:
     """Turns of one session, by their messages."""
 
-    def __init__(self, store: SqliteStore, idle_seconds: float = 3600) -> None:
+    def __init__(self, store: SqliteStore, idle_seconds: float = 3600, limits: MemoryLimits = DEFAULT_LIMITS) -> None:
         self.store = store
         self.source = RecordingSource(None)
         self.agent = Agent(name="deep", source=self.source, title="", description="")
-        self.memories = Memories(store, Agents([self.agent]), idle_seconds)
+        self.memories = Memories(store, Agents([self.agent]), idle_seconds, limits)
         self.turns = 0
 
     async def key(self, *texts: str, ref: SessionRef = S1, continues_session: bool = True) -> str:
@@ -64,6 +74,13 @@ class Session:
         self.turns += 1
         messages = [message(("user", "assistant")[n % 2], text) for n, text in enumerate(texts)]
         return (await self.memories.recall(self.agent, ref, f"r{self.turns}", messages, continues_session)).key
+
+    async def held(self, owner: str, session_id: str, size: int) -> str:
+        """Run a turn after which the conversation holds this many bytes. Return its memory key."""
+        key = await self.key("one", ref=SessionRef(owner, session_id))
+        self.source.held[key] = size
+        self.memories.done(f"r{self.turns}")
+        return key
 
 
 def message(role: str, content: Any) -> Message:
@@ -160,6 +177,77 @@ async def test_idle_memory_is_released_once_after_its_run(tmp_path: Path) -> Non
         await session.memories.tidy()
         assert session.source.unloaded == [key]
         assert await session.key("two") == key
+
+
+# The limits of memory
+
+
+@pytest.fixture
+async def limited(tmp_path: Path) -> AsyncGenerator[Session]:
+    async with opened(lambda: SqliteStore(tmp_path / "limelight.db")) as store:
+        assert isinstance(store, SqliteStore)
+        yield Session(store, limits=MemoryLimits(bytes_per_user=100, bytes_in_all=250))
+
+
+@pytest.mark.requirement("conversations-bounded")
+async def test_least_recently_used_conversation_of_a_user_over_the_limit_is_freed_first(limited: Session) -> None:
+    first, second = await limited.held("ann", "1", 40), await limited.held("ann", "2", 40)
+    other = await limited.held("ben", "1", 40)
+    await limited.held("ann", "1", 40)
+    await limited.memories.free_excess()
+    assert limited.source.unloaded == []
+    await limited.held("ann", "3", 40)
+    await limited.memories.free_excess()
+    assert limited.source.unloaded == [second]
+    await limited.held("ann", "4", 90)
+    await limited.memories.free_excess()
+    assert limited.source.unloaded[:2] == [second, first] and other not in limited.source.unloaded
+
+
+@pytest.mark.requirement("conversations-bounded")
+async def test_user_who_holds_the_most_frees_memory_if_all_users_exceed_their_limit(limited: Session) -> None:
+    oldest = await limited.held("ben", "1", 60)
+    largest = [await limited.held("ann", "1", 50), await limited.held("ann", "2", 50)]
+    await limited.held("cid", "1", 95)
+    await limited.memories.free_excess()
+    assert limited.source.unloaded == [largest[0]]
+    assert oldest not in limited.source.unloaded
+
+
+@pytest.mark.requirement("conversations-bounded")
+async def test_conversation_that_alone_exceeds_the_limit_is_freed_instead_of_others(limited: Session) -> None:
+    await limited.held("ann", "1", 40)
+    large = await limited.held("ann", "2", 101)
+    await limited.memories.free_excess()
+    assert limited.source.unloaded == [large]
+
+
+async def test_conversation_of_a_live_run_is_not_freed(limited: Session) -> None:
+    large = await limited.held("ann", "1", 101)
+    assert await limited.key("two", ref=SessionRef("ann", "1")) == large
+    await limited.memories.free_excess()
+    assert limited.source.unloaded == []
+    limited.memories.done(f"r{limited.turns}")
+    await limited.memories.free_excess()
+    assert limited.source.unloaded == [large]
+    assert await limited.key("three", ref=SessionRef("ann", "1")) == large  # the next turn continues it
+
+
+async def test_local_user_has_only_the_limit_of_all_users(limited: Session) -> None:
+    await limited.held("local", "1", 240)
+    await limited.memories.free_excess()
+    assert limited.source.unloaded == []
+    large = await limited.held("local", "2", 251)
+    await limited.memories.free_excess()
+    assert limited.source.unloaded == [large]
+
+
+async def test_conversation_that_the_source_fails_to_free_is_not_tried_again(limited: Session) -> None:
+    limited.source.fails = True
+    large = await limited.held("ann", "1", 101)
+    await limited.memories.free_excess()
+    await limited.memories.free_excess()
+    assert limited.source.unloaded == [large]
 
 
 def test_fingerprint_depends_on_text_and_files_only() -> None:

@@ -16,10 +16,11 @@ from uuid import uuid4
 
 from limelight.sandbox.confinement import drop_capabilities
 from limelight.sandbox.launch import Launch
-from limelight.sandbox.message_framing import Message
 from limelight.sandbox.policy import Limits
 from limelight.sandbox.process import WorkerLost, WorkerProcess
 from limelight.sandbox.sandbox import Sandbox
+from limelight.sandbox.value_encoding import decode
+from limelight.sandbox.worker_messages import Error, Ready, Result
 from tests.sandbox.escapes import PRELUDE
 from tests.support.wait import DEADLINE
 
@@ -53,7 +54,7 @@ class Attacker:
         configure(worker, imports if imports is not None else ["*"])
         return worker
 
-    def run(self, code: str) -> Message:
+    def run(self, code: str) -> Result | Error:
         """Run code in the interpreter, and return the message that describes its end."""
         worker = self.worker or self.start()
         try:
@@ -84,8 +85,8 @@ timeit.timeit(native, number=1, globals={{"source": source, "space": space, "out
 outcome[0] + chr(0) + outcome[1] + chr(0) + outcome[2]
 """
         )
-        assert end["type"] == "result", end
-        return Report(*str(end["value"]).split("\0", 2))
+        assert isinstance(end, Result), end
+        return Report(*str(decode(end.value)).split("\0", 2))
 
     def close(self) -> None:
         if self.worker is not None:
@@ -98,18 +99,18 @@ def configure(worker: WorkerProcess, imports: list[str]) -> None:
     deadline = time.monotonic() + DEADLINE
     while True:
         message = worker.receive(1)
-        if message is not None and message["type"] == "ready":
+        if isinstance(message, Ready):
             break
         assert time.monotonic() < deadline, "the worker is not ready"
     worker.send({"type": "configure", "imports": imports, "max_print": 10_000, "tools": [], "plain_final_answer": True})
 
 
-def receive_end(worker: WorkerProcess) -> Message:
+def receive_end(worker: WorkerProcess) -> Result | Error:
     """Return the message that ends the running code."""
     deadline = time.monotonic() + DEADLINE
     while time.monotonic() < deadline:
         message = worker.receive(1)
-        if message is not None and message["type"] in ("result", "error"):
+        if isinstance(message, Result | Error):
             return message
     raise AssertionError("the code does not end")
 

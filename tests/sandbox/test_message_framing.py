@@ -11,7 +11,7 @@ from limelight.sandbox import message_framing
 from limelight.sandbox.message_framing import FrameReader, InvalidFrame, Message, encode_frame
 
 JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.text()),
+    st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**63), st.text()),
     lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
     max_leaves=10,
 )

@@ -17,8 +17,9 @@ import pytest
 
 from limelight.sandbox import process as sandbox_process
 from limelight.sandbox.policy import Level, Limits
-from limelight.sandbox.process import WorkerLost
+from limelight.sandbox.process import ReadBudget, WorkerLost
 from limelight.sandbox.value_encoding import decode
+from limelight.sandbox.worker_messages import Output, Result
 from tests.sandbox.attacker import Attacker, Outside, processes_in, receive_end, states_of_threads
 from tests.support.wait import wait_for
 
@@ -55,12 +56,24 @@ def is_gone(outside: Outside) -> bool:
     [
         ("os.write(pipe, b'\\xff\\xff\\xff\\xff')", "are more than the limit"),
         ("forge(b'not JSON')", "not JSON"),
-        ("forge(b'[' * 1000000)", "not JSON"),
+        ("forge(b'[' * 50000)", "not JSON"),
         ("forge(b'[1]')", "not an object with a type"),
         ("forge({'type': 5})", "not an object with a type"),
-        ("forge(b'{\"type\": \"x\", \"v\": [' + b'[],' * 5000000 + b'0]}')", "more than 1000000 values"),
+        ("forge(b'{\"type\": \"x\", \"v\": [' + b'[],' * 1000000 + b'0]}')", "more than 100000 values"),
+        ('forge(b\'{"type": "x", "v": {\' + b\'"k":0,\' * 1000000 + b\'"k":0}}\')', "more than 100000 values"),
+        ("forge({'type': 'unknown'})", "Invalid value 'unknown'"),
+        ("forge({'type': 'reply', 'id': 77})", "Invalid value 'reply'"),
+        ("forge({'type': 'configure'})", "Invalid value 'configure'"),
+        ("forge({'type': 'output'})", "missing required field `text`"),
+        ("forge({'type': 'output', 'text': 5})", "Expected `str`, got `int`"),
+        ("forge({'type': 'output', 'text': '', 'more': 1})", "unknown field `more`"),
+        ("forge({'type': 'call', 'id': 1, 'name': 'f'})", "missing required field `arguments`"),
+        ("forge({'type': 'call', 'id': 'x', 'name': 'f', 'arguments': [1, 2]})", "Expected `int`"),
+        ("forge({'type': 'call', 'id': 1, 'name': 'f', 'arguments': [1]})", "length 2"),
+        ("forge({'type': 'result', 'value': 1, 'logs': '', 'is_final_answer': 1})", "Expected `bool`, got `int`"),
+        ("forge({'type': 'error', 'logs': ''})", "missing required field `message`"),
         ("forge(b'\\xff\\xfe')", "not JSON"),
-        ("forge(b'{\"type\": \"x\", \"v\": ' + b'9' * 5000 + b'}')", "not JSON"),
+        ("forge(b'{\"type\": \"x\", \"v\": ' + b'9' * 21 + b'}')", "not JSON"),
         ("os._exit(3)", "exit code 3"),
         ("os.kill(os.getpid(), 9)", ""),
         ("os.kill(os.getpid(), 40)", ""),
@@ -93,16 +106,27 @@ def test_pickle_of_a_worker_is_never_loaded(fresh: Attacker, tmp_path: Path) -> 
     started(fresh, f"forge({{'type': 'result', 'value': {tag!r}, 'logs': '', 'is_final_answer': True}})")
     assert fresh.worker is not None
     end = receive_end(fresh.worker)
-    for value in (end["value"], ["list", [end["value"]]], ["dict", [["key", end["value"]]]]):
+    assert isinstance(end, Result)
+    for value in (end.value, ["list", [end.value]], ["dict", [["key", end.value]]]):
         with pytest.raises(ValueError, match="no type 'pickle'"):
             decode(value)
     assert not planted.exists()
 
 
-def test_messages_of_unknown_types_are_only_delivered(fresh: Attacker) -> None:
-    started(fresh, "forge({'type': 'reply', 'id': 77})\nforge({'type': 'configure'})\nforge({'type': 'ready'})")
-    assert fresh.worker is not None
-    assert receive_end(fresh.worker)["type"] == "result"
+def test_value_with_too_many_elements_becomes_text(fresh: Attacker) -> None:
+    end = fresh.run("list(range(200_000))")
+    assert isinstance(end, Result), end
+    assert str(decode(end.value)).startswith("[0, 1, 2, ")
+
+
+def test_printed_text_with_many_commas_is_sent_in_several_messages(fresh: Attacker) -> None:
+    worker = fresh.start()
+    worker.send({"type": "run", "code": "print(',' * 300_000)"})
+    texts: list[str] = []
+    while not isinstance(message := wait_for("a message", lambda: worker.receive(1)), Result):
+        assert isinstance(message, Output), message
+        texts.append(message.text)
+    assert "".join(texts) == "," * 300_000 + "\n"
 
 
 # Floods
@@ -117,6 +141,58 @@ def test_flood_of_messages_does_not_grow_the_memory_of_the_server(fresh: Attacke
         seen += fresh.worker.receive(5) is not None
     fresh.close()
     wait_for("the end of the worker", lambda: is_gone(outside))
+
+
+@pytest.mark.requirement("sandbox-messages")
+@pytest.mark.parametrize(
+    ("size", "messages", "delay"),
+    [(0, 0, 0.0), (10**9, 0, 10.0), (10**6, 10**6, 5.0), (999, 9, 0.0)],
+)
+def test_budget_delays_reading_until_what_was_read_too_much_is_recovered(
+    size: int, messages: int, delay: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in LIMITS.items():
+        monkeypatch.setattr(sandbox_process, name, value)
+    now = 0.0
+    budget = ReadBudget(lambda: now)
+    budget.spend(size, messages)
+    assert budget.delay() == pytest.approx(delay)
+    now = delay / 2
+    assert budget.delay() == pytest.approx(delay / 2)
+    now = delay + 100
+    assert budget.delay() == 0
+    budget.spend(10**6 + 1, 0)  # no more than the full bucket was saved up
+    assert budget.delay() > 0
+
+
+LIMITS = {
+    "BYTES_AT_ONCE": 10**6,
+    "BYTES_PER_SECOND": (10**9 - 10**6) / 10,
+    "MESSAGES_AT_ONCE": 10,
+    "MESSAGES_PER_SECOND": (10**6 - 10) / 5,
+}
+
+
+@pytest.mark.requirement("sandbox-messages")
+def test_worker_that_sends_more_than_its_budget_waits(fresh: Attacker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox_process, "MESSAGES_AT_ONCE", 5)
+    monkeypatch.setattr(sandbox_process, "MESSAGES_PER_SECOND", 1e-6)
+    started(fresh, "number = 0\nwhile True:\n    forge({'type': 'output', 'text': str(number)})\n    number += 1")
+    worker = fresh.worker
+    assert worker is not None
+    texts: list[str] = []
+
+    def receive(seconds: float) -> bool:
+        message = worker.receive(seconds)
+        if isinstance(message, Output):
+            texts.append(message.text)
+        return message is not None
+
+    wait_for("more than the budget", lambda: receive(1) and len(texts) > 5)
+    while receive(0):  # the rest of what was read before
+        pass
+    assert texts == [str(number) for number in range(len(texts))]
+    assert worker.receive(0.01) is None
 
 
 def test_worker_that_does_not_read_is_killed(
@@ -296,7 +372,7 @@ from pathlib import Path
 from limelight.sandbox.sandbox import Sandbox
 worker = Sandbox(choice=sys.argv[1]).start_worker(Path(sys.argv[2]))
 message = worker.receive(60)
-print(message and message["type"], flush=True)
+print(type(message).__name__, flush=True)
 worker.send({"type": "configure", "imports": ["time"], "max_print": 1, "tools": [], "plain_final_answer": True})
 worker.send({"type": "run", "code": "import time\\ntime.sleep(600)"})
 time.sleep(600)
@@ -308,7 +384,7 @@ def test_worker_ends_when_the_server_is_killed(level: Level, outside: Outside) -
     server = subprocess.Popen([sys.executable, "-c", SERVER, level, str(outside.workspace)], stdout=subprocess.PIPE)
     assert server.stdout is not None
     with server.stdout:
-        assert server.stdout.readline() == b"ready\n"
+        assert server.stdout.readline() == b"Ready\n"
         assert processes_in(outside.workspace)
         server.kill()
         server.wait()
@@ -357,7 +433,7 @@ def test_paused_worker_ends_when_the_server_is_killed(level: Level, outside: Out
     server = subprocess.Popen([sys.executable, "-c", source, level, str(outside.workspace)], stdout=subprocess.PIPE)
     assert server.stdout is not None
     with server.stdout:
-        assert [server.stdout.readline() for _ in range(2)] == [b"ready\n", b"paused\n"]
+        assert [server.stdout.readline() for _ in range(2)] == [b"Ready\n", b"paused\n"]
         assert processes_in(outside.workspace)
         server.kill()
         server.wait()
@@ -370,7 +446,7 @@ def test_worker_starts_when_the_server_is_the_first_process_of_a_container(outsi
     server = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert server.stdout is not None
     with server.stdout:
-        assert server.stdout.readline() == b"ready\n"
+        assert server.stdout.readline() == b"Ready\n"
         server.kill()
         server.wait()
     wait_for("the end of the worker", lambda: is_gone(outside))

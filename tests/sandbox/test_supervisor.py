@@ -108,6 +108,7 @@ import json, sys
 from pathlib import Path
 from limelight.sandbox.policy import Limits
 from limelight.sandbox.sandbox import Sandbox
+from limelight.sandbox.worker_messages import Error, Result
 level, workspace = json.loads(sys.argv[1])
 worker = Sandbox(choice=level, limits=Limits(memory_mb=2048)).start_worker(Path(workspace))
 worker.send({"type": "configure", "imports": ["*"], "max_print": 1000, "tools": [], "plain_final_answer": True})
@@ -140,8 +141,8 @@ timeit.timeit("exec(code, space)", number=1, globals={{"code": {code!r}, "space"
 worker.send({"type": "run", "code": native})
 while True:
     message = worker.receive(60)
-    if message and message["type"] in ("result", "error"):
-        print(message.get("value", message))
+    if isinstance(message, Result | Error):
+        print(message.value if isinstance(message, Result) else message)
         break
 worker.kill()
 '''

@@ -16,7 +16,7 @@ from PIL import Image
 
 from limelight.sandbox import value_encoding
 from limelight.sandbox.message_framing import encode_frame
-from limelight.sandbox.value_encoding import MAX_DEPTH, MAX_EQUAL_HASHES, NotEncodable, decode, encode
+from limelight.sandbox.value_encoding import LONG_TEXT, MAX_DEPTH, MAX_EQUAL_HASHES, NotEncodable, decode, encode
 
 HASHABLE = st.one_of(
     st.none(),
@@ -47,7 +47,7 @@ JSON = st.recursive(
     lambda inner: st.one_of(st.lists(inner), st.dictionaries(st.text(), inner)),
     max_leaves=20,
 )
-TAGS = [*value_encoding._CONTAINERS, *value_encoding._MAKERS, "dict", "pickle", "object", ""]  # pyright: ignore[reportPrivateUsage]
+TAGS = [*value_encoding._CONTAINERS, *value_encoding._MAKERS, "dict", "image", "pickle", "object", ""]  # pyright: ignore[reportPrivateUsage]
 ENCODED = st.recursive(JSON, lambda inner: st.tuples(st.sampled_from(TAGS), inner).map(list), max_leaves=10)
 
 
@@ -147,6 +147,7 @@ INVALID: list[Any] = [
     ["text", "/w=="],
     ["datetime", "tomorrow"],
     ["Decimal", "x"],
+    ["Decimal", "9" * (LONG_TEXT + 1)],
     ["timedelta", [10**10, 0, 0]],
     ["path", 5],
     ["image", base64.b64encode(b"no image").decode()],

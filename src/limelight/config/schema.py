@@ -100,6 +100,19 @@ class LimitSettings(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     request_bytes: Annotated[
         int, _setting("Memory of all users' requests whose runs have not begun", "LIMELIGHT_REQUEST_BYTES", ge=1)
     ] = 512 * 1024 * 1024
+    conversation_bytes_per_user: Annotated[
+        int,
+        _setting("Memory of a user's conversations between turns", "LIMELIGHT_CONVERSATION_BYTES_PER_USER", ge=0),
+    ] = 64 * 1024 * 1024
+    conversation_bytes: Annotated[
+        int, _setting("Memory of all conversations between turns", "LIMELIGHT_CONVERSATION_BYTES", ge=0)
+    ] = 256 * 1024 * 1024
+    image_pixels_per_user: Annotated[
+        int, _setting("Decoded pixels of images in a user's live runs", "LIMELIGHT_IMAGE_PIXELS_PER_USER", ge=0)
+    ] = 50_000_000
+    image_pixels: Annotated[
+        int, _setting("Decoded pixels of images in all live runs", "LIMELIGHT_IMAGE_PIXELS", ge=0)
+    ] = 150_000_000
     message_bytes: Annotated[int, _setting("Largest message on a socket", "LIMELIGHT_MESSAGE_BYTES", ge=1)] = (
         1024 * 1024
     )

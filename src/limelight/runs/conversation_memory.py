@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
@@ -21,6 +22,7 @@ from limelight.models import Memory, MemoryTurn, SessionRef
 from limelight.runs.agent_registry import Agent, Agents
 from limelight.runs.conversation_history import chat_from_log, history_from_log
 from limelight.runs.error_message import error_message
+from limelight.runs.limits import MemoryLimits
 from limelight.runs.store_retry import retry_while_unavailable
 from limelight.stores.base import Store
 
@@ -44,15 +46,26 @@ class Recalled(msgspec.Struct, frozen=True):
     """Whether this is a new memory that replaces an earlier one of the session."""
 
 
+class Loaded(msgspec.Struct, frozen=True):
+    """A memory whose source may hold data in this process."""
+
+    agent: Agent
+    owner: str
+    used_at: float
+    held_bytes: int = 0
+    """The data that the source holds while the memory is idle; 0 during a run."""
+
+
 class Memories:
     """The conversation memories of all sessions: which stored conversation of its framework each agent continues."""
 
-    def __init__(self, store: Store, agents: Agents, idle_seconds: float) -> None:
+    def __init__(self, store: Store, agents: Agents, idle_seconds: float, limits: MemoryLimits | None = None) -> None:
         self._store = store
         self._agents = agents
         self._idle_seconds = idle_seconds
-        self._used: dict[str, tuple[Agent, float]] = {}
-        """By memory key, the agent and the time of the last use, until the source has freed the data in memory."""
+        self._limits = limits or MemoryLimits()
+        self._used: dict[str, Loaded] = {}
+        """The memories by key, the least recently used first, until the source has freed the data in this process."""
         self._busy: dict[str, str] = {}
         """The memory keys that live runs use, by run id."""
         self._tidying = asyncio.Lock()
@@ -77,7 +90,8 @@ class Memories:
             turns = (*(MemoryTurn(hashed, "") for hashed in earlier), MemoryTurn(question, run_id))
             memory = Memory(key=sortable_id("mem_"), agent=agent.name, turns=turns)
         await retry_while_unavailable(lambda: self._store.remember(ref, memory))
-        self._used[memory.key] = (agent, time.monotonic())
+        self._used.pop(memory.key, None)
+        self._used[memory.key] = Loaded(agent, ref.owner, time.monotonic())
         self._busy[run_id] = memory.key
 
         earlier_runs = [turn.run_id for turn in memory.turns[:-1]]
@@ -93,10 +107,38 @@ class Memories:
         return Recalled(memory.key, history, missing_messages, given, replaces)
 
     def done(self, run_id: str) -> None:
-        """Mark the memory of an ended run as idle, so that `tidy` frees its data in memory later."""
-        key = self._busy.pop(run_id, None)
-        if key in self._used:
-            self._used[key] = (self._used[key][0], time.monotonic())
+        """Mark the memory of an ended run as idle, so that its data in this process can be freed."""
+        key = self._busy.pop(run_id, "")
+        if (loaded := self._used.pop(key, None)) is not None:
+            held = loaded.agent.source.held_bytes(key)
+            self._used[key] = msgspec.structs.replace(loaded, used_at=time.monotonic(), held_bytes=held)
+
+    async def free_excess(self) -> None:
+        """Free data of idle memories in this process until it is within the limits.
+
+        A conversation that alone exceeds the limits goes first, then those of the user that were least recently used.
+        """
+        while (key := self._excess()) is not None:
+            await self._unload(key)
+
+    def _excess(self) -> str | None:
+        """Return the key of the memory to free next; None if the limits are not exceeded."""
+        busy = set(self._busy.values())
+        idle = {key: one for key, one in self._used.items() if one.held_bytes and key not in busy}
+        held: Counter[str] = Counter()
+        for one in idle.values():
+            held[one.owner] += one.held_bytes
+        owner = self._limits.exceeded_by(held)
+        own = [key for key, one in idle.items() if one.owner == owner]
+        too_large = (key for key in own if self._limits.exceeded_alone(idle[key].owner, idle[key].held_bytes))
+        return next(too_large, next(iter(own), None))
+
+    async def _unload(self, key: str) -> None:
+        agent = self._used.pop(key).agent
+        try:
+            await agent.source.unload(key)
+        except Exception as error:  # an error of the agent's executor; its conversation is not used any more
+            log.warning("agent %s could not unload its conversation %s: %s", agent.name, key, error_message(error))
 
     async def tidy(self) -> None:
         """Delete stale memories of the agents that are served now, and free the RAM of memories that are idle.
@@ -106,10 +148,9 @@ class Memories:
         async with self._tidying:  # otherwise two tasks would make a source forget the same memory
             await self._forget_stale()
         now = time.monotonic()
-        for key, (agent, used) in list(self._used.items()):
-            if now - used > self._idle_seconds and key not in self._busy.values():
-                del self._used[key]
-                await agent.source.unload(key)
+        for key, loaded in list(self._used.items()):
+            if now - loaded.used_at > self._idle_seconds and key in self._used and key not in self._busy.values():
+                await self._unload(key)
 
     async def _forget_stale(self) -> None:
         served = [agent.name for agent in self._agents]

@@ -1,5 +1,7 @@
 """Limits of users and runs: quotas, sizes and time limits. Pure."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from limelight.errors import TooManyRuns, TooManyStreams
@@ -19,6 +21,31 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
     approval_seconds: float = 600
     result_max: int = 50 * 1024 * 1024
     session_max: int = 1024**3
+
+
+class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of the memory that conversations hold in this process between turns, in bytes.
+
+    For the user `local`, only the limit of all users applies.
+    """
+
+    bytes_per_user: int = 64 * 1024 * 1024
+    bytes_in_all: int = 256 * 1024 * 1024
+
+    def exceeded_by(self, held: Mapping[str, int]) -> str | None:
+        """Return the user who must release memory, by the bytes that each user holds; None if no limit is exceeded.
+
+        If all users together exceed their limit, it is the user who holds the most.
+        """
+        largest = sorted(held, key=lambda owner: held[owner], reverse=True)
+        for owner in largest:
+            if owner != LOCAL_OWNER and held[owner] > self.bytes_per_user:
+                return owner
+        return largest[0] if sum(held.values()) > self.bytes_in_all else None
+
+    def exceeded_alone(self, owner: str, held: int) -> bool:
+        """Whether one conversation of a user, which holds these bytes, exceeds a limit."""
+        return held > (self.bytes_in_all if owner == LOCAL_OWNER else min(self.bytes_per_user, self.bytes_in_all))
 
 
 class Quota(msgspec.Struct, frozen=True, kw_only=True):

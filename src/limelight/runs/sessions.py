@@ -33,6 +33,7 @@ from limelight.runs.run_input import logged_input, with_input_in_question
 from limelight.runs.stop_and_approvals import Control, LiveRun
 from limelight.runs.workspace import Workspaces, shared_folder
 from limelight.sources.base import Turn
+from limelight.sources.image_budget import ImageBudget
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +78,7 @@ class Sessions:
         quota: Quota,
         resources: SessionResources,
         *,
+        image_budget: ImageBudget | None = None,
         allows_unconfined: Callable[[], bool] = lambda: True,
     ) -> None:
         """Create the sessions. `allows_unconfined`: whether agents whose sandbox confines nothing may run now."""
@@ -86,6 +88,7 @@ class Sessions:
         self._queues = queues
         self._quota = quota
         self.resources = resources
+        self._image_budget = image_budget or ImageBudget()
         self._allows_unconfined = allows_unconfined
         self._starting: Counter[str] = Counter()
         """Number of runs of each owner that are being created in the store."""
@@ -254,6 +257,7 @@ class Sessions:
             self.resources.memories.done(run.run_id)
             self._control.remove(run.run_id)
             self._queues.wake_next(run.ref)
+            await self.resources.memories.free_excess()
 
     async def _work(self, request: Request, execution: Execution, context: RunContext) -> None:
         """Do the work of a new run: emit `run_started`, and run the agent to its end."""
@@ -287,6 +291,7 @@ class Sessions:
             input=given.values,
             input_is_question=given.is_question,
             context_values=given.context,
+            images=self._image_budget.lease(request.ref.owner),
         )
         if not agent.source.keeps_memory:
             return turn

@@ -15,15 +15,49 @@ from functools import cache
 from limelight.sandbox.launch import Launch
 from limelight.sandbox.message_framing import FrameReader, InvalidFrame, Message, encode_frame
 from limelight.sandbox.supervisor import all_processes, descendants
+from limelight.sandbox.worker_messages import WorkerMessage, parse_message
 
 READ_BYTES = 256 * 1024
 SEND_SECONDS = 10.0
 """Time limit for a worker to read a message. A worker that exceeds it is killed."""
 MAX_ERROR_BYTES = 4096
+BYTES_AT_ONCE, BYTES_PER_SECOND = 32 * 1024 * 1024, 4 * 1024 * 1024
+MESSAGES_AT_ONCE, MESSAGES_PER_SECOND = 10_000, 5_000
+"""What the server reads from a worker. Beyond it the worker waits."""
 
 
 class WorkerLost(Exception):
     """Raised if a worker has ended or was killed. Its variables are lost."""
+
+
+class ReadBudget:
+    """How much the server may read from a worker: token buckets of bytes and of messages.
+
+    What was read is subtracted afterwards, so a bucket may be overdrawn. Nothing is read until it has recovered.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._filled_at = clock()
+        self._bytes: float = BYTES_AT_ONCE
+        self._messages: float = MESSAGES_AT_ONCE
+
+    def spend(self, size: int, messages: int) -> None:
+        """Subtract bytes and messages that were read."""
+        self._fill()
+        self._bytes -= size
+        self._messages -= messages
+
+    def delay(self) -> float:
+        """Return the seconds until the server may read again; 0 if it may read now."""
+        self._fill()
+        return max(0.0, -self._bytes / BYTES_PER_SECOND, -self._messages / MESSAGES_PER_SECOND)
+
+    def _fill(self) -> None:
+        now = self._clock()
+        seconds, self._filled_at = now - self._filled_at, now
+        self._bytes = min(BYTES_AT_ONCE, self._bytes + seconds * BYTES_PER_SECOND)
+        self._messages = min(MESSAGES_AT_ONCE, self._messages + seconds * MESSAGES_PER_SECOND)
 
 
 @cache
@@ -83,7 +117,8 @@ class WorkerProcess:
         self._input, self._output = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._input, False)
         self._reader = FrameReader()
-        self._messages: deque[Message] = deque()
+        self._messages: deque[WorkerMessage] = deque()
+        self._budget = ReadBudget()
         self._sending = threading.RLock()
         self._receiving = threading.RLock()
         """A lock that is held while the pipes are used, because the number of a closed file may be reused at once."""
@@ -107,20 +142,31 @@ class WorkerProcess:
                 except OSError:
                     raise self._lost(self._end()) from None
 
-    def receive(self, seconds: float) -> Message | None:
-        """Return the next message, or None if there is none within that time. Raises WorkerLost."""
+    def receive(self, seconds: float) -> WorkerMessage | None:
+        """Return the next message, or None if there is none within that time. Raises WorkerLost.
+
+        A worker that sends more than its budget has to wait.
+        """
         with self._receiving:
-            if not self._messages and not self._is_killed and _is_ready(self._output, select.POLLIN, seconds):
-                try:
-                    data = os.read(self._output, READ_BYTES)
-                    if not data:
-                        raise self._lost(self._end())
-                    self._messages.extend(self._reader.feed(data))
-                except InvalidFrame as error:
-                    raise self._lost(f"the sandbox has sent an invalid message: {error}") from error
+            if not self._messages and not self._is_killed:
+                delay = self._budget.delay()
+                time.sleep(min(delay, seconds))
+                if delay <= seconds and _is_ready(self._output, select.POLLIN, seconds - delay):
+                    self._read()
             if self._is_killed:
                 raise WorkerLost("the sandbox was killed")
             return self._messages.popleft() if self._messages else None
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._output, READ_BYTES)
+            if not data:
+                raise self._lost(self._end())
+            for message in self._reader.feed(data):
+                self._messages.append(parse_message(message))
+        except InvalidFrame as error:
+            raise self._lost(f"the sandbox has sent an invalid message: {error}") from error
+        self._budget.spend(len(data), len(self._messages))
 
     def pause(self) -> None:
         """Stop all threads of the worker until `resume`. Its variables stay. Code cannot prevent this."""

@@ -26,9 +26,11 @@ MAX_DEPTH = 60
 MAX_INTEGER = 2**63
 """Integers of this size or more are sent as hexadecimal text, because Python limits the digits of decimal ones."""
 LONG_TEXT = 10_000
-"""Texts longer than this are sent in base64, because the limit of values in a message counts commas."""
+"""Texts longer than this are sent in base64, because the limit of values counts characters of texts, too."""
+BASE64_STEP = 256 * 1024
+"""Number of characters of base64 that are decoded at once. No other thread runs meanwhile."""
 MAX_PIXELS = 50_000_000
-"""Maximum number of pixels of an image that is decoded. A pixel may need four bytes."""
+"""Maximum number of pixels of an image that is decoded, unless the caller has a limit of its own."""
 MAX_EQUAL_HASHES = 100
 """Maximum number of elements of a set, or keys of a dict, with the same hash, because these are compared in pairs."""
 NUMERIC_KINDS = "biufc"
@@ -52,7 +54,7 @@ def encode(value: Any, *, with_pickle: bool = False, depth: int = 0) -> Any:
         number = int(value)
         return number if -MAX_INTEGER < number < MAX_INTEGER else ["int", hex(number)]
     if isinstance(value, float):
-        return ["float", float(value).hex()]
+        return float(value) if math.isfinite(value) else ["float", float(value).hex()]
 
     def inner(item: Any) -> Any:
         return encode(item, with_pickle=with_pickle, depth=depth + 1)
@@ -135,8 +137,29 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def decode(encoded: Any, *, with_pickle: bool = False, depth: int = 0) -> Any:
-    """Convert the JSON types that `encode` returns back to the value. Raises ValueError for other content."""
+def _from_base64(text: str) -> bytes:
+    """Decode base64 in pieces, between which other threads can run."""
+    return b"".join(base64.b64decode(text[at : at + BASE64_STEP]) for at in range(0, len(text), BASE64_STEP))
+
+
+def check_pixels(pixels: int) -> None:
+    """Raise ValueError if an image has more than MAX_PIXELS."""
+    if pixels > MAX_PIXELS:
+        raise ValueError(f"{pixels:,} pixels are too many")
+
+
+def decode(
+    encoded: Any,
+    *,
+    with_pickle: bool = False,
+    admit_pixels: Callable[[int], None] = check_pixels,
+    depth: int = 0,
+) -> Any:
+    """Convert the JSON types that `encode` returns back to the value. Raises ValueError for other content.
+
+    `admit_pixels` is called with the number of pixels of each image before it is decoded, and raises ValueError if
+    they are too many.
+    """
     if depth > MAX_DEPTH:
         raise ValueError("the value is nested too deeply")
     if not isinstance(encoded, list):
@@ -151,9 +174,11 @@ def decode(encoded: Any, *, with_pickle: bool = False, depth: int = 0) -> Any:
         return _unpickled(*content)
 
     def inner(item: Any) -> Any:
-        return decode(item, with_pickle=with_pickle, depth=depth + 1)
+        return decode(item, with_pickle=with_pickle, admit_pixels=admit_pixels, depth=depth + 1)
 
     try:
+        if tag == "image":
+            return _image(content, admit_pixels)
         if tag == "dict":
             return _dict([(inner(key), inner(item)) for key, item in content])
         if (container := _CONTAINERS.get(tag)) is not None:
@@ -182,14 +207,13 @@ def _check_hashes(items: list[Any]) -> None:
         raise ValueError(f"more than {MAX_EQUAL_HASHES} items have the same hash")
 
 
-def _image(content: str) -> Any:
+def _image(content: str, admit_pixels: Callable[[int], None]) -> Any:
     from PIL import Image
 
-    data = base64.b64decode(content)
+    data = _from_base64(content)
     try:
         image = Image.open(io.BytesIO(data), formats=["PNG"])
-        if image.width * image.height > MAX_PIXELS:
-            raise ValueError(f"{image.width} x {image.height} pixels are too many")
+        admit_pixels(image.width * image.height)
         image.load()
     except Exception as error:  # decoders raise all kinds of errors for a broken image
         raise ValueError(f"{type(error).__name__}: {error}") from error
@@ -204,8 +228,14 @@ def _array(content: list[Any]) -> Any:
     if math.prod(max(1, length) for length in lengths) > MAX_BYTES:  # an empty array may have any length
         raise ValueError(f"an array of shape {lengths} is too large")
     np: Any = import_module("numpy")
-    array = np.frombuffer(base64.b64decode(data), dtype=np.dtype(str(kind))).reshape(lengths)
+    array = np.frombuffer(_from_base64(data), dtype=np.dtype(str(kind))).reshape(lengths)
     return array.copy() if shape else array[()]
+
+
+def _decimal(text: str) -> Decimal:
+    if len(text) > LONG_TEXT:
+        raise ValueError(f"{len(text)} digits are too many")
+    return Decimal(text)
 
 
 _CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
@@ -215,17 +245,16 @@ _CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
     "frozenset": lambda items: frozenset(_set(items)),
 }
 _MAKERS: dict[str, Callable[[Any], Any]] = {
-    "text": lambda text: base64.b64decode(text).decode("utf-8", "surrogatepass"),
+    "text": lambda text: _from_base64(text).decode("utf-8", "surrogatepass"),
     "int": lambda text: int(text, 16),
     "float": float.fromhex,
-    "bytes": base64.b64decode,
+    "bytes": _from_base64,
     "complex": lambda parts: complex(float.fromhex(parts[0]), float.fromhex(parts[1])),
     "datetime": datetime.fromisoformat,
     "date": date.fromisoformat,
     "time": time.fromisoformat,
     "timedelta": lambda parts: timedelta(*parts),
-    "Decimal": Decimal,
+    "Decimal": _decimal,
     "path": Path,
-    "image": _image,
     "array": _array,
 }

@@ -31,7 +31,7 @@ READ_BYTES = 64 * 1024
 FINAL_ANSWER = "final_answer"
 MAX_TEXT = 1_000_000
 """Maximum length of the text that replaces a value of a type that cannot be sent."""
-MAX_OUTPUT = 100_000
+MAX_OUTPUT = 50_000
 """Maximum length of printed text in one message."""
 
 
@@ -151,16 +151,21 @@ class Interpreter:
             return {
                 "type": "result",
                 "value": _encoded_output(output.output),
-                "logs": output.logs,
+                "logs": encode(str(output.logs)),
                 "is_final_answer": output.is_final_answer,
             }
         except BaseException as error:  # including SystemExit, which must not end the worker
             logs = str(self._executor.state.get("_print_outputs", ""))
-            return {"type": "error", "error": type(error).__name__, "message": str(error), "logs": logs}
+            return failure(str(error), logs)
 
     def _print(self, text: str) -> None:
         for start in range(0, len(text), MAX_OUTPUT):
             self._connection.send({"type": "output", "text": text[start : start + MAX_OUTPUT]})
+
+
+def failure(message: str, logs: str = "") -> Message:
+    """Return the message that the code has failed."""
+    return {"type": "error", "message": encode(message), "logs": encode(logs)}
 
 
 def _same(answer: Any) -> Any:
@@ -168,11 +173,13 @@ def _same(answer: Any) -> Any:
 
 
 def _encoded_output(output: Any) -> Any:
-    """Encode the output of code. A value of a type that cannot be sent becomes text."""
+    """Encode the output of code. A value that is too large, or of a type that cannot be sent, becomes text."""
     try:
-        return encode(output)
-    except NotEncodable:
+        encoded = encode(output)
+        encode_frame({"type": "result", "value": encoded})  # raises InvalidFrame if it is too large
+    except (NotEncodable, InvalidFrame):
         return encode(str(output)[:MAX_TEXT])
+    return encoded
 
 
 def main(argv: list[str]) -> None:
@@ -230,7 +237,7 @@ def serve(connection: Connection, interpreter: Interpreter) -> None:
             try:
                 connection.send(end)
             except (InvalidFrame, ValueError) as error:
-                connection.send({"type": "error", "error": "InterpreterError", "message": str(error), "logs": ""})
+                connection.send(failure(f"the output of the code cannot be sent: {error}"))
         case _:
             pass
 

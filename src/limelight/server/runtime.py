@@ -22,7 +22,7 @@ from limelight.runs.committer import Committer
 from limelight.runs.conversation_memory import Memories
 from limelight.runs.engine import Engine
 from limelight.runs.hub import Hub
-from limelight.runs.limits import Quota, RunLimits
+from limelight.runs.limits import MemoryLimits, Quota, RunLimits
 from limelight.runs.maintenance import Maintenance
 from limelight.runs.queue import SessionQueues
 from limelight.runs.recovery import Recovery
@@ -51,6 +51,7 @@ from limelight.server.response_budget import ResponseBudget
 from limelight.server.token_bucket import TokenBuckets
 from limelight.server.tracing_config import make_tracing
 from limelight.server.v2.message_history import MessageCounts
+from limelight.sources.image_budget import ImageBudget
 from limelight.stores.base import Store
 
 T = TypeVar("T")
@@ -87,7 +88,11 @@ class Runtime:
         publish = self.hub.publish if self._tracing is None else self._tracing.wrap(self.hub.publish)
         self._committer = Committer(store, publish, self.hub.wake, self.metrics)
         self._workspaces = Workspaces(Path(settings.store.data) / "workspaces")
-        memories = Memories(store, agents, settings.store.expiry_seconds)
+        memory_limits = MemoryLimits(
+            bytes_per_user=settings.limits.conversation_bytes_per_user,
+            bytes_in_all=settings.limits.conversation_bytes,
+        )
+        memories = Memories(store, agents, settings.store.expiry_seconds, memory_limits)
         resources = SessionResources(self.hub, self._workspaces, memories)
         self.redactor = make_redactor(settings)
         engine = Engine(store, self._committer, _run_limits(settings), self.redactor, self.metrics)
@@ -100,6 +105,7 @@ class Runtime:
             self.queues,
             self.quota,
             resources,
+            image_budget=ImageBudget(settings.limits.image_pixels_per_user, settings.limits.image_pixels),
             allows_unconfined=self._allows_unconfined,
         )
         self.retention = RetentionGuard(Path(settings.store.data), settings.store.retention_max_gap_days)

@@ -18,6 +18,7 @@ from limelight.events import NO_RESULT_SEEN, AnyEvent, Decision, JsonValue, Tool
 from limelight.messages import Message
 from limelight.models import User
 from limelight.sandbox.sandbox import Sandbox
+from limelight.sources.image_budget import ImageLease, separate_lease
 from limelight.sources.input_schemas import NO_SCHEMAS, InputSchemas
 
 DECISIONS: tuple[Decision, ...] = ("approve", "edit", "reject")
@@ -159,6 +160,9 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the request has only an input object. The question is then the text of the input, for people."""
     context_values: Mapping[str, Any] = {}
     """Context values of the request, which the agent's settings allow."""
+    images: ImageLease = msgspec.field(default_factory=separate_lease)
+    """The pixels of the images that the agent has decoded for this turn. A source that decodes images reserves them
+    here first, and closes the lease when the turn has ended."""
 
     @property
     def question(self) -> Message:
@@ -300,6 +304,10 @@ class Source(Protocol):
 
         Another user may have a session with the same id.
         """
+
+    def held_bytes(self, memory_key: str) -> int:
+        """Return the approximate memory of this process that an idle conversation holds, and `unload` releases."""
+        return 0
 
     async def unload(self, memory_key: str) -> None:
         """Release the memory of an idle conversation, which must still be able to continue later."""

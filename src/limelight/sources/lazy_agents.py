@@ -79,6 +79,9 @@ class DelegatingSource(Source):
     async def forget_session(self, user_id: str, session_id: str) -> None:
         await (await self._ready()).forget_session(user_id, session_id)
 
+    def held_bytes(self, memory_key: str) -> int:
+        return 0 if self._source is None else self._source.held_bytes(memory_key)
+
     async def unload(self, memory_key: str) -> None:
         if self._source is not None:  # without an agent there is no memory to release
             await self._source.unload(memory_key)

@@ -12,6 +12,7 @@ import pytest
 from limelight.events import ReasoningDelta, RunCancelled, RunFailed, RunFinished, StepFinished, ToolStarted
 from limelight.messages import Message
 from limelight.sources.base import Turn
+from limelight.sources.image_budget import separate_lease
 from limelight.sources.smolagents import SmolagentsSource
 from limelight.sources.smolagents.conversation import CUT_OFF, Conversation
 from limelight.understudy.scripts import parse_scripts
@@ -153,7 +154,9 @@ async def test_turn_after_a_stop_works(question: str, tmp_path: Path, requests: 
 
 def test_turn_after_a_stop_does_not_use_an_agent_that_still_runs() -> None:
     conversation = Conversation(
-        calling()(ModelEndpoint("http://127.0.0.1:1/v1", "key")), [Message(role="user", content="hi")]
+        calling()(ModelEndpoint("http://127.0.0.1:1/v1", "key")),
+        separate_lease(),
+        [Message(role="user", content="hi")],
     )
     old = conversation.agent()
     conversation.abandon()

@@ -4,13 +4,14 @@
 # pyright: reportUnknownArgumentType=false
 
 from limelight.messages import Message
+from limelight.sources.image_budget import separate_lease
 from limelight.sources.smolagents.history import steps_of
 from tests.sources.smolagents.smolagents_scenarios import messages_of
 
 
 def test_answer_becomes_a_final_answer_call() -> None:
     past = [Message(role="user", content="hi"), Message(role="assistant", content="Hello!")]
-    task, call, result = messages_of(steps_of(past, None))
+    task, call, result = messages_of(steps_of(past, None, separate_lease()))
     assert task == ("user", "New task:\nhi")
     assert "final_answer" in call[1] and "Hello!" in call[1]
     assert result == ("tool-response", "Observation:\nHello!")
@@ -18,7 +19,7 @@ def test_answer_becomes_a_final_answer_call() -> None:
 
 def test_answer_of_a_code_agent_becomes_code() -> None:
     past = [Message(role="user", content="hi"), Message(role="assistant", content='It\'s "here".')]
-    steps = messages_of(steps_of(past, ("<code>", "</code>")))
+    steps = messages_of(steps_of(past, ("<code>", "</code>"), separate_lease()))
     assert steps[1] == ("assistant", "<code>\nfinal_answer('It\\'s \"here\".')\n</code>")
 
 
@@ -35,7 +36,7 @@ def test_calls_of_code_are_left_out_beside_the_code() -> None:
         *called("python_interpreter", '{"code": "add(1, 2)"}', "c1"),
         *called("add", '{"a": 1, "b": 2}', "c2"),
     ]
-    text = str(messages_of(steps_of(past, ("<code>", "</code>"))))
+    text = str(messages_of(steps_of(past, ("<code>", "</code>"), separate_lease())))
     assert "python_interpreter returned" in text and "add returned" not in text
     assert text.count("add(1, 2)") == 2  # as it was written, and as it was called
 
@@ -52,7 +53,7 @@ def test_malformed_history_is_converted_as_far_as_possible() -> None:
             ],
         ),
     ]
-    steps = messages_of(steps_of(past, None))
+    steps = messages_of(steps_of(past, None, separate_lease()))
     assert "{broken" in steps[0][1] and "lost" not in str(steps)
     assert steps[1] == ("user", "New task:\nhi")
 
@@ -65,7 +66,7 @@ def test_code_with_the_answer_is_one_step_with_its_output() -> None:
         Message(role="tool", tool_call_id="c1", content="1"),
         Message(role="assistant", content="done"),
     ]
-    steps = steps_of(past, ("<code>", "</code>"))
+    steps = steps_of(past, ("<code>", "</code>"), separate_lease())
     assert len(steps) == 2
     assert (steps[1].is_final_answer, steps[1].action_output) == (True, "done")
     assert steps[1].observations == "Execution logs:\n1\nLast output from code snippet:\ndone"

@@ -87,4 +87,6 @@ async def test_sent_image_reaches_the_model_and_is_not_an_artifact_of_the_agent(
     run = await run_agent(calling(), TWO_TURNS, tmp_path, messages=[{"role": "user", "content": content}])
     assert "image_url" in str(requests[0]["messages"])
     assert "artifact_made" not in run.kinds and "ArtifactMade" not in run.kinds
-    assert [s.text for s in run.all(Status)] == ["Left out, as this agent takes pictures only: notes.txt"]
+    assert [s.text for s in run.all(Status)] == [
+        "Left out, as this agent takes only pictures that are not too large: notes.txt"
+    ]

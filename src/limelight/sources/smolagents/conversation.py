@@ -19,7 +19,9 @@ from limelight.errors import SetupError
 from limelight.messages import Message
 from limelight.sandbox.interpreter import ObservedState
 from limelight.sandbox.sandbox import Sandbox
+from limelight.sources.image_budget import ImageLease
 from limelight.sources.smolagents.history import note_step, steps_of
+from limelight.sources.smolagents.memory import memory_bytes, shrink
 from limelight.sources.smolagents.sandboxed_executor import LOST_VARIABLES, SandboxedExecutor
 
 CUT_OFF = "This task was broken off here, before it was finished."
@@ -32,14 +34,21 @@ class Conversation:
     It is created in the thread of a turn, because copying takes time.
     """
 
-    def __init__(self, target: Any, history: Sequence[Message] = (), sandbox: Sandbox | None = None) -> None:
-        """Copy the agent, with this history. Its code runs in the `sandbox`, if there is one."""
+    def __init__(
+        self, target: Any, lease: ImageLease, history: Sequence[Message] = (), sandbox: Sandbox | None = None
+    ) -> None:
+        """Copy the agent, with this history, whose images belong to the `lease` of the turn.
+
+        Its code runs in the `sandbox`, if there is one.
+        """
         self._target = target
         self._sandbox = sandbox
         self._agent = copy_agent(target, sandbox=sandbox)
         self._abandoned: Any = None
+        self.held_bytes = 0
+        """Approximate memory that the conversation holds between turns; set by `shrink`."""
         if history:
-            self._agent.memory.steps = steps_of(history, getattr(target, "code_block_tags", None))
+            self._agent.memory.steps = steps_of(history, getattr(target, "code_block_tags", None), lease)
 
     def agent(self) -> Any:
         """Return the agent for the next turn. Must be called in the thread of the turn.
@@ -76,6 +85,13 @@ class Conversation:
         self._agent.memory = copy.copy(self._agent.memory)
         self._agent.memory.steps = list(self._agent.memory.steps)
         self.repair()
+
+    def shrink(self) -> None:
+        """Make the agent's memory small until the next turn, and measure it. Must be called in a thread: it is slow."""
+        agents = [agent for agent in (self._agent, self._abandoned) if agent is not None]
+        for agent in agents:
+            shrink(agent)
+        self.held_bytes = sum(map(memory_bytes, agents))
 
     @property
     def has_worker(self) -> bool:

@@ -111,7 +111,7 @@ class ObservedExecutor:
         self._call_number, self._printed = self._find_call(code), False
         self._context = copy_context()
         if isinstance(self._executor, SandboxedExecutor):
-            self._executor.observe(lambda: self._observer.cancelled, self._emit_output)
+            self._executor.observe(lambda: self._observer.cancelled, self._emit_output, self._observer.image_lease)
         elif isinstance(state := getattr(self._executor, "state", None), ObservedState):
             state.observe(self._observer.check_cancelled, self._emit_output)
         call = ObservedCall(self._agent_id, self._call_number, CODE)

@@ -5,19 +5,22 @@
 
 import base64
 import io
+import weakref
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 from PIL import Image
 
+from limelight.errors import LimelightError
 from limelight.json_values import safe_text
 from limelight.messages import InlineFile, Message, files_of
 from limelight.sources.base import FileMade
+from limelight.sources.image_budget import ImageLease
 from limelight.sources.tool_results import ToolResult, tool_result
 
-MAX_PIXELS = 50_000_000
-"""Limit of the pixels of all images in one message. A decoded pixel takes four bytes."""
+ENCODED = "limelight_encoded"
+"""Name of the attribute of an image with the bytes of the file that it was opened from."""
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 """Formats of images that users send. Pillow knows many more, whose decoders are less tested."""
 
@@ -77,33 +80,50 @@ class SentFiles(NamedTuple):
     """The names of the files that are not images."""
 
 
-def sent_files(message: Message) -> SentFiles:
+def sent_files(message: Message, lease: ImageLease) -> SentFiles:
     """Return the images of a user's message, and the names of its other files.
 
-    The images of a message have at most MAX_PIXELS together: a small file can contain an image of gigabytes. Further
-    images count as other files.
+    Images for which the `lease` of the turn has no pixels left count as other files. Raises TooManyBytes if other turns
+    have taken the pixels.
     """
     files = SentFiles([], [])
-    pixels_left = MAX_PIXELS
     for file in files_of(message):
-        image = _decoded(file, pixels_left)
+        image = _decoded(file, lease)
         if image is None:
             files.others.append(file.name)
         else:
             files.images.append(image)
-            pixels_left -= image.width * image.height
     return files
 
 
-def _decoded(file: InlineFile, max_pixels: int) -> Any:
-    """Return a file as a Pillow image; None if it is not an image that can be shown, or has more than `max_pixels`."""
+def open_encoded(data: bytes) -> Any:
+    """Open the bytes of a file as a Pillow image, which reads only its size. Raises all kinds of errors.
+
+    smolagents applies `deepcopy` to all messages before each request to the model. It gets the image itself, because a
+    copy would need the memory of the pixels three times.
+    """
+    image: Any = Image.open(io.BytesIO(data), formats=FORMATS)
+    found = weakref.ref(image)
+
+    def get_image(_: Any) -> Any:
+        return found()
+
+    setattr(image, ENCODED, data)
+    image.__deepcopy__ = get_image
+    return image
+
+
+def _decoded(file: InlineFile, lease: ImageLease) -> Any:
+    """Return a file as a Pillow image; None if it is not an image that can be shown, or has too many pixels."""
     if file.data is None:
         return None
     try:
-        image = Image.open(io.BytesIO(file.data), formats=FORMATS)  # this reads only the size
-        if image.width * image.height > max_pixels:
+        image = open_encoded(file.data)
+        if not lease.reserve(image.width * image.height):
             return None
         image.load()
+    except LimelightError:
+        raise
     except Exception:  # decoders raise all kinds of errors for a broken image
         return None
     return image

@@ -15,21 +15,24 @@ from smolagents.monitoring import Timing
 
 from limelight.json_values import fields_of, items_of
 from limelight.messages import Message
+from limelight.sources.image_budget import ImageLease
 from limelight.sources.smolagents.files import sent_files
 from limelight.sources.smolagents.reports import ANSWER, CODE
 
 
-def steps_of(history: Sequence[Message], tags: tuple[str, str] | None) -> list[Any]:
+def steps_of(history: Sequence[Message], tags: tuple[str, str] | None, lease: ImageLease) -> list[Any]:
     """Convert a message history to the memory steps of an agent.
 
-    `tags` are the tags around the code of a code agent; None for an agent that calls tools.
+    `tags` are the tags around the code of a code agent; None for an agent that calls tools. The pixels of images are
+    taken from the `lease` of the turn, those of the newest message first.
     """
+    images = [sent_files(message, lease).images for message in reversed(history) if message.role == "user"]
     has_code = tags is not None and any(call["function"]["name"] == CODE for m in history for call in _calls(m))
     steps: list[Any] = []
     for message in history:
         match message.role:
             case "user":
-                steps.append(TaskStep(task=message.text, task_images=sent_files(message).images or None))
+                steps.append(TaskStep(task=message.text, task_images=images.pop() or None))
             case "assistant" if calls := _calls(message):
                 calls = [call for call in calls if not has_code or call["function"]["name"] == CODE]
                 if calls:  # calls made by code are left out: the code contains them

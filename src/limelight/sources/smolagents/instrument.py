@@ -24,6 +24,7 @@ from limelight.sources.base import CURRENT_AGENT_ID, Options, Turn
 from limelight.sources.smolagents.conversation import Conversation, clean_up, copy_agent
 from limelight.sources.smolagents.executor import ObservedCall, ObservedExecutor
 from limelight.sources.smolagents.files import result_of, sent_files
+from limelight.sources.smolagents.memory import admit_images, release_inputs
 from limelight.sources.smolagents.model_wrapper import observed_model
 from limelight.sources.smolagents.reports import (
     ANSWER,
@@ -101,13 +102,17 @@ class AgentTurn:
 
     def run(self, bridge: ThreadBridge[Any]) -> None:
         """Run the agent's turn to its end. Must be called in the thread of the turn."""
-        observer = self._observer = Observer(bridge, self._options.approve)
-        if self.conversation is None:
-            self.conversation = Conversation(self._target, self._history, self._options.sandbox)
-        agent = self.conversation.agent()
+        observer = self._observer = Observer(bridge, self._options.approve, self._turn.images)
+        try:
+            self._run(observer)
+        finally:
+            observer.release_images()
+
+    def _run(self, observer: Observer) -> None:
+        images = self._images(observer)  # before those of earlier turns, which are left out if there are too many
+        agent = self._agent()
         clone = self._configure(instrument(agent, observer))
         observer.emit(agent_began(clone))
-        images = self._images(observer)
         steps = clone.run(
             self._turn.question.text,
             stream=True,
@@ -119,10 +124,24 @@ class AgentTurn:
             pass
         copy_back(clone, agent)
 
+    def _agent(self) -> Any:
+        """Return the agent of the conversation, with its memory of earlier turns."""
+        if self.conversation is None:
+            self.conversation = Conversation(
+                self._target, self._turn.images, self._history, sandbox=self._options.sandbox
+            )
+            return self.conversation.agent()
+        agent = self.conversation.agent()
+        if removed := admit_images(agent, self._turn.images):
+            text = f"The pictures of this conversation are too large together: the first {removed} of them are left out"
+            self._turn.context.emit(Status(text=text))
+        return agent
+
     def _images(self, observer: Observer) -> list[Any]:
-        images, others = sent_files(self._turn.question)
+        images, others = sent_files(self._turn.question, self._turn.images)
         if others:
-            self._turn.context.emit(Status(text=f"Left out, as this agent takes pictures only: {', '.join(others)}"))
+            text = f"Left out, as this agent takes only pictures that are not too large: {', '.join(others)}"
+            self._turn.context.emit(Status(text=text))
         return observer.new_images(images)
 
     def _configure(self, clone: Any) -> Any:
@@ -162,6 +181,7 @@ class ObservedMethods:
         self._observer = observer
         self._agent_id = agent_id
         self._calls = StepCalls(observer)
+        self._memory = clone.memory
         self._run_stream = clone._run_stream
         self._step_stream = clone._step_stream
         self._plan_stream = clone._generate_planning_step
@@ -180,6 +200,7 @@ class ObservedMethods:
         for item in self._run_stream(*args, **kwargs):
             match type(item).__name__:
                 case "ActionStep":
+                    release_inputs(self._memory.steps)
                     self._emit_images(item)
                     self._observer.emit(StepEnded(self._agent_id, item))
                 case "FinalAnswerStep":

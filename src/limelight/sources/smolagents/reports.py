@@ -17,6 +17,7 @@ import msgspec
 
 from limelight.json_values import safe_text
 from limelight.sources.base import Approval, FileMade
+from limelight.sources.image_budget import ImageLease, separate_lease
 from limelight.sources.thread_bridge import ThreadBridge, ThreadCancelled
 from limelight.sources.tool_results import ToolResult
 
@@ -166,8 +167,14 @@ class Observer:
     sending a report raises ThreadCancelled, which ends the thread.
     """
 
-    def __init__(self, bridge: ThreadBridge[Report], approve: Collection[str] = ()) -> None:
-        """Create the observer of a run; `approve` contains the names of the tools that need an approval."""
+    def __init__(
+        self, bridge: ThreadBridge[Report], approve: Collection[str] = (), images: ImageLease | None = None
+    ) -> None:
+        """Create the observer of a run; `approve` contains the names of the tools that need an approval.
+
+        `images` are the pixels of the images that the run has decoded.
+        """
+        self.image_lease = separate_lease() if images is None else images
         self.emit = bridge.put
         """Sends a report. Raises ThreadCancelled if the run was stopped."""
         self._bridge = bridge
@@ -205,6 +212,11 @@ class Observer:
         new = {id(image): image for image in images if id(image) not in self._images}
         self._images |= new
         return list(new.values())
+
+    def release_images(self) -> None:
+        """Forget all images, at the end of the run."""
+        self._images.clear()
+        self.image_lease.close()
 
     # Approvals
 

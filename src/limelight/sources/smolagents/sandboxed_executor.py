@@ -14,12 +14,15 @@ from typing import Any
 
 from smolagents.local_python_executor import CodeOutput, ExecutionTimeoutError, InterpreterError, LocalPythonExecutor
 
+from limelight.errors import LimelightError
 from limelight.json_values import safe_text
 from limelight.sandbox.message_framing import InvalidFrame, Message
 from limelight.sandbox.process import WorkerLost, WorkerProcess
 from limelight.sandbox.sandbox import Sandbox
 from limelight.sandbox.value_encoding import NotEncodable, decode, encode
+from limelight.sandbox.worker_messages import Call, Error, Output, Ready, Result
 from limelight.sources.base import CURRENT
+from limelight.sources.image_budget import ImageLease, separate_lease
 from limelight.sources.smolagents.reports import ANSWER
 from limelight.sources.thread_bridge import ThreadCancelled
 
@@ -57,10 +60,14 @@ class SandboxedExecutor:
         """Whether the variables of earlier code are lost, because the worker was killed."""
         self._on_print: Callable[[str], None] = _ignore
         self._is_cancelled: Callable[[], bool] = bool
+        self._images = separate_lease()
 
-    def observe(self, is_cancelled: Callable[[], bool], on_print: Callable[[str], None]) -> None:
-        """Set the functions that return whether the run was stopped, and that receive each printed text."""
-        self._is_cancelled, self._on_print = is_cancelled, on_print
+    def observe(self, is_cancelled: Callable[[], bool], on_print: Callable[[str], None], images: ImageLease) -> None:
+        """Set the functions that return whether the run was stopped, and that receive each printed text.
+
+        `images` are the pixels of the images that the run has decoded.
+        """
+        self._is_cancelled, self._on_print, self._images = is_cancelled, on_print, images
 
     def send_tools(self, tools: Mapping[str, Any]) -> None:
         """Set the tools that code may call, and start the worker while the model writes its first code."""
@@ -111,7 +118,7 @@ class SandboxedExecutor:
             self._configure()
         self._resume()
         self.state["_print_outputs"] = ""
-        execution = CodeExecution(self._ready_worker(), self._tools, self._is_cancelled, self._print)
+        execution = CodeExecution(self._ready_worker(), self._tools, self._is_cancelled, self._print, self._images)
         had_variables, self._has_run, self.is_lost = self._has_run, True, False
         try:
             return execution.run(code, self._local.timeout_seconds)
@@ -169,7 +176,7 @@ class SandboxedExecutor:
                 if self._is_cancelled():
                     raise ThreadCancelled
                 message = worker.receive(POLL_SECONDS)
-                self._is_ready = message is not None and message["type"] == "ready"
+                self._is_ready = isinstance(message, Ready)
                 if time.monotonic() > deadline:
                     raise WorkerLost(f"the sandbox was not ready within {START_SECONDS:g} seconds")
         except WorkerLost as error:
@@ -189,6 +196,7 @@ class CodeExecution:
         tools: Mapping[str, Callable[..., Any]],
         is_cancelled: Callable[[], bool],
         on_print: Callable[[str], None],
+        images: ImageLease,
     ) -> None:
         self.logs = ""
         """All text that the code printed, possibly truncated; set once the code has ended."""
@@ -197,6 +205,7 @@ class CodeExecution:
         self._tools = tools
         self._is_cancelled = is_cancelled
         self._on_print = on_print
+        self._images = images
         self._lock = threading.Lock()
         self._calls = 0
         """The number of tools that are running for the code."""
@@ -233,31 +242,40 @@ class CodeExecution:
                     + (f". {LOST_VARIABLES}" if self.worker_is_lost else "")
                 )
 
-    def _receive(self) -> Message | None:
+    def _receive(self) -> Result | Error | None:
         """Handle the next message of the sandboxed process. Return it if it ends the execution."""
-        message = self._worker.receive(POLL_SECONDS)
-        if message is None:
-            return None
-        match message["type"]:
-            case "output":
-                self._on_print(safe_text(message.get("text", "")))
-            case "call":
+        match message := self._worker.receive(POLL_SECONDS):
+            case Output():
+                self._on_print(safe_text(message.text))
+            case Call():
                 self._start_call(message)
-            case "result" | "error":
+            case Result() | Error():
                 return message
-            case _:
+            case Ready():
+                self._worker.kill()
+                raise WorkerLost("the sandbox has started a second time")
+            case None:
                 pass
         return None
 
-    def _output(self, end: Message) -> CodeOutput:
-        self.logs = safe_text(end.get("logs", ""))
-        if end["type"] == "error":
-            raise InterpreterError(safe_text(end.get("message", "")))
+    def _output(self, end: Result | Error) -> CodeOutput:
         try:
-            value = decode(end.get("value"))
+            self.logs = safe_text(decode(end.logs))
+            value = decode(end.message if isinstance(end, Error) else end.value, admit_pixels=self._admit_pixels)
         except ValueError as error:
             raise InterpreterError(f"the output of the code cannot be read: {error}") from error
-        return CodeOutput(output=value, logs=self.logs, is_final_answer=end.get("is_final_answer") is True)
+        if isinstance(end, Error):
+            raise InterpreterError(safe_text(value))
+        return CodeOutput(output=value, logs=self.logs, is_final_answer=end.is_final_answer)
+
+    def _admit_pixels(self, pixels: int) -> None:
+        """Count an image of the code before it is decoded. Raises ValueError if the run has too many pixels."""
+        try:
+            is_admitted = self._images.reserve(pixels)
+        except LimelightError as error:
+            raise ValueError(error.detail) from error
+        if not is_admitted:
+            raise ValueError(f"{pixels:,} pixels are too many, together with the other images of this run")
 
     def _cancel(self) -> None:
         """Ask the running code to end, and kill its sandboxed process if it does not."""
@@ -266,53 +284,53 @@ class CodeExecution:
             self._worker.send({"type": "cancel"})
             while time.monotonic() < deadline:
                 message = self._worker.receive(GRACE_SECONDS / 4)
-                if message is not None and message["type"] in ("result", "error"):
+                if isinstance(message, Result | Error):
                     return
         except WorkerLost:
             pass
         self._worker.kill()
         self.worker_is_lost = True
 
-    def _start_call(self, message: Message) -> None:
+    def _start_call(self, call: Call) -> None:
         """Run a tool in its own thread, because code may call several tools at once."""
         with self._lock:
             self._calls += 1
             is_too_many = self._calls > MAX_CALLS
         if is_too_many:
-            self._reply(message, {"error": "RuntimeError", "message": f"more than {MAX_CALLS} tools run"})
+            self._reply(call, {"error": "RuntimeError", "message": f"more than {MAX_CALLS} tools run"})
             return
-        threading.Thread(target=self._call, args=(message,), name="limelight-tool-of-code", daemon=True).start()
+        threading.Thread(target=self._call, args=(call,), name="limelight-tool-of-code", daemon=True).start()
 
-    def _call(self, message: Message) -> None:
+    def _call(self, call: Call) -> None:
         try:
-            value = self._run_tool(message)
+            value = self._run_tool(call)
         except ThreadCancelled:
             return  # the thread of the run notices by itself
         except Exception as error:
-            self._reply(message, {"error": type(error).__name__, "message": safe_text(error)})
+            self._reply(call, {"error": type(error).__name__, "message": safe_text(error)})
         except BaseException as error:
             self._fatal = error
         else:
-            self._reply(message, {"value": _encoded(value)})
+            self._reply(call, {"value": _encoded(value)})
 
-    def _run_tool(self, message: Message) -> Any:
-        tool = self._tools.get(str(message.get("name")))
+    def _run_tool(self, call: Call) -> Any:
+        tool = self._tools.get(call.name)
         if tool is None:
-            raise NameError(f"there is no tool {message.get('name')!r}")
-        args, kwargs = (decode(part) for part in message["arguments"])
+            raise NameError(f"there is no tool {call.name!r}")
+        args, kwargs = (decode(part, admit_pixels=self._admit_pixels) for part in call.arguments)
         return tool(*args, **kwargs)
 
-    def _reply(self, message: Message, reply: Message) -> None:
+    def _reply(self, call: Call, reply: Message) -> None:
         with self._lock:
             self._calls -= 1
         if self._is_over:  # the worker may be paused, and would not read
             return
         with suppress(WorkerLost):  # the thread of the run notices by itself
             try:
-                self._worker.send({"type": "reply", "id": message.get("id"), **reply})
+                self._worker.send({"type": "reply", "id": call.id, **reply})
             except InvalidFrame as error:
                 too_large = {"error": "ValueError", "message": f"the result cannot be sent to the sandbox: {error}"}
-                self._worker.send({"type": "reply", "id": message.get("id"), **too_large})
+                self._worker.send({"type": "reply", "id": call.id, **too_large})
 
 
 def _attributes(tool: Any) -> dict[str, Any]:

@@ -67,6 +67,10 @@ class SmolagentsSource(Source):
     async def forget(self, memory_key: str) -> None:
         await self.unload(memory_key)
 
+    def held_bytes(self, memory_key: str) -> int:
+        conversation = self._conversations.get(memory_key)
+        return 0 if conversation is None else conversation.held_bytes
+
     async def run(self, turn: Turn) -> AsyncGenerator[Item, None]:
         from limelight.sources.smolagents.instrument import AgentTurn
 
@@ -114,6 +118,7 @@ class SmolagentsSource(Source):
         elif not answered:
             conversation.repair()
         if key:
+            await asyncio.to_thread(conversation.shrink)
             if self._options.sandbox is not None:
                 await asyncio.to_thread(conversation.pause)
             self._conversations.pop(key, None)
