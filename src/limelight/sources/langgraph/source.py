@@ -222,7 +222,7 @@ class LangGraphSource(Source):
         """Return the context of a turn; None for a graph without a context schema. Raises AgentFailed."""
         from limelight.sources.langgraph.graph_input import graph_context
 
-        return graph_context(self._graph.context_schema, self._context_fields, turn.context, values)
+        return graph_context(self._graph.context_schema, self._context_fields, turn, values)
 
     def _stream(self, graph_input: Any, config: Any, context: Any) -> AsyncGenerator[Any, None]:
         """Return the graph's stream, which ends when the graph ends or is interrupted."""
