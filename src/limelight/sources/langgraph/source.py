@@ -137,8 +137,10 @@ class LangGraphSource(Source):
 
     async def close(self) -> None:
         if self._saver is not None:
-            await self._saver.conn.close()
-            self._saver = None
+            from limelight.sources.langgraph.checkpointer import close_saver
+
+            saver, self._saver = self._saver, None
+            await close_saver(saver)
         if self._store_folder is not None:
             from limelight.sources.langgraph.store import release_store
 
