@@ -31,10 +31,12 @@ from limelight.sources.input_schemas import InputSchemas
 from limelight.sources.langgraph.approvals import ApprovalRequest, Interrupt, RepeatedQuestions, resume_value
 from limelight.sources.langgraph.instrument import (
     current_task,
+    structured_output_marker,
     subgraph_nodes,
     tool_of_frame,
     tool_task_recorder,
     with_threaded_nodes,
+    with_written_tasks,
 )
 from limelight.sources.langgraph.stream_parts import MODES, part_of
 from limelight.sources.langgraph.translator import LangGraphTranslator
@@ -172,7 +174,8 @@ class LangGraphSource(Source):
         from limelight.sources.langgraph.graph_input import graph_config
 
         context_values = {**self._options.context, **turn.context_values}
-        config = {**graph_config(turn, context_values), "callbacks": [tool_task_recorder(translator.tool_tasks)]}
+        callbacks = [tool_task_recorder(translator.tool_tasks), structured_output_marker()]
+        config = {**graph_config(turn, context_values), "callbacks": callbacks}
         CURRENT_AGENT_ID.set(lambda: translator.agent_at(*current_task()))
         append, repeated = translator.append, RepeatedQuestions()
         code, proceed = "", True
@@ -230,7 +233,7 @@ class LangGraphSource(Source):
         """Return the graph's stream, which ends when the graph ends or is interrupted."""
         return self._graph.astream(
             graph_input,
-            config,
+            with_written_tasks(config, self._graph.store),
             context=context,
             stream_mode=[
                 *MODES,
