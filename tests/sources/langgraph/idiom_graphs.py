@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import after_model
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableLambda
@@ -179,7 +180,7 @@ def supervised_reports(endpoint: ModelEndpoint) -> Any:
 
 
 def models_everywhere(endpoint: ModelEndpoint) -> Any:
-    """Models in an edge, in a chain with a parser, without a stream, and twice at once."""
+    """Models in an edge, in a chain with a parser, without a stream, twice in a node, and streamed by a node."""
 
     async def edge(_: Any) -> str:
         await model(endpoint).ainvoke("write: an edge")
@@ -188,8 +189,8 @@ def models_everywhere(endpoint: ModelEndpoint) -> Any:
     async def quiet(_: Any) -> Any:
         return {"messages": [await model(endpoint).ainvoke("write: quietly", {"tags": ["nostream"]})]}
 
-    async def both(_: Any) -> Any:
-        return {"messages": await model(endpoint).abatch(["write: left", "write: right"])}
+    async def twice(_: Any) -> Any:
+        return {"messages": [await model(endpoint).ainvoke(f"write: {side}") for side in ("left", "right")]}
 
     async def manual(_: Any) -> Any:
         whole: Any = None
@@ -204,14 +205,14 @@ def models_everywhere(endpoint: ModelEndpoint) -> Any:
         | RunnableLambda(lambda text: {"messages": [AIMessage(text, name="writer")]})
     )
     builder = StateGraph(MessagesState)
-    nodes = {"start": lambda _: {}, "parsed": parsed, "quiet": quiet, "both": both, "manual": manual}
+    nodes = {"start": lambda _: {}, "parsed": parsed, "quiet": quiet, "twice": twice, "manual": manual}
     for name, node in nodes.items():
         builder.add_node(name, node)
     builder.add_edge(START, "start")
     builder.add_conditional_edges("start", edge, ["parsed"])
     builder.add_edge("parsed", "quiet")
-    builder.add_edge("quiet", "both")
-    builder.add_edge("both", "manual")
+    builder.add_edge("quiet", "twice")
+    builder.add_edge("twice", "manual")
     return builder
 
 
@@ -262,7 +263,7 @@ def commanding(endpoint: ModelEndpoint) -> Any:
     return builder
 
 
-def reviewed(endpoint: ModelEndpoint, *, asks: bool = False, by_hand: bool = False) -> Any:
+def reviewed(endpoint: ModelEndpoint, *, asks: bool = False, by_hand: bool = False, as_object: bool = False) -> Any:
     """A node changes the call of the model before the tool runs: the message has the same id as before."""
     asked = model(endpoint).bind_tools([add])
 
@@ -274,7 +275,8 @@ def reviewed(endpoint: ModelEndpoint, *, asks: bool = False, by_hand: bool = Fal
         if asks:
             interrupt({"question": "Is this right?", "tool_call": last.tool_calls[0]})
         changed = {**last.tool_calls[0], "args": {"a": 20, "b": 30}}
-        message = {"role": "ai", "id": last.id, "content": last.content, "tool_calls": [changed]}
+        fields = {"id": last.id, "content": last.content, "tool_calls": [changed]}
+        message = AIMessage(**fields) if as_object else {"role": "ai", **fields}
         return Command(goto="act", update={"messages": [message]})
 
     def act(state: Any) -> Any:
@@ -289,6 +291,18 @@ def reviewed(endpoint: ModelEndpoint, *, asks: bool = False, by_hand: bool = Fal
     builder.add_conditional_edges("call", lambda state: "review" if state["messages"][-1].tool_calls else END)
     builder.add_edge("act", "call")
     return builder
+
+
+def edited_by_a_middleware(endpoint: ModelEndpoint) -> Any:
+    """A hook of a middleware changes the call of the model."""
+
+    @after_model
+    async def edit(state: Any, runtime: Any) -> Any:
+        last = state["messages"][-1]
+        changed = [{**made, "args": {"a": 20, "b": 30}} for made in last.tool_calls]
+        return {"messages": [last.model_copy(update={"tool_calls": changed})]}
+
+    return create_agent(model(endpoint), [add], middleware=[edit])
 
 
 def handing_on(endpoint: ModelEndpoint) -> Any:

@@ -1,6 +1,7 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
 """LangGraph: idioms of real projects. Each log is compared with everything that the graph has written to its state."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,9 +132,17 @@ async def test_report_of_a_worker_is_the_answer_of_its_supervisor(tmp_path: Path
 # Changed calls
 
 
-@pytest.mark.parametrize("by_hand", [False, True])
-async def test_call_that_a_node_has_changed_is_shown_as_it_ran(tmp_path: Path, by_hand: bool) -> None:
-    run = await run_judged(lambda endpoint: graphs.reviewed(endpoint, by_hand=by_hand), tmp_path, "review")
+@pytest.mark.parametrize(
+    "make",
+    [
+        graphs.reviewed,
+        partial(graphs.reviewed, by_hand=True),
+        partial(graphs.reviewed, as_object=True),
+        graphs.edited_by_a_middleware,
+    ],
+)
+async def test_call_that_a_node_has_changed_is_shown_as_it_ran(tmp_path: Path, make: Any) -> None:
+    run = await run_judged(make, tmp_path, "review")
     assert len(run.all(ToolStarted)) == 1
     assert (run.call("add").args, run.call("add").result) == ({"a": 20, "b": 30}, "50")
 

@@ -272,10 +272,14 @@ def _is_given(message: Any, given: list[Any]) -> bool:
     """Whether a task's input contains a message object unchanged."""
     if message.id is None:
         return any(other is message for other in given)
-    return any(
-        other is message or (getattr(other, "id", None) == message.id and other.content == message.content)
-        for other in given
-    )
+    return any(other is message or _is_same(message, other) for other in given)
+
+
+def _is_same(message: Any, other: Any) -> bool:
+    """Whether two messages have the same id, content and tool calls."""
+    if getattr(other, "id", None) != message.id or other.content != message.content:
+        return False
+    return getattr(other, "tool_calls", None) == getattr(message, "tool_calls", None)
 
 
 def _take_equal(item: Any, known: list[Any]) -> bool:

@@ -260,11 +260,12 @@ class LangGraphTranslator:
             return True
         return self._calls.assign_id(agent_id, raw_id, name, args, self._runs_without_call.get(ns, []))
 
-    def _changed_calls(self, message: Any, task_id: str) -> list[Item]:
+    def _changed_calls(self, message: Any, task_id: str, *, is_hook: bool = False) -> list[Item]:
         """Return the events of calls to which a node has given other arguments before their tools run.
 
         The node returns the message that contains them again, under the same id. If clients know the arguments as
-        complete, the call ends without a result, and another call takes its place.
+        complete, the call ends without a result, and another call takes its place. Not so after a middleware's hook:
+        the approval that it has requested contains the arguments of the person.
         """
         events: list[Item] = []
         for made in message.tool_calls:
@@ -273,9 +274,9 @@ class LangGraphTranslator:
                 continue
             if call.name == made["name"] and call.args is None:
                 events += call.ready(args)
-                continue
-            events += call.finish_unseen()
-            events += self._calls.start_new(call.agent_id, call.raw_id, made["name"], args, task_id, message.id)
+            elif not is_hook:
+                events += call.finish_unseen()
+                events += self._calls.start_new(call.agent_id, call.raw_id, made["name"], args, task_id, message.id)
         return events
 
     def _usage(self, agent_id: str, message: Any, metadata: dict[str, Any]) -> list[AnyEvent]:
@@ -504,7 +505,9 @@ class LangGraphTranslator:
             is_streamed = is_object and (message.id in self._streamed_ids or self._messages.is_known(message.id))
             if message.type == "tool":
                 events += [] if is_streamed else self._tool_message(ns, message, task_id)
-            elif not is_shown or is_hook(data["name"]):
+            elif is_hook(data["name"]):
+                events += self._changed_calls(message, task_id, is_hook=True)
+            elif not is_shown:
                 continue
             elif is_streamed:
                 events += self._changed_message(ns, message, task_id)
