@@ -179,6 +179,7 @@ def _work_after_decision(agent: Agent, events: Sequence[AnyEvent], memory_key: s
             return Turn(
                 messages=options.with_question(Message(role="user", content=question)),
                 context=context,
+                agent=agent.name,
                 memory_key=memory_key,
                 max_steps=options.max_steps or agent.max_steps,
                 context_values=options.context,

@@ -287,6 +287,7 @@ class Sessions:
         turn = Turn(
             messages=request.messages,
             context=context,
+            agent=agent.name,
             max_steps=max_steps,
             input=given.values,
             input_is_question=given.is_question,

@@ -143,6 +143,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     messages: Sequence[Message]
     """All messages of the request."""
     context: Context
+    agent: str = ""
+    """The name under which the agent is served."""
     memory_key: str = ""
     """Key of the conversation in the agent's memory: a turn continues from the state of the last turn with this key."""
     history: Callable[[], Awaitable[Sequence[Message]]] = no_history

@@ -294,6 +294,35 @@ async def test_step_gets_its_input_and_asks_again_if_it_is_not_valid(tmp_path: P
     assert run.answer == "got {'city': 'Rome', 'days': 2}"
 
 
+async def test_input_of_a_step_is_a_form_of_its_fields(tmp_path: Path) -> None:
+    step = asking(
+        {"name": "city", "field_type": "str", "required": True, "description": "Where to"},
+        {"name": "days", "field_type": "int", "required": False},
+        {"name": "class", "field_type": "str", "required": False, "allowed_values": ["first", "second"]},
+    )
+    answer = {"city": "Rome", "days": 2, "class": "second"}
+    run = await run_agent(lambda _: workflow(step), "", tmp_path, decide=decide("respond", answer=answer))
+    asked = run.one(ApprovalRequested)
+    assert asked.question == "Tell me"
+    assert asked.answer_schema == {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "description": "Where to"},
+            "days": {"type": "integer"},
+            "class": {"enum": ["first", "second"]},
+        },
+        "required": ["city"],
+    }
+    assert run.answer == f"got {answer}"
+
+
+async def test_input_of_a_step_without_fields_is_a_text(tmp_path: Path) -> None:
+    run = await run_agent(
+        lambda _: workflow(asking()), "", tmp_path, decide=decide("respond", answer={"input": "Rome"})
+    )
+    assert run.answer == "got {'input': 'Rome'}"
+
+
 async def test_input_of_a_step_can_be_refused(tmp_path: Path) -> None:
     step = asking({"name": "city", "field_type": "str", "required": True})
     run = await run_agent(lambda _: workflow(prepare, step), "", tmp_path, decide=decide("reject"))
@@ -316,9 +345,27 @@ async def test_person_chooses_the_route(tmp_path: Path) -> None:
     assert run.answer == "one two"
 
 
+@pytest.mark.parametrize("several", [False, True])
+async def test_route_is_a_choice_among_its_steps(tmp_path: Path, several: bool) -> None:
+    review = HumanReview(requires_user_input=True, user_input_message="Which way?", allow_multiple_selections=several)
+    choices: list[Any] = [Step(name="left", executor=prepare), Step(name="right", executor=spell)]
+    router = Router(name="route", choices=choices, human_review=review)
+    answer = ["right"] if several else "right"
+    run = await run_agent(lambda _: workflow(router), "", tmp_path, decide=decide("respond", answer=answer))
+    asked = run.one(ApprovalRequested)
+    choice = {"enum": ["left", "right"]}
+    assert asked.question == "Which way?"
+    assert asked.answer_schema == ({"type": "array", "items": choice, "minItems": 1} if several else choice)
+    assert run.answer == "one two"
+
+
 @pytest.mark.parametrize(
     ("decision", "answer"),
-    [({"decision": "approve"}, "one two"), ({"decision": "edit", "args": {"output": "three"}}, "three")],
+    [
+        ({"decision": "approve"}, "one two"),
+        ({"decision": "edit", "args": {"output": "three"}}, "three"),
+        ({"decision": "respond", "answer": "four"}, "four"),
+    ],
 )
 async def test_output_of_a_step_is_reviewed(decision: dict[str, Any], answer: str, tmp_path: Path) -> None:
     review = HumanReview(requires_output_review=True)

@@ -37,8 +37,9 @@ class Written(NamedTuple):
 class TaskWrites(NamedTuple):
     """What one task of a graph has written."""
 
-    is_inner: bool
-    """Whether the task is in a subgraph, or is a call of a function: the result of its caller may repeat its own."""
+    depth: int
+    """How many tasks are around the task, because it is in a subgraph or a call of a function: their results may repeat
+    its own."""
     step: int
     written: list[Written]
 
@@ -76,16 +77,16 @@ class StateJudge:
             for step, item in enumerate(reversed(saved)):
                 if (ns, item.checkpoint["id"]) in self._seen and item is not saved[0]:
                     continue
-                by_task: dict[tuple[str, bool], list[Written]] = {}
+                by_task: dict[tuple[str, int], list[Written]] = {}
                 for task_id, channel, value in item.pending_writes or ():
                     if task_id == NULL_TASK or channel.startswith(IGNORED_CHANNELS):
                         continue
                     known = list(_items(item.checkpoint["channel_values"].get(channel)))
                     new = [one for one in _items(value) if not _take(one, known)]
-                    is_inner = bool(ns) or channel == "__return__"
-                    by_task.setdefault((task_id, is_inner), []).extend(_written(new))
-                for (_, is_inner), written in by_task.items():
-                    yield TaskWrites(is_inner, step, written)
+                    depth = len(ns.split("|")) if ns else int(channel == "__return__")
+                    by_task.setdefault((task_id, depth), []).extend(_written(new))
+                for (_, depth), written in by_task.items():
+                    yield TaskWrites(depth, step, written)
 
     async def _check_history(self, run: FinishedRun) -> None:
         """Check that the log has the messages of every state in the history, also of those that were removed later."""
@@ -106,9 +107,10 @@ class StateJudge:
 def check_counts(run: FinishedRun, tasks: list[TaskWrites]) -> None:
     """Check that each message and each result is in the log exactly once."""
     assert isinstance(run.terminal, RunFinished), run.terminal
-    main = _count([one for task in tasks if not task.is_inner for one in task.written])
-    inner = _count([one for task in tasks if task.is_inner for one in task.written])
-    expected = main | inner  # the maximum of both, because a graph repeats the messages of its subgraphs
+    expected: Counter[tuple[str, str]] = Counter()
+    for depth in {task.depth for task in tasks}:
+        at_depth = _count([one for task in tasks if task.depth == depth for one in task.written])
+        expected |= at_depth  # the maximum, because a graph repeats the messages of its subgraphs
     logged = Counter(_logged(run))
     for (kind, text), count in expected.items():
         found = sum(
@@ -126,19 +128,23 @@ def _count(written: list[Written]) -> Counter[tuple[str, str]]:
 def check_order(run: FinishedRun, tasks: list[TaskWrites]) -> None:
     """Check that the log has the messages of each task in order, and after those of the steps before.
 
-    Results of tools end in any order.
+    Results of tools end in any order. A message that is written again under its id keeps its place.
     """
+    seen: set[Written] = set()
     places: dict[tuple[str, str], list[int]] = {}
     for at, (kind, text) in enumerate(_logged(run)):
         places.setdefault((kind, text), []).append(at)
     before, latest, step = -1, -1, -1
     for task in tasks:
-        if task.is_inner:
+        if task.depth:
             continue
         if task.step != step:
             before, step = latest, task.step
         at = before
         for one in task.written:
+            if one.key and one in seen:
+                continue
+            seen.add(one)
             if one.kind == "text" and (found := places.get((one.kind, one.text))):
                 place = next((place for place in found if place > at), None)
                 assert place is not None, f"{one} is too early in {_logged(run)}"
@@ -188,15 +194,17 @@ def _written(items: list[Any]) -> list[Written]:
     for item in items:
         message = _message(item)
         if isinstance(message, AIMessage):
-            text = "".join(
-                block if isinstance(block, str) else block.get("text", "") if block.get("type") == "text" else ""
-                for block in ([message.content] if isinstance(message.content, str) else message.content)
-            ).strip()
-            if text:
+            if text := "".join(_texts(message)).strip():
                 found.append(Written("text", message.id or "", text))
         elif isinstance(message, ToolMessage):
-            found.append(Written("result", message.tool_call_id, str(message.content).strip()))
+            result = "\n".join(_texts(message)).strip()
+            found.append(Written("result", message.tool_call_id, "" if result == "null" else result))  # "null" is None
     return found
+
+
+def _texts(message: BaseMessage) -> list[str]:
+    blocks = [message.content] if isinstance(message.content, str) else message.content
+    return [block if isinstance(block, str) else block.get("text", "") for block in blocks]
 
 
 def _message(item: Any) -> BaseMessage | None:

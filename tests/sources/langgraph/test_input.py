@@ -174,7 +174,7 @@ async def test_missing_context_fails_before_the_graph_runs(tmp_path: Path) -> No
     assert isinstance(finished.terminal, RunFailed)
     message = finished.terminal.message
     assert "needs the context tone, language" in message
-    assert "[agents.NAME]" in message and "context_from_request" in message
+    assert "[agents.agent]" in message and "context_from_request" in message
     assert "TypeError" not in message
     assert [type(event) for event in finished.events] == [RunStarted, RunFailed]
 

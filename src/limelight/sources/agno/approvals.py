@@ -214,11 +214,13 @@ def _list(value: Any) -> list[str]:
 
 
 class StepRequest(NamedTuple):
-    """A paused step of a workflow about which a person decides: its name, what is shown, and the allowed decisions."""
+    """A paused step of a workflow about which a person decides: its name, what is shown, and the form to fill in."""
 
     name: str
     args: dict[str, Any]
     decisions: tuple[Decision, ...] = DECISIONS
+    question: str = ""
+    answer_schema: dict[str, Any] | None = None
 
 
 def error_request(requirement: Any) -> StepRequest:
@@ -236,32 +238,53 @@ def step_request(requirement: Any) -> StepRequest:
     """Return the approval request for a requirement of a paused step of a workflow."""
     name = requirement.step_name or "step"
     if requirement.requires_route_selection:
-        args = {**_message(requirement.user_input_message), "route": items_of(requirement.available_choices)}
-        return StepRequest(name, args, EDIT_OR_REJECT)
+        choices, message = items_of(requirement.available_choices), requirement.user_input_message
+        route: dict[str, Any] = {"enum": choices}
+        if requirement.allow_multiple_selections:
+            route = {"type": "array", "items": route, "minItems": 1}
+        return StepRequest(name, {**_message(message), "route": choices}, EDIT_OR_REJECT, message or "", route)
     if requirement.is_post_execution:
-        output = getattr(requirement.step_output, "content", None)
-        return StepRequest(name, {**_message(requirement.output_review_message), "output": json_value(output)})
+        output = json_value(getattr(requirement.step_output, "content", None))
+        args = {**_message(requirement.output_review_message), "output": output}
+        schema = {"type": "string"} if isinstance(output, str) else {}
+        return StepRequest(name, args, question=requirement.output_review_message or "", answer_schema=schema)
     if requirement.requires_user_input:
         fields = {field.name: json_value(field.value) for field in requirement.user_input_schema or ()}
-        message = _message(requirement.user_input_message or requirement.confirmation_message)
-        return StepRequest(name, {**message, **(fields or {UNNAMED_FIELD: ""})}, EDIT_OR_REJECT)
+        message = requirement.user_input_message or requirement.confirmation_message
+        args = {**_message(message), **(fields or {UNNAMED_FIELD: ""})}
+        return StepRequest(name, args, EDIT_OR_REJECT, message or "", _step_input_schema(requirement))
     return StepRequest(name, _message(requirement.confirmation_message), APPROVE_OR_REJECT)
+
+
+def _step_input_schema(requirement: Any) -> dict[str, Any]:
+    """Return the JSON Schema of the input of a step, whose fields name their types."""
+    types = {kind.__name__: name for kind, name in JSON_TYPES.items()}
+    properties: dict[str, Any] = {}
+    for field in requirement.user_input_schema or ():
+        described = {"description": field.description} if field.description else {}
+        kind: dict[str, Any] = {"type": types[field.field_type]} if field.field_type in types else {}
+        properties[field.name] = {**({"enum": field.allowed_values} if field.allowed_values else kind), **described}
+    if not properties:
+        return {"type": "object", "properties": {UNNAMED_FIELD: {"type": "string"}}, "required": [UNNAMED_FIELD]}
+    required = [field.name for field in requirement.user_input_schema if field.required]
+    return {"type": "object", "properties": properties, "required": required}
 
 
 def decide_step(requirement: Any, approval: Approval) -> str:
     """Apply a decision to a requirement of a paused step. Returns what is wrong with the person's input, or ""."""
     if not approval:
         return _reject_step(requirement, approval.reason)
+    args = _step_args(requirement, approval)
     if requirement.requires_route_selection:
-        return _choose_route(requirement, approval.args.get("route"))
+        return _choose_route(requirement, args.get("route"))
     if requirement.is_post_execution:
-        output = approval.args.get("output")
+        output = args.get("output")
         edited = approval.decision == "edit" and output != step_request(requirement).args["output"]
         requirement.edit(output) if edited else requirement.confirm()
         return ""
     if requirement.requires_user_input:
         types = {field.name: field.field_type for field in requirement.user_input_schema or ()}
-        known = {name: value for name, value in approval.args.items() if not types or name in types}
+        known = {name: value for name, value in args.items() if not types or name in types}
         values = {name: _typed(value, types.get(name, "str")) for name, value in known.items() if name != MESSAGE}
         try:
             requirement.set_user_input(**values)
@@ -269,6 +292,15 @@ def decide_step(requirement: Any, approval: Approval) -> str:
             return str(error)
     requirement.confirm()
     return ""
+
+
+def _step_args(requirement: Any, approval: Approval) -> dict[str, Any]:
+    """Return the arguments that a decision gives to a step; an answer is the route, the output or all fields."""
+    if not approval.answered:
+        return approval.args
+    if requirement.requires_route_selection:
+        return {"route": approval.answer}
+    return {"output": approval.answer} if requirement.is_post_execution else fields_of(approval.answer)
 
 
 MESSAGE = "message"

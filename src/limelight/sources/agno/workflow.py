@@ -133,7 +133,13 @@ class WorkflowSource(AgnoSource):
         raise AgentFailed(f"The step {request.name} got no valid input: {problem}")
 
     async def _approve(self, turn: Turn, request: StepRequest) -> Approval:
-        asking = turn.context.approve(request.name, request.args, decisions=request.decisions)
+        asking = turn.context.approve(
+            request.name,
+            request.args,
+            decisions=request.decisions,
+            question=request.question,
+            answer_schema=request.answer_schema,
+        )
         return (await turn.context.together(asking))[0]
 
 

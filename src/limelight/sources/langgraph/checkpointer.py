@@ -7,8 +7,10 @@ This module imports LangGraph, so it is imported only when there is a graph.
 import asyncio
 import copy
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -47,25 +49,42 @@ async def open_saver(data: Path) -> Any:
 
 
 async def _open_saver(data: Path) -> Any:
-    import aiosqlite
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
-    file = data / FILE
-    with suppress(OSError):  # SQLite reports why the file cannot be created
-        create_private_database(file)
-    connection = aiosqlite.connect(file, timeout=LOCK_SECONDS)
+    file, thread = data / FILE, ThreadPoolExecutor(1, "limelight-checkpointer")
     try:
-        await connection
-        await connection.execute("PRAGMA journal_mode=WAL")
-        await connection.execute("PRAGMA synchronous=NORMAL")
-        saver = AsyncSqliteSaver(connection)
-        await saver.setup()
+        saver = await asyncio.get_running_loop().run_in_executor(thread, _open_sqlite, file)
     except BaseException as error:
-        await connection.close()  # otherwise the thread of the connection keeps running
+        thread.shutdown(wait=False)
         if isinstance(error, sqlite3.Error):
             raise setup_error(error, file) from error
         raise
+    return with_async_methods(saver, thread)
+
+
+def _open_sqlite(file: Path) -> Any:
+    """Open LangGraph's synchronous checkpointer, which a node may also use on the event loop.
+
+    The asynchronous one raises an error there, so an async node could not call another graph with `invoke`.
+    """
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    with suppress(OSError):  # SQLite reports why the file cannot be created
+        create_private_database(file)
+    connection = sqlite3.connect(file, timeout=LOCK_SECONDS, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        saver = SqliteSaver(connection)
+        saver.setup()
+    except BaseException:
+        connection.close()
+        raise
     return saver
+
+
+async def close_saver(saver: Any) -> None:
+    """Close a checkpointer that `open_saver` has returned, after the writes that it has begun."""
+    await asyncio.get_running_loop().run_in_executor(saver.thread, saver.conn.close)
+    saver.thread.shutdown(wait=False)
 
 
 def setup_error(error: sqlite3.Error, file: Path) -> SetupError:
@@ -82,31 +101,37 @@ def is_blocking(saver: Any) -> bool:
     return any(getattr(kind, name, None) is getattr(BaseCheckpointSaver, name) for name in ASYNC_METHODS)
 
 
-def with_async_methods(saver: Any) -> Any:
-    """Return a copy of a checkpointer whose async methods call the sync methods in threads.
+def with_async_methods(saver: Any, thread: Executor | None = None) -> Any:
+    """Return a copy of a checkpointer whose async methods call the sync methods in a thread.
 
-    The copy uses the same connection.
+    The copy uses the same connection. Without a `thread`, it uses the threads of the event loop.
     """
     threaded = copy.copy(saver)
-    methods = {name: method for name, method in vars(_AsyncMethods).items() if name.startswith("a")}
+    methods = {name: value for name, value in vars(_AsyncMethods).items() if not name.startswith("__")}
     kind: Any = saver.__class__
     threaded.__class__ = type(f"Awaitable{kind.__name__}", (kind,), methods)
+    threaded.thread = thread
     return threaded
 
 
 class _AsyncMethods:
+    thread: Executor | None
+
+    async def _call(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self.thread, partial(method, *args, **kwargs))
+
     async def aget_tuple(self: Any, config: Any) -> Any:
-        return await asyncio.to_thread(self.get_tuple, config)
+        return await self._call(self.get_tuple, config)
 
     async def alist(self: Any, config: Any, **options: Any) -> AsyncIterator[Any]:
-        for item in await asyncio.to_thread(lambda: list(self.list(config, **options))):
+        for item in await self._call(lambda: list(self.list(config, **options))):
             yield item
 
     async def aput(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return await asyncio.to_thread(self.put, *args, **kwargs)
+        return await self._call(self.put, *args, **kwargs)
 
     async def aput_writes(self: Any, *args: Any, **kwargs: Any) -> None:
-        await asyncio.to_thread(self.put_writes, *args, **kwargs)
+        await self._call(self.put_writes, *args, **kwargs)
 
     async def adelete_thread(self: Any, thread_id: str) -> None:
-        await asyncio.to_thread(self.delete_thread, thread_id)
+        await self._call(self.delete_thread, thread_id)

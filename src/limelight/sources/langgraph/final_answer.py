@@ -6,7 +6,7 @@ This module imports LangChain, so it is imported only when there is a graph.
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from limelight.json_values import fields_of, items_of
 from limelight.sources.langgraph.history import messages_of
@@ -30,11 +30,11 @@ def answer_in(
     if values.get("structured_response") is not None:
         return values["structured_response"], None
     if message := _last_message(state):
-        return _message_answer(message)
+        return _message_answer(message, given)
     if not values or found.is_function:
         return (None if state == {} else state), None
     output = _output(graph, values, given, earlier)
-    return _message_answer(output) if isinstance(output, AIMessage) else (output, None)
+    return _message_answer(output, given) if isinstance(output, AIMessage) else (output, None)
 
 
 def changed_values(before: Any, state: Any) -> Any:
@@ -61,15 +61,28 @@ def _last_message(state: Any) -> BaseMessage | None:
     return messages[-1] if messages else None
 
 
-def _message_answer(last: BaseMessage) -> tuple[str | None, str | None]:
-    """Return the answer in the last message, a model's text or a tool's result that ended the graph, and its id.
+def _message_answer(last: BaseMessage, given: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return the answer in the last message, and its id if it is a model's text.
 
-    The id is None for the result of a tool. Both are None for a model's message that has only calls.
+    It may also be a tool's result that ended the graph, or the report of a worker, which supervisors often get as a
+    human message. The question itself is no answer, and neither is a model's message that has only calls.
     """
+    text = text_in(last.content)
     if isinstance(last, AIMessage):
-        text = text_in(last.content)
         return (text, last.id) if text or not last.tool_calls else (None, None)
-    return (text_in(last.content), None) if isinstance(last, ToolMessage) else (None, None)
+    is_report = isinstance(last, HumanMessage) and text not in _questions(given)
+    return (text, None) if is_report or isinstance(last, ToolMessage) else (None, None)
+
+
+def _questions(given: Mapping[str, Any]) -> list[str]:
+    """Return the texts of the messages in the input of a turn."""
+    messages = given.get("messages")
+    if isinstance(messages, str):
+        return [messages]
+    return [
+        text_in(getattr(message, "content", None) or fields_of(message).get("content"))
+        for message in items_of(messages)
+    ]
 
 
 def _output(graph: Any, values: dict[str, Any], given: Mapping[str, Any], earlier: Mapping[str, Any]) -> Any:

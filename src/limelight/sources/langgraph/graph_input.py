@@ -53,7 +53,7 @@ def graph_input(
             raise AgentFailed(_no_key_message(found))
     values |= _required_ids(found, values, turn.context)
     if turn.input is not None or found.is_strict:
-        _check_complete(found, {**(saved or {}), **values})
+        _check_complete(found, {**(saved or {}), **values}, turn.agent)
     return found.kind(**values) if found.is_function and found.fields else values
 
 
@@ -63,13 +63,13 @@ def _required_ids(found: GraphInput, values: Mapping[str, Any], context: Context
     return {key: ids[key] for key in found.required if key in ids and key not in values}
 
 
-def _check_complete(found: GraphInput, values: Mapping[str, Any]) -> None:
+def _check_complete(found: GraphInput, values: Mapping[str, Any], agent: str) -> None:
     missing = [name for name in found.required if name not in values]
     if missing:
         example = ", ".join(f'"{name}": …' for name in missing)
         raise AgentFailed(
             f"this graph needs the input {', '.join(missing)}: send it as `input`, as JSON in the question, as in "
-            f"{{{example}}}, or set defaults as `input` in its table [agents.NAME] of config.toml"
+            f"{{{example}}}, or set defaults as `input` in its table {_table(agent)} of config.toml"
         )
 
 
@@ -122,7 +122,7 @@ def graph_config(turn: Turn, context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def graph_context(
-    schema: Any, fields: Mapping[str, GraphField], context: Context, values: Mapping[str, Any]
+    schema: Any, fields: Mapping[str, GraphField], turn: Turn, values: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """Return the context for a graph with a context schema: context values and ids of the run, else None.
 
@@ -130,19 +130,24 @@ def graph_context(
     """
     if not isinstance(schema, type):
         return None
-    found = {**values, **run_fields(context)}
+    found = {**values, **run_fields(turn.context)}
     if missing := [name for name, field in fields.items() if field.is_required and name not in found]:
-        raise AgentFailed(missing_context(missing))
+        raise AgentFailed(_missing_context(missing, turn.agent))
     return coerce({name: value for name, value in found.items() if name in fields}, fields)
 
 
-def missing_context(names: Sequence[str]) -> str:
+def _missing_context(names: Sequence[str], agent: str) -> str:
     """Return the error message for context values that a graph needs and that are not set."""
     example = ", ".join(f"{name} = …" for name in names)
     return (
         f"this agent needs the context {', '.join(names)}, which is not set: set `context = {{ {example} }}` in its "
-        "table [agents.NAME] of config.toml, or allow requests to send it with `context_from_request`"
+        f"table {_table(agent)} of config.toml, or allow requests to send it with `context_from_request`"
     )
+
+
+def _table(agent: str) -> str:
+    """Return the header of an agent's table in the settings. TOML requires quotes around a name with a point."""
+    return f'[agents."{agent}"]' if "." in agent else f"[agents.{agent or 'NAME'}]"
 
 
 def run_fields(context: Context) -> dict[str, str]:

@@ -8,15 +8,19 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from limelight.sources.langgraph.stream_parts import Namespace, parent_namespace, task_in, task_of
+from limelight.sources.langgraph.stream_parts import STRUCTURED, Namespace, Written, parent_namespace, task_in, task_of
 from limelight.sources.langgraph.tool_runs import ToolTasks
 
 IN_THREAD = "run_in_executor.<locals>.wrapper"
 """Qualified name of the LangChain function through which all code runs that LangChain moves to a thread."""
 NO_STREAM = "nostream"
 """LangGraph's tag of runs that it does not stream."""
-IGNORED_CALLBACKS = ("ignore_llm", "ignore_chat_model", "ignore_chain", "ignore_retriever", "ignore_custom_event")
-"""Attributes of a LangChain callback that is called only for tools."""
+IGNORED_CALLBACKS = ("ignore_llm", "ignore_chain", "ignore_retriever", "ignore_custom_event")
+"""Attributes of a LangChain callback that is not called for each token, and neither for nodes and retrievers."""
+STRUCTURED_OPTION = "ls_structured_output_format"
+"""The option of a model run with which LangChain reports `with_structured_output`, for all providers and methods."""
+RUNTIME_KEY = "__pregel_runtime"
+"""The key of `configurable` under which LangGraph takes the runtime that a server prepares for a run."""
 PAUSES = ("GraphInterrupt", "GraphDrained")
 """LangGraph's errors that pause a tool, which then runs again."""
 
@@ -80,6 +84,23 @@ def current_task() -> tuple[Namespace, str]:
     return parent_namespace(checkpoint_ns), task_of(checkpoint_ns.rpartition("|")[2])
 
 
+def with_written_tasks(config: dict[str, Any], store: Any) -> dict[str, Any]:
+    """Return a copy of a run's config with which values that its code writes to the stream arrive as `Written`.
+
+    LangGraph merges a runtime in the config with that of the run. Without it, what a task writes is streamed with the
+    namespace of its graph only. `store` is the store of the graph, which LangGraph takes from this runtime.
+    """
+    from langgraph.runtime import Runtime
+
+    class RuntimeWithTasks(Runtime[Any]):
+        def merge(self, other: Any) -> Any:
+            merged = super().merge(other)
+            write = merged.stream_writer
+            return merged.override(stream_writer=lambda data: write(Written(current_task()[1], data)))
+
+    return {**config, "configurable": {**config["configurable"], RUNTIME_KEY: RuntimeWithTasks(store=store)}}
+
+
 def tool_task_recorder(tool_tasks: ToolTasks) -> Any:
     """Return a LangChain callback that records the graph task of each event of a tool, in LangGraph's order.
 
@@ -110,6 +131,26 @@ def tool_task_recorder(tool_tasks: ToolTasks) -> Any:
             if call is not None and type(error).__name__ not in PAUSES:
                 tool_tasks.record("tool-error", *call)
 
-    for ignored in IGNORED_CALLBACKS:  # LangChain then does not call the recorder for each token
+    for ignored in (*IGNORED_CALLBACKS, "ignore_chat_model"):
         setattr(ToolTaskRecorder, ignored, True)
     return ToolTaskRecorder()
+
+
+def structured_output_marker() -> Any:
+    """Return a LangChain callback that marks the metadata of model runs of `with_structured_output`.
+
+    LangGraph streams each message of a model run with this metadata, but without the options of the run.
+    """
+    from langchain_core.callbacks import BaseCallbackHandler
+
+    class StructuredOutputMarker(BaseCallbackHandler):
+        run_inline = True
+
+        def on_chat_model_start(self, serialized: Any, messages: Any, **details: Any) -> None:
+            metadata: dict[str, Any] = details.get("metadata") or {}
+            if STRUCTURED_OPTION in (details.get("options") or ()):
+                metadata[STRUCTURED] = True
+
+    for ignored in (*IGNORED_CALLBACKS, "ignore_agent"):
+        setattr(StructuredOutputMarker, ignored, True)
+    return StructuredOutputMarker()

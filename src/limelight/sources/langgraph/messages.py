@@ -12,7 +12,7 @@ import msgspec
 from limelight.events import AnyEvent, ReasoningDelta, ReasoningFinished, SourceCited, TextDelta, TextFinished, Usage
 from limelight.grammar import parse_args
 from limelight.json_values import fields_of, items_of
-from limelight.sources.langgraph.stream_parts import reasoning_in, text_in
+from limelight.sources.langgraph.stream_parts import arguments_in, reasoning_in, text_in
 from limelight.sources.messages import MessageIds
 
 
@@ -51,6 +51,8 @@ class Messages:
         """The main agent's messages that have text."""
         self._earlier: set[str] = set()
         """LangGraph's ids of messages from before this run."""
+        self._structured: set[str] = set()
+        """LangGraph's ids of structured output."""
 
     def add_earlier(self, raw_ids: Iterable[str | None]) -> None:
         """Register messages from before this run, so that they are ignored if the graph returns them again."""
@@ -99,6 +101,20 @@ class Messages:
         streamed.text_open = True
         streamed.pieces.append(text)
         return [*events, TextDelta(agent_id=streamed.agent_id, message_id=streamed.message_id, text=text)]
+
+    def feed_structured(self, agent_id: str, message: Any, task_id: str = "") -> list[AnyEvent]:
+        """Translate a chunk of structured output, or the complete message, into reasoning.
+
+        It is data for the node, which decides what becomes of it, and not a message of the conversation. If the node
+        returns the message all the same, it is shown like any other.
+        """
+        if message.id in self._structured and message.id not in self._open:
+            return []
+        self._structured.add(message.id)
+        streamed = self._open.get(message.id)
+        if streamed is None:
+            streamed = self._open[message.id] = StreamedMessage(agent_id, self.ids.next_text(), message.id, task_id)
+        return _add_reasoning(streamed, reasoning_in(message) + (text_in(message.content) or arguments_in(message)))
 
     def finish(self, raw_id: str) -> list[AnyEvent]:
         """Return the events that end the open message with this LangGraph id."""

@@ -31,10 +31,12 @@ from limelight.sources.input_schemas import InputSchemas
 from limelight.sources.langgraph.approvals import ApprovalRequest, Interrupt, RepeatedQuestions, resume_value
 from limelight.sources.langgraph.instrument import (
     current_task,
+    structured_output_marker,
     subgraph_nodes,
     tool_of_frame,
     tool_task_recorder,
     with_threaded_nodes,
+    with_written_tasks,
 )
 from limelight.sources.langgraph.stream_parts import MODES, part_of
 from limelight.sources.langgraph.translator import LangGraphTranslator
@@ -137,8 +139,10 @@ class LangGraphSource(Source):
 
     async def close(self) -> None:
         if self._saver is not None:
-            await self._saver.conn.close()
-            self._saver = None
+            from limelight.sources.langgraph.checkpointer import close_saver
+
+            saver, self._saver = self._saver, None
+            await close_saver(saver)
         if self._store_folder is not None:
             from limelight.sources.langgraph.store import release_store
 
@@ -170,7 +174,8 @@ class LangGraphSource(Source):
         from limelight.sources.langgraph.graph_input import graph_config
 
         context_values = {**self._options.context, **turn.context_values}
-        config = {**graph_config(turn, context_values), "callbacks": [tool_task_recorder(translator.tool_tasks)]}
+        callbacks = [tool_task_recorder(translator.tool_tasks), structured_output_marker()]
+        config = {**graph_config(turn, context_values), "callbacks": callbacks}
         CURRENT_AGENT_ID.set(lambda: translator.agent_at(*current_task()))
         append, repeated = translator.append, RepeatedQuestions()
         code, proceed = "", True
@@ -222,13 +227,13 @@ class LangGraphSource(Source):
         """Return the context of a turn; None for a graph without a context schema. Raises AgentFailed."""
         from limelight.sources.langgraph.graph_input import graph_context
 
-        return graph_context(self._graph.context_schema, self._context_fields, turn.context, values)
+        return graph_context(self._graph.context_schema, self._context_fields, turn, values)
 
     def _stream(self, graph_input: Any, config: Any, context: Any) -> AsyncGenerator[Any, None]:
         """Return the graph's stream, which ends when the graph ends or is interrupted."""
         return self._graph.astream(
             graph_input,
-            config,
+            with_written_tasks(config, self._graph.store),
             context=context,
             stream_mode=[
                 *MODES,

@@ -3,13 +3,16 @@
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from limelight.json_values import fields_of, items_of
+from limelight.json_values import fields_of, items_of, json_text
 
 MODES = ("messages", "tools", "tasks", "custom")
 """The stream modes requested from LangGraph's `astream`. `DROPS` in the translator explains why others are not."""
 
 HOOKS = (".before_agent", ".before_model", ".after_model", ".after_agent")
 """Suffixes of the names of the nodes that run a LangChain middleware's hooks."""
+
+STRUCTURED = "limelight_structured_output"
+"""The key with which `structured_output_marker` marks the metadata of a model run."""
 
 Namespace = tuple[str, ...]
 """Path of a subgraph in LangGraph: for each level the node and its task, such as `tools:1234`. The main graph's is
@@ -28,6 +31,13 @@ class Part(NamedTuple):
 
     type: str
     ns: Namespace
+    data: Any
+
+
+class Written(NamedTuple):
+    """What the code of a graph has written to the stream, with the id of the task in which it ran."""
+
+    task_id: str
     data: Any
 
 
@@ -81,6 +91,11 @@ def is_internal(metadata: dict[str, Any]) -> bool:
 def is_model_run(metadata: dict[str, Any]) -> bool:
     """Whether a message was streamed by a model. Otherwise a node has returned it."""
     return "ls_model_type" in metadata or "ls_model_name" in metadata
+
+
+def is_structured(metadata: dict[str, Any]) -> bool:
+    """Whether a message is the reply to `with_structured_output`, which the code of a node reads as data."""
+    return STRUCTURED in metadata
 
 
 def is_hook(node: str) -> bool:
@@ -179,6 +194,14 @@ def _text_block(block: Any) -> str:
         return block
     fields = fields_of(block)
     return str(fields.get("text") or "") if fields.get("type") == "text" else ""
+
+
+def arguments_in(message: Any) -> str:
+    """Return the arguments of the calls in a model's chunk or message as JSON text."""
+    chunks: list[Any] | None = getattr(message, "tool_call_chunks", None)
+    if chunks is None:
+        return "\n".join(json_text(call["args"]) for call in message.tool_calls)
+    return "".join(chunk["args"] or "" for chunk in chunks)
 
 
 def reasoning_in(message: Any) -> str:

@@ -150,9 +150,10 @@ class Tasks:
         for key, value in fields_of(result).items():
             given = task.lists.get(key, [])
             known = [*given, *task.nested]
-            is_shown = _is_conversation(key, task)
+            items = _items_in(value)
+            is_shown = _is_conversation(key, [*task.lists.get(key, ()), *items])
             messages: list[tuple[Any, Any]] = []
-            for item in _items_in(value):
+            for item in items:
                 if is_message_object(item):
                     if not _is_given(item, given):
                         returned.append(ReturnedMessage(item, is_shown=True, is_object=True))
@@ -262,20 +263,23 @@ def _items_in(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else [value]
 
 
-def _is_conversation(key: str, task: Task) -> bool:
-    if key in PLAIN_KEYS or key.endswith(MESSAGES):
-        return True
-    return any(hasattr(item, "additional_kwargs") for item in task.lists.get(key, ()))
+def _is_conversation(key: str, items: list[Any]) -> bool:
+    """Whether a key of a state is for messages, judged by its name and by its items before and after a task."""
+    return key in PLAIN_KEYS or key.endswith(MESSAGES) or any(hasattr(item, "additional_kwargs") for item in items)
 
 
 def _is_given(message: Any, given: list[Any]) -> bool:
     """Whether a task's input contains a message object unchanged."""
     if message.id is None:
         return any(other is message for other in given)
-    return any(
-        other is message or (getattr(other, "id", None) == message.id and other.content == message.content)
-        for other in given
-    )
+    return any(other is message or _is_same(message, other) for other in given)
+
+
+def _is_same(message: Any, other: Any) -> bool:
+    """Whether two messages have the same id, content and tool calls."""
+    if getattr(other, "id", None) != message.id or other.content != message.content:
+        return False
+    return getattr(other, "tool_calls", None) == getattr(message, "tool_calls", None)
 
 
 def _take_equal(item: Any, known: list[Any]) -> bool:

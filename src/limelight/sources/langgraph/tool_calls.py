@@ -67,6 +67,8 @@ class GraphCall(ToolCall):
         """The error that the tool has raised. It is final only if the graph does not retry the tool."""
         self.made_in = ""
         """The id of the graph task in which the model made the call."""
+        self.message_id = ""
+        """LangGraph's id of the message in which the model made the call."""
         self.started_by_id = False
         """Whether LangGraph has reported the start of a tool with this call's id."""
         self.run: ToolRun | None = None
@@ -179,24 +181,37 @@ class ToolCalls:
         if call is None or is_unnumbered or (chunk.get("id") and chunk["id"] != call.raw_id):
             if not chunk.get("name"):
                 return []
-            call = self._streaming[at] = self._add(agent_id, chunk.get("id") or "", chunk["name"], None, task_id)
+            raw_id = chunk.get("id") or ""
+            call = self._streaming[at] = self._add(agent_id, raw_id, chunk["name"], None, task_id, message_id)
             events += call.start()
         return [*events, *call.append_args(chunk.get("args") or "")]
 
-    def start(self, agent_id: str, raw_id: str, name: str, args: Any, task_id: str = "") -> list[AnyEvent]:
+    def start(
+        self, agent_id: str, raw_id: str, name: str, args: Any, task_id: str = "", message_id: str = ""
+    ) -> list[AnyEvent]:
         """Start a call with complete arguments, unless a call with the same LangGraph id is open."""
         call = self.get(agent_id, raw_id)
         if call is not None and not call.finished:
             return []
-        return self.start_new(agent_id, raw_id, name, args, task_id)
+        return self.start_new(agent_id, raw_id, name, args, task_id, message_id)
 
-    def start_new(self, agent_id: str, raw_id: str, name: str, args: Any, task_id: str = "") -> list[AnyEvent]:
+    def start_new(
+        self, agent_id: str, raw_id: str, name: str, args: Any, task_id: str = "", message_id: str = ""
+    ) -> list[AnyEvent]:
         """Start a call with complete arguments, even if a call with the same LangGraph id is open."""
-        return self._add(agent_id, raw_id, name, args_value(args), task_id).start()
+        return self._add(agent_id, raw_id, name, args_value(args), task_id, message_id).start()
 
-    def _add(self, agent_id: str, raw_id: str, name: str, args: dict[str, Any] | str | None, task_id: str) -> GraphCall:
+    def _add(
+        self,
+        agent_id: str,
+        raw_id: str,
+        name: str,
+        args: dict[str, Any] | str | None,
+        task_id: str,
+        message_id: str,
+    ) -> GraphCall:
         call = GraphCall(agent_id, self._ids.start(raw_id), name or "unknown", raw_id, args)
-        call.made_in = task_id
+        call.made_in, call.message_id = task_id, message_id
         self._calls.setdefault((agent_id, raw_id), []).append(call)
         self._made_in.setdefault(task_id, []).append(call)
         return call
@@ -227,6 +242,17 @@ class ToolCalls:
     def open_with_id(self, agent_id: str, raw_id: str) -> list[GraphCall]:
         """Return an agent's open calls with this LangGraph id, oldest first; "" finds the calls without an id."""
         return [call for call in self._calls.get((agent_id, raw_id), ()) if not call.finished]
+
+    def waiting_in(self, message_id: str, raw_id: str) -> GraphCall | None:
+        """Return the only call with this LangGraph id that a model made in a message, if its tool has not started.
+
+        Calls whose arguments are not a JSON object are left out: LangChain repairs them in the complete message.
+        """
+        same = [call for each in self._calls.values() for call in each if call.message_id == message_id]
+        same = [call for call in same if call.raw_id == raw_id]
+        call = same[0] if raw_id and len(same) == 1 else None
+        is_waiting = call is not None and not call.finished and call.is_free and isinstance(call.known_args, dict)
+        return call if is_waiting else None
 
     def open_made_in(self, task_id: str) -> list[GraphCall]:
         """Return the open calls that a model made in this graph task."""

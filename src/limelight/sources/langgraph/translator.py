@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any, cast
 
 from limelight.events import EVENT_TYPES, AnyEvent, FinalAnswer, Plan, RunFinished, Status, Todo
-from limelight.json_values import fields_of, json_value, safe_text
+from limelight.json_values import fields_of, json_text, json_value, safe_text
 from limelight.sources.base import Item
 from limelight.sources.langgraph.agents import Steps, SubAgent, SubAgents
 from limelight.sources.langgraph.approvals import Interrupt, Interrupted, interrupt_of, restored_interrupt
@@ -21,11 +21,13 @@ from limelight.sources.langgraph.messages import Messages, usage_of
 from limelight.sources.langgraph.stream_parts import (
     Namespace,
     Part,
+    Written,
     calls_in,
     is_command,
     is_hook,
     is_internal,
     is_model_run,
+    is_structured,
     messages_in,
     task_in,
     text_in,
@@ -35,7 +37,7 @@ from limelight.sources.langgraph.tasks import RETURN, Task, Tasks, returned_call
 from limelight.sources.langgraph.tool_calls import GraphCall, ToolCalls, ToolRun, elapsed_ms, take_equal
 from limelight.sources.langgraph.tool_runs import ToolRuns, ToolTasks
 from limelight.sources.resume_state import ResumeState
-from limelight.sources.tool_results import final_answer
+from limelight.sources.tool_results import args_value, final_answer
 
 MAX_STATUS = 500
 """The maximum length of a status text that a graph writes."""
@@ -171,7 +173,7 @@ class LangGraphTranslator:
     def _message(self, part: Part) -> list[Item]:
         message, metadata = part.data
         task_id = task_in(metadata)
-        if message.type in ("ai", "tool"):
+        if message.type in ("ai", "tool") and not is_structured(metadata):
             self._streamed_ids.add(message.id)
         if message.type == "tool":
             return self._tool_message(part.ns, message, task_id)
@@ -186,11 +188,13 @@ class LangGraphTranslator:
         if call is not None:  # a tool has called a model: the reply is output of the tool
             usage = self._usage(call.agent_id, message, metadata)
             return [*call.output_value(text_in(message.content)), *usage]
-        if message.type == "ai":
+        if message.type == "ai" and not is_structured(metadata):
             return self._complete_message(ns, message, metadata, task_id)
         events = self._start_speaking(ns, task_id, metadata)
         agent_id = self.agent_at(ns, task_id)
         events += self._finish_run_calls(task_id)
+        if is_structured(metadata):
+            return [*events, *self._structured_output(agent_id, message, metadata, task_id)]
         events += self._messages.feed(agent_id, message, task_id)
         for chunk in message.tool_call_chunks:
             events += self._calls.append_chunk(agent_id, message.id, chunk, task_id)
@@ -199,11 +203,17 @@ class LangGraphTranslator:
             events += self._messages.finish(message.id)
         return events
 
+    def _structured_output(self, agent_id: str, message: Any, metadata: dict[str, Any], task_id: str) -> list[Item]:
+        events: list[Item] = [*self._messages.feed_structured(agent_id, message, task_id)]
+        events += self._usage(agent_id, message, metadata)
+        is_end = message.type == "ai" or message.chunk_position == "last"
+        return [*events, *(self._messages.finish(message.id) if is_end else ())]
+
     def _complete_message(self, ns: Namespace, message: Any, metadata: dict[str, Any], task_id: str) -> list[Item]:
         """Return the events of a complete message of a model or a node; none if it repeats another message."""
         is_returned = not is_model_run(metadata)
         if self._messages.is_known(message.id):
-            return []
+            return self._changed_calls(message, task_id)
         if is_returned and self._tasks.is_repeated(task_id, message):
             return []
         events = self._start_speaking(ns, task_id, metadata)
@@ -218,7 +228,7 @@ class LangGraphTranslator:
             if is_returned and self._is_shown(ns, task_id, *call):
                 continue
             if made["id"]:
-                events += self._calls.start(*call, task_id)
+                events += self._calls.start(*call, task_id, message.id)
             elif not (is_returned and take_equal(without_id, made["name"], made["args"])):
                 events += self._calls.start_new(*call, task_id)
         events += self._usage(agent_id, message, metadata)
@@ -249,6 +259,25 @@ class LangGraphTranslator:
         if self._calls.was_made_in(agent_id, raw_id, task_id):
             return True
         return self._calls.assign_id(agent_id, raw_id, name, args, self._runs_without_call.get(ns, []))
+
+    def _changed_calls(self, message: Any, task_id: str, *, is_hook: bool = False) -> list[Item]:
+        """Return the events of calls to which a node has given other arguments before their tools run.
+
+        The node returns the message that contains them again, under the same id. If clients know the arguments as
+        complete, the call ends without a result, and another call takes its place. Not so after a middleware's hook:
+        the approval that it has requested contains the arguments of the person.
+        """
+        events: list[Item] = []
+        for made in message.tool_calls:
+            call, args = self._calls.waiting_in(message.id, made["id"] or ""), args_value(made["args"])
+            if call is None or (call.name, call.known_args) == (made["name"], args):
+                continue
+            if call.name == made["name"] and call.args is None:
+                events += call.ready(args)
+            elif not is_hook:
+                events += call.finish_unseen()
+                events += self._calls.start_new(call.agent_id, call.raw_id, made["name"], args, task_id, message.id)
+        return events
 
     def _usage(self, agent_id: str, message: Any, metadata: dict[str, Any]) -> list[AnyEvent]:
         usage = usage_of(agent_id, message, metadata)
@@ -476,7 +505,9 @@ class LangGraphTranslator:
             is_streamed = is_object and (message.id in self._streamed_ids or self._messages.is_known(message.id))
             if message.type == "tool":
                 events += [] if is_streamed else self._tool_message(ns, message, task_id)
-            elif not is_shown or is_hook(data["name"]):
+            elif is_hook(data["name"]):
+                events += self._changed_calls(message, task_id, is_hook=True)
+            elif not is_shown:
                 continue
             elif is_streamed:
                 events += self._changed_message(ns, message, task_id)
@@ -497,11 +528,11 @@ class LangGraphTranslator:
         return any(self._messages.has_said(agent_id, text) for agent_id in inner) if text else bool(calls)
 
     def _changed_message(self, ns: Namespace, message: Any, task_id: str) -> list[Item]:
-        """Return the events of a message that a node has returned again with another text; none if it is the same."""
-        text = text_in(message.content)
+        """Return the events of a message that a node has returned again with another text or with other calls."""
+        text, events = text_in(message.content), self._changed_calls(message, task_id)
         if not text.strip() or not self._messages.has_changed(message.id, text):
-            return []
-        events = self._start_speaking(ns, task_id, {})
+            return events
+        events += self._start_speaking(ns, task_id, {})
         events += self._messages.feed(self.agent_at(ns, task_id), message, task_id)
         return [*events, *self._messages.finish(message.id)]
 
@@ -555,11 +586,11 @@ class LangGraphTranslator:
 
     def _custom(self, part: Part) -> list[Item]:
         events: list[Item] = [*self._agents.start(part.ns)]
-        data = part.data
-        if isinstance(data, EVENT_TYPES):
-            return [*events, cast("AnyEvent", data)]
-        text = _status_text(data)[:MAX_STATUS]
-        return [*events, Status(agent_id=self.agent_at(part.ns), text=text)] if text else events
+        written = part.data if isinstance(part.data, Written) else Written("", part.data)
+        if isinstance(written.data, EVENT_TYPES):
+            return [*events, cast("AnyEvent", written.data)]
+        text = _status_text(written.data)[:MAX_STATUS]
+        return [*events, Status(agent_id=self.agent_at(part.ns, written.task_id), text=text)] if text else events
 
     # The end
 
@@ -611,13 +642,13 @@ class LangGraphTranslator:
 
 
 def _status_text(data: Any) -> str:
-    """Return the status text in a graph's custom data: a text field meant for people, else all of the data."""
+    """Return the status text in a graph's custom data: a text field meant for people, else all of the data as JSON."""
     fields = fields_of(data)
     for key in ("status", "message", "text", "content", "progress"):
         if isinstance(fields.get(key), str):
             return fields[key]
     value = json_value(data)
-    return value if isinstance(value, str) else safe_text(value)
+    return value if isinstance(value, str) else json_text(value)
 
 
 def _todo_status(value: Any) -> Any:
