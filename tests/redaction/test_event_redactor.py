@@ -247,3 +247,12 @@ def test_held_plan_comes_before_the_end_of_its_step() -> None:
 
 def test_pieces_of_a_plan_are_dropped_if_there_are_patterns() -> None:
     assert feed_all(BY_PATTERN, PlanDelta(text="Use s3c"), Plan(text="Use it.")) == [Plan(text="Use it.")]
+
+
+def test_secrets_in_the_schemas_of_an_approval_are_redacted_and_names_of_properties_stay() -> None:
+    schema = {"properties": {"password": {"default": SECRET}}}
+    request = ApprovalRequested(approval_id="p", name="t", args={}, answer_schema=schema, args_schema=schema)
+    redacted = EventRedactor(BY_VALUE).redact(request)
+    assert isinstance(redacted, ApprovalRequested)
+    clean = {"properties": {"password": {"default": REDACTED}}}
+    assert (redacted.answer_schema, redacted.args_schema) == (clean, clean)

@@ -213,6 +213,25 @@ def test_arguments_of_an_approval_are_stored_separately_from_those_of_its_call()
     assert (event.truncated, event.result_url) == (True, "/runs/run_1/approvals/p")
 
 
+def test_schemas_of_an_approval_that_are_too_large_are_removed() -> None:
+    large, small = {"description": "x" * 5_000}, {"type": "object"}
+    request = ApprovalRequested(approval_id="p", name="t", args={}, args_schema=large)
+    assert only(request) == request
+    assert only(msgspec.structs.replace(request, answer_schema=small)).args_schema == large
+    assert only(msgspec.structs.replace(request, answer_schema=large)).args_schema is None
+    too_large = {"description": "x" * 9_000}
+    cut = only(ApprovalRequested(approval_id="p", name="t", args={}, args_schema=too_large, answer_schema=too_large))
+    assert (cut.args_schema, cut.answer_schema) == (None, {})
+
+
+def test_input_values_that_leave_no_room_for_attachments_are_removed() -> None:
+    file = Attachment(media_type="image/png", name="a", url="")
+    started = RunStarted(agent="a", input="x", input_values={"a": "x" * 30_000}, attachments=(file,))
+    (shown,) = fitted(started).events
+    assert isinstance(shown, RunStarted)
+    assert (shown.input_values, shown.attachments) == (None, (file,))
+
+
 def test_question_that_is_too_long_loses_the_links_of_its_attachments() -> None:
     files = tuple(Attachment(media_type="image/png", name=f"{n}", url="ü" * 2000) for n in range(20))
     found = fitted(RunStarted(agent="a", input="x" * 30_000, attachments=files))

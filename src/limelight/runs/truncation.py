@@ -320,10 +320,15 @@ def _fit_question(event: ApprovalRequested) -> ApprovalRequested:
 def _fit_attachments(event: RunStarted) -> RunStarted:
     """Return a `run_started` event in which the descriptions of attachments are not too large.
 
-    If they are, the URLs of all are removed, and then the last attachments until the rest fits.
+    If they are, the URLs of all are removed, and then the last attachments until the rest fits. Input values that leave
+    no room, because redaction has made them longer, are removed first; the input describes them.
     """
     room = MAX_EVENT - MAX_INLINE - SHORT_CHARACTERS
-    room -= len(msgspec.json.encode(event.input_values)) if event.input_values else 0
+    values_size = len(msgspec.json.encode(event.input_values)) if event.input_values else 0
+    if values_size > room - MAX_OTHER_FIELDS:
+        event = msgspec.structs.replace(event, input_values=None)
+    else:
+        room -= values_size
     if len(msgspec.json.encode(event.attachments)) <= room:
         return event
     bare = tuple(msgspec.structs.replace(file, url="") for file in event.attachments)
