@@ -77,6 +77,23 @@ def test_plain_view_shows_the_start_of_long_code_and_the_end_of_long_output() ->
     assert plain_lines(*python_call("x = " + "y" * 500))[1].endswith("y…")
 
 
+def test_plain_view_distinguishes_parallel_sub_agents_of_one_name() -> None:
+    ids = ("h1", "h2")
+    lines = plain_lines(
+        *(AgentStarted(agent_id=id_, name="helper") for id_ in ids),
+        *(event for id_ in ids for event in message(f"I am {id_}.", id_)),
+        *(AgentFinished(agent_id=id_) for id_ in ids),
+    )
+    assert lines == [
+        "▸ agent helper",
+        "▸ agent helper 2",
+        "  helper: I am h1.",
+        "  helper 2: I am h2.",
+        "✓ agent helper",
+        "✓ agent helper 2",
+    ]
+
+
 def test_plain_view_shows_a_markdown_plan_as_indented_text() -> None:
     assert plain_lines(Plan(text="## 1. Facts\n- **The** task\n\n### Plan\n1. Look.\n")) == [
         "plan:",
