@@ -75,8 +75,10 @@ class Asked(TypedDict, total=False):
 
 async def test_message_under_an_answer_key_is_the_answer_and_is_not_repeated(tmp_path: Path) -> None:
     def make(endpoint: ModelEndpoint) -> Any:
-        llm = model(endpoint)
-        return one_node(lambda state: {"answer": llm.invoke(state["question"]), "context": ["bees"]}, Asked)
+        async def reply(state: Any) -> dict[str, Any]:
+            return {"answer": await model(endpoint).ainvoke(state["question"]), "context": ["bees"]}
+
+        return one_node(reply, Asked)
 
     run = await run_agent(make, "- steps: [{text: They dance.}]", tmp_path)
     assert isinstance(run.terminal, RunFinished), run.terminal
