@@ -75,8 +75,8 @@ class Asked(TypedDict, total=False):
 
 async def test_message_under_an_answer_key_is_the_answer_and_is_not_repeated(tmp_path: Path) -> None:
     def make(endpoint: ModelEndpoint) -> Any:
-        def reply(state: Asked) -> dict[str, Any]:
-            return {"answer": model(endpoint).invoke(state.get("question", "")), "context": ["bees"]}
+        async def reply(state: Any) -> dict[str, Any]:
+            return {"answer": await model(endpoint).ainvoke(state["question"]), "context": ["bees"]}
 
         return one_node(reply, Asked)
 
@@ -207,7 +207,7 @@ async def test_tools_can_emit_statuses_and_events(tmp_path: Path) -> None:
     assert {s.text for s in run.all(Status)} == {
         "A plain word.",
         "Halfway.",
-        '{"n":1}',
+        "{'n': 1}",
         "From an async tool.",
         "From a sync tool.",
     }
