@@ -41,6 +41,18 @@ def resolved(*targets: str, text: str = "", only: str | None = None) -> list[Age
     return resolve_agents(load_settings(file, environ={}), targets, only=only, environ={}).agents
 
 
+def test_agent_os_with_nothing_that_can_be_served_is_refused_by_the_names_of_what_it_has() -> None:
+    Path("made.py").write_text(
+        "from agno.agent.factory import AgentFactory\n"
+        "from agno.db.in_memory import InMemoryDb\n"
+        "from agno.os import AgentOS\n"
+        "made = AgentFactory(db=InMemoryDb(), id='tenant', factory=lambda ctx: None)\n"
+        "agent_os = AgentOS(agents=[made], telemetry=False)\n"
+    )
+    with pytest.raises(SetupError, match=r"no agent, team or workflow of Agno, only tenant \(AgentFactory\)"):
+        resolved("made.py:agent_os")
+
+
 @pytest.mark.requirement("agno-workflows")
 def test_all_agents_teams_and_workflows_of_an_agent_os_are_served() -> None:
     agents = resolved("mine.py:agent_os")

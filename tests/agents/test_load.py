@@ -179,9 +179,7 @@ def test_script_that_fails_after_it_has_made_the_agent_is_reported_with_advice(f
     assert advice in caught.value.detail
 
 
-def test_long_import_is_logged_while_it_lasts(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_import_is_logged_while_it_lasts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logged = threading.Event()
     texts: list[str] = []
 

@@ -220,7 +220,6 @@ async def test_structured_answer_of_a_member_is_its_text(tmp_path: Path) -> None
     assert run.text() == run.answer == ANSWER
 
 
-
 # Members
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-from limelight.errors import Interrupted
+from limelight.errors import Interrupted, SetupError
 from limelight.events import AnyEvent
 from limelight.private_files import create_private_database
 from limelight.redaction.rules import strip_credentials
@@ -112,11 +112,13 @@ class AgnoSource(Source):
     def agents_in(cls, target: object) -> dict[str, object]:
         """Return the agents, teams and workflows of an `AgentOS` by name; {} for any other object.
 
-        Those that run elsewhere, and agents of other frameworks in it, are left out with a warning in the log.
+        Those that run elsewhere, factories, and agents of other frameworks in it are left out with a warning in the
+        log. An `AgentOS` that has nothing else raises SetupError.
         """
         if not is_instance(target, "agno.os", "AgentOS"):
             return {}
         found: dict[str, object] = {}
+        left_out: list[str] = []
         names = UniqueIds()
         for field in ("agents", "teams", "workflows"):
             for held in getattr(target, field, None) or ():
@@ -124,7 +126,11 @@ class AgnoSource(Source):
                 if cls.accepts(held):
                     found[names.assign(name)] = held
                 else:
-                    log.warning("%s of the AgentOS is not served: it is a %s", name, type(held).__name__)
+                    left_out.append(f"{name} ({type(held).__name__})")
+        if left_out and not found:
+            raise SetupError(f"the AgentOS has no agent, team or workflow of Agno, only {', '.join(left_out)}")
+        for one in left_out:
+            log.warning("Not served: %s of the AgentOS, which is no agent, team or workflow of Agno", one)
         return found
 
     @property
