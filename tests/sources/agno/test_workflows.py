@@ -126,7 +126,8 @@ async def test_workflow_shows_what_agno_ends_with(name: str, tmp_path: Path) -> 
     expected = await run_without_limelight(name)
     run = await run_agent(CONSTRUCTS[name], SCRIPT, tmp_path)
     assert run.terminal == RunFinished()
-    assert run.answer == json_value(expected.content)
+    if name != "nested_parallel":  # Agno's answer is that of the branch that ends last, which differs between two runs
+        assert run.answer == json_value(expected.content)
 
     calls = [(t.tool_name, t.tool_args, t.result) for inner in executor_runs(expected) for t in inner.tools or ()]
     if name != "forwarded":  # Agno keeps no run of an agent that a function has run
@@ -137,6 +138,7 @@ async def test_workflow_shows_what_agno_ends_with(name: str, tmp_path: Path) -> 
     said = [str(leaf.content) for leaf in results(expected) if leaf.success and leaf.content]
     shown_texts = texts_of(run)
     assert Counter(said) == Counter(shown_texts) or name == "function_only"
+    assert run.answer in said or name != "nested_parallel"
     if name not in UNORDERED:
         assert said == shown_texts or name == "function_only"
     answer = run.one(FinalAnswer)

@@ -12,7 +12,7 @@ from limelight.stores.sqlite.snapshots import copy_before_migration
 MIGRATIONS: tuple[str, ...] = (
     """
     CREATE TABLE sessions (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: a reader may still use it
+        id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: somebody may still be reading by it
         owner TEXT NOT NULL,
         session_id TEXT NOT NULL,
         agent TEXT NOT NULL,
