@@ -207,7 +207,7 @@ async def test_tools_can_emit_statuses_and_events(tmp_path: Path) -> None:
     assert {s.text for s in run.all(Status)} == {
         "A plain word.",
         "Halfway.",
-        "{'n': 1}",
+        '{"n":1}',
         "From an async tool.",
         "From a sync tool.",
     }
