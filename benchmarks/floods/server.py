@@ -1,6 +1,7 @@
 """The processes of the flood benchmark: a server with API keys, the flooding client, and the measured user."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -78,7 +79,8 @@ class FloodServer(LimelightServer):
         """Start the process on any core, which is faster on a busy machine, and then bind all its threads to one."""
         super().__enter__()
         for thread in psutil.Process(self._process.pid).threads():
-            pin(thread.id, self._pinned_core)
+            with suppress(ProcessLookupError):  # a thread that has ended since
+                pin(thread.id, self._pinned_core)
         return self
 
     def _stop(self) -> None:
