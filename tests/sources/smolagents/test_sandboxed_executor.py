@@ -82,6 +82,8 @@ def beat():
         stream.write(b"x")
         time.sleep(0.001)
 _thread.start_new_thread(beat, ())
+while not os.path.exists("beats"):  # before the turn ends, and the thread is paused
+    time.sleep(0.001)
 """
 
 
