@@ -168,6 +168,10 @@ class AgnoTranslator:
             run = self._runs.get(event.run_id)
             if run is not None and not run.ended and (delta := run.messages.append(only_text(event))):
                 return [delta]
+        return self._translate(event)
+
+    def _translate(self, event: Any) -> list[Item]:
+        """Translate an event that does more than add text to an open text."""
         name = str(event.event).removeprefix("Team")
         run = self._run_of(event)
         if run.ended:

@@ -18,7 +18,6 @@ from limelight.errors import AgentFailed
 from limelight.events import AnyEvent, FinalAnswer, RunCancelled, RunFinished, Status
 from limelight.json_values import json_text, safe_text
 from limelight.sources.agno.agents import AgentRun
-from limelight.sources.agno.messages import CONTENT_EVENTS, only_text
 from limelight.sources.agno.step_marks import CARRIED, FUNCTION, PARALLEL, STEP_ENDED, STEP_STARTED, TAG, StepExecution
 from limelight.sources.agno.tool_calls import OwnEvent
 from limelight.sources.agno.translator import AgnoTranslator
@@ -111,13 +110,7 @@ class WorkflowTranslator(AgnoTranslator):
         super().restore(state, run_id)
         self._children = [(run, None) for run in self._restored.values() if run is not self._main]
 
-    def feed(self, event: Any) -> list[Item]:
-        if self.ended:
-            return []
-        if event.event in CONTENT_EVENTS:  # fast path: most events only add text to an open text
-            run = self._runs.get(event.run_id)
-            if run is not None and not run.ended and (delta := run.messages.append(only_text(event))):
-                return [delta]
+    def _translate(self, event: Any) -> list[Item]:
         handler = self._workflow_handlers.get(event.event)
         if handler is not None:
             return handler(event)
@@ -128,7 +121,7 @@ class WorkflowTranslator(AgnoTranslator):
         started = self._start_function_agent(getattr(event, TAG, None))
         if event.event == "RunContent" and not event.run_id:
             return [*started, *self._function_text(event)]
-        return [*started, *super().feed(event)]
+        return [*started, *super()._translate(event)]
 
     # Runs
 
